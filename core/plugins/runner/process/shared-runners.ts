@@ -2,7 +2,7 @@
  * Runners that several plugins share: one for each set of permissions, so that none gets more by its company. The
  * limits of a runner are those of all its plugins together, and what ends it ends all of them; it is laid to the
  * one whose code the stack shows, else to each of them. Code that was loaded stays until the process ends: it is
- * renewed when one has gone for good, when one comes that it was not started for, and after many versions.
+ * renewed when one has gone for good or failed, when one comes that it was not started for, and after many versions.
  */
 import { createSerialQueue } from '../../../platform/serial-queue.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
@@ -143,6 +143,7 @@ class Company {
 
   async #renewAfter(name: string, reason: string | undefined, hasLeft: boolean): Promise<void> {
     if (!hasLeft) await this.#renew(`"${name}" did not let go of what it holds`);
+    else if (reason === 'failure') await this.#renew(`"${name}" has failed`);
     else if (this.#keys.get(name) !== this.#key) await this.#renew(`"${name}" has left it`);
   }
 

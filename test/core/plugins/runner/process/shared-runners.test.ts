@@ -238,14 +238,23 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     assert.deepEqual(tulip!.crashes, []);
   });
 
-  it('stay when one of them does not come up, and their process ends with the last', async () => {
+  it('are begun anew when one of them does not come up, and their process ends with the last', async () => {
     const frost = "ctx.effect('bed', () => { throw new Error('frost'); });";
     const starts = [await member('tulip'), await member('reed'), await member('rose', '', { more: frost })];
     const [tulip] = await up(starts[0]!);
-    const pid = await tulip!.pid();
+    const first = await tulip!.pid();
     await assert.rejects(starts[2]!().started, /frost/);
+    await until('nothing of it runs', async () => !isAlive(first), PATIENCE);
     const [reed] = await up(starts[1]!);
-    assert.deepEqual([await tulip!.pid(), await reed!.pid()], [pid, pid]);
+    await until('the other is back', async () => tulip!.supervisor.isUp, PATIENCE);
+    const pid = await tulip!.pid();
+    assert.notEqual(pid, first);
+    assert.equal(await reed!.pid(), pid);
+    assert.deepEqual(
+      tulip!.absences.filter((one) => one !== undefined),
+      ['its process ended (it is renewed, since "rose" has failed); it is started anew after 0 s'],
+    );
+    assert.deepEqual(tulip!.crashes, []);
     await tulip!.supervisor.stop('shutdown');
     assert.equal(isAlive(pid), true);
     await reed!.supervisor.stop('shutdown');
