@@ -238,6 +238,14 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     assert.deepEqual(tulip!.crashes, []);
   });
 
+  it('have no access to what one had that has gone for good, also where it was the last', async () => {
+    const [rose] = await up(await member('rose'));
+    await rose!.supervisor.stop('disable');
+    const [tulip] = await up(await member('tulip', "if (word !== 'pid') await writeFile(word, 'kept');"));
+    const strange = `${ownFolder({ stateDir: scratch.root, name: 'rose' })}/note`;
+    await assert.rejects(tulip!.ask(strange), /without the permission "files"/);
+  });
+
   it('are begun anew when one of them does not come up, and their process ends with the last', async () => {
     const frost = "ctx.effect('bed', () => { throw new Error('frost'); });";
     const starts = [await member('tulip'), await member('reed'), await member('rose', '', { more: frost })];
