@@ -20,6 +20,8 @@ const AGAIN_MS = 1_000;
 const LEAVE_MS = 5_000;
 /** Versions that a process may hold of plugins that have been replaced. */
 const MOST_REPLACED = 20;
+/** The others go as well: none of them is to come back. */
+const FOR_ALL: ReadonlySet<string> = new Set(['shutdown', 'handover']);
 
 type Known = Pick<Confinement, 'permissions' | 'entry' | 'stateDir' | 'name'>;
 
@@ -142,6 +144,7 @@ class Company {
   }
 
   async #renewAfter(name: string, reason: string | undefined, hasLeft: boolean): Promise<void> {
+    if (reason !== undefined && FOR_ALL.has(reason)) return hasLeft ? undefined : this.#process?.end(reason);
     if (!hasLeft) await this.#renew(`"${name}" did not let go of what it holds`);
     else if (reason === 'failure') await this.#renew(`"${name}" has failed`);
     else if (this.#keys.get(name) !== this.#key) await this.#renew(`"${name}" has left it`);

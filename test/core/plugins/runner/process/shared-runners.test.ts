@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Clock } from '../../../../../core/contract/platform.ts';
 import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../../core/contract/services.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
@@ -48,7 +49,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
   async function member(
     name: string,
     body = '',
-    { permissions = STATUS, more = '', isExpected = true } = {},
+    { permissions = STATUS, more = '', isExpected = true, clock = createClock() } = {},
   ): Promise<() => Member> {
     const folder = scratch.path('copies', `${name}@${(made += 1)}`);
     const entry = `${folder}/index.js`;
@@ -70,7 +71,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       const givenUp: string[] = [];
       const supervisor = new RunnerSupervisor({
         ctx: { log: said.log, send: async () => undefined } as unknown as PluginContext,
-        clock: createClock(),
+        clock,
         crashes,
         launch: (options) => runners.seat(options),
         confinement: { permissions, entry, folder, name, stateDir, packageDir },
@@ -245,6 +246,25 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     const strange = `${ownFolder({ stateDir: scratch.root, name: 'rose' })}/note`;
     await assert.rejects(tulip!.ask(strange), /without the permission "files"/);
   });
+
+  for (const reason of ['shutdown', 'handover'] as const)
+    it(`do not come back in a ${reason}, though one of them blocks`, async () => {
+      const real = createClock();
+      // What it is given to let go, and to end.
+      const after: Clock['after'] = (ms, fn, how) => real.after(ms === 5_000 ? 300 : ms, fn, how);
+      const clock: Clock = { ...real, after };
+      const [rose, tulip] = await up(
+        await member('rose', "if (word === 'block') for (;;);", { clock }),
+        await member('tulip', '', { clock }),
+      );
+      const pid = await tulip!.pid();
+      const blocked = assert.rejects(rose!.ask('block'), /it has ended/);
+      await rose!.supervisor.stop(reason);
+      await blocked;
+      assert.deepEqual([isAlive(pid), tulip!.supervisor.isUp], [false, false]);
+      await tulip!.supervisor.stop(reason);
+      assert.deepEqual(tulip!.absences, [undefined, undefined], 'it came up, and it was stopped');
+    });
 
   it('are begun anew when one of them does not come up, and their process ends with the last', async () => {
     const frost = "ctx.effect('bed', () => { throw new Error('frost'); });";
