@@ -200,6 +200,16 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     }
   });
 
+  it('wait for their own calls alone', async () => {
+    const hang = "if (word === 'hang') await new Promise(() => undefined);";
+    const [rose, tulip] = await up(await member('rose', hang), await member('tulip'));
+    const hanging = Array.from({ length: 200 }, () => assert.rejects(rose!.ask('hang'), /it has ended/));
+    await assert.rejects(rose!.ask('one more'), /200 calls before this one have no answer yet/);
+    assert.equal(await tulip!.ask('free'), 'free');
+    await rose!.supervisor.stop('reload');
+    await Promise.all(hanging);
+  });
+
   it('stay when one of them is loaded anew, and its calls without an answer end', async () => {
     const hang = "if (word === 'hang') await new Promise(() => undefined);";
     const [rose, tulip] = await up(await member('rose', hang), await member('tulip'));
