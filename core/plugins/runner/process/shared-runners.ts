@@ -16,7 +16,7 @@ import type { CallKind, Said, Seated, ToRunner } from '../protocol.ts';
 
 /** For the others, when one has ended the process. */
 const AGAIN_MS = 1_000;
-/** Less than `end` gives the whole process. */
+/** As long as `end` gives the whole process. */
 const LEAVE_MS = 5_000;
 /** Versions that a process may hold of plugins that have been replaced. */
 const MOST_REPLACED = 20;

@@ -247,6 +247,8 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       ),
     );
     assert.deepEqual(tulip!.crashes, []);
+    const errors = said.entries.filter(({ level }) => Number(level) >= 50);
+    assert.deepEqual(errors, [], 'a renewal is planned');
   });
 
   it('have no access to what one had that has gone for good, also where it was the last', async () => {
