@@ -55,6 +55,7 @@ const MOST_SILENT_LOOKS = 5;
 /** A second; who says more, floods. */
 const MOST_MESSAGES = 2_000;
 const MOST_BYTES = 8 * 1_048_576;
+/** Of one plugin. */
 const MOST_OPEN_CALLS = 200;
 /** Longer than anybody waits for one. */
 const CALL_MS = 60_000;
@@ -174,7 +175,8 @@ export class RunnerProcess implements Runner {
   }
 
   call(kind: CallKind, index: number, args: readonly unknown[], of: Seated = {}): Promise<unknown> {
-    if (this.#calls.size >= MOST_OPEN_CALLS)
+    const open = [...this.#calls.values()].filter(({ seat }) => seat === of.seat);
+    if (open.length >= MOST_OPEN_CALLS)
       return Promise.reject(new Error(`${MOST_OPEN_CALLS} calls before this one have no answer yet`));
     return new Promise((resolve, reject) => {
       const id = (this.#lastCall += 1);

@@ -182,7 +182,8 @@ export class RunnerSupervisor {
   #comeBack(reason: string, waitMs: number): void {
     const { clock, ctx, onAbsence } = this.#options;
     onAbsence(`its process ended (${reason}); it is started anew after ${waitMs / 1_000} s`);
-    ctx.log.error(
+    // Without a wait it is planned.
+    ctx.log[waitMs === 0 ? 'info' : 'error'](
       { reason, againInMs: waitMs },
       `the process of the plugin has ended (${reason}) and is started anew`,
     );

@@ -2,7 +2,7 @@
  * Runners that several plugins share: one for each set of permissions, so that none gets more by its company. The
  * limits of a runner are those of all its plugins together, and what ends it ends all of them; it is laid to the
  * one whose code the stack shows, else to each of them. Code that was loaded stays until the process ends: it is
- * renewed when one has gone for good, when one comes that it was not started for, and after many versions.
+ * renewed when one has gone for good or failed, when one comes that it was not started for, and after many versions.
  */
 import { createSerialQueue } from '../../../platform/serial-queue.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
@@ -16,10 +16,12 @@ import type { CallKind, Said, Seated, ToRunner } from '../protocol.ts';
 
 /** For the others, when one has ended the process. */
 const AGAIN_MS = 1_000;
-/** Less than `end` gives the whole process. */
+/** As long as `end` gives the whole process. */
 const LEAVE_MS = 5_000;
 /** Versions that a process may hold of plugins that have been replaced. */
 const MOST_REPLACED = 20;
+/** The others go as well: none of them is to come back. */
+const FOR_ALL: ReadonlySet<string> = new Set(['shutdown', 'handover']);
 
 type Known = Pick<Confinement, 'permissions' | 'entry' | 'stateDir' | 'name'>;
 
@@ -131,13 +133,20 @@ class Company {
   async #unseat(seat: Seat, reason: string): Promise<void> {
     if (seat.isOver) return;
     const { name, number } = seat;
-    if (this.#seats.size === 1 && this.#seats.has(number)) return this.#process?.end(reason);
+    if (reason === 'disable') this.#keys.delete(name);
+    const wasIn = this.#seats.has(number);
+    if (wasIn && this.#seats.size === 1) return this.#process?.end(reason);
     const hasLeft = await seat.leave(reason, LEAVE_MS);
     this.#process?.forgetCallsOf(number);
     this.#seats.delete(number);
     seat.over(undefined);
-    if (reason === 'disable') this.#keys.delete(name);
+    await this.#renewAfter(name, wasIn ? reason : undefined, hasLeft);
+  }
+
+  async #renewAfter(name: string, reason: string | undefined, hasLeft: boolean): Promise<void> {
+    if (reason !== undefined && FOR_ALL.has(reason)) return hasLeft ? undefined : this.#process?.end(reason);
     if (!hasLeft) await this.#renew(`"${name}" did not let go of what it holds`);
+    else if (reason === 'failure') await this.#renew(`"${name}" has failed`);
     else if (this.#keys.get(name) !== this.#key) await this.#renew(`"${name}" has left it`);
   }
 
@@ -169,7 +178,9 @@ class Company {
 }
 
 /** Why the process has ended, as one of those in it is told. */
-function blamed({ reason, by }: RunnerEnd, name: string, names: readonly string[]): RunnerEnd {
+function blamed({ reason, ...said }: RunnerEnd, name: string, names: readonly string[]): RunnerEnd {
+  // It is the process that says it, and what runs there can say it as well.
+  const by = said.by !== undefined && names.includes(said.by) ? said.by : undefined;
   if (by === name || (by === undefined && names.length === 1)) return { reason };
   if (by !== undefined)
     return { reason: `"${by}", with which it shares it, has ended it: ${reason}`, againMs: AGAIN_MS };

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Clock } from '../../../../../core/contract/platform.ts';
 import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../../core/contract/services.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
@@ -48,7 +49,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
   async function member(
     name: string,
     body = '',
-    { permissions = STATUS, more = '', isExpected = true } = {},
+    { permissions = STATUS, more = '', isExpected = true, clock = createClock() } = {},
   ): Promise<() => Member> {
     const folder = scratch.path('copies', `${name}@${(made += 1)}`);
     const entry = `${folder}/index.js`;
@@ -56,9 +57,10 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     await writeFile(`${folder}/package.json`, '{ "type": "module" }');
     await writeFile(
       entry,
-      `import { writeFile } from 'node:fs/promises';
+      `import { writeSync } from 'node:fs';
+      import { writeFile } from 'node:fs/promises';
       export default { name: '${name}', version: '1.0.0', apiVersion: 1, description: 'One of several.',
-        register(ctx) { ${more} void writeFile;
+        register(ctx) { ${more} void writeFile; void writeSync;
           ctx.tap('afterCycle', async (word) => { ${body} return word === 'pid' ? process.pid : word; }); } };`,
     );
     const stateDir = scratch.root;
@@ -69,7 +71,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       const givenUp: string[] = [];
       const supervisor = new RunnerSupervisor({
         ctx: { log: said.log, send: async () => undefined } as unknown as PluginContext,
-        clock: createClock(),
+        clock,
         crashes,
         launch: (options) => runners.seat(options),
         confinement: { permissions, entry, folder, name, stateDir, packageDir },
@@ -173,6 +175,41 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     }
   });
 
+  it('are all named where the process names one that is not among them', async () => {
+    const forged = JSON.stringify({ is: 'broke', reason: 'thorns', by: 'nettle' });
+    const [rose, tulip] = await up(
+      await member(
+        'rose',
+        `if (word === 'end') {
+          const length = Buffer.alloc(4);
+          length.writeUInt32BE(${forged.length});
+          writeSync(3, Buffer.concat([length, Buffer.from('${forged}')]));
+          process.kill(process.pid, 'SIGKILL');
+        }`,
+      ),
+      await member('tulip'),
+    );
+    await assert.rejects(rose!.ask('end'), /its process has ended/);
+    await until('both are back', async () => rose!.supervisor.isUp && tulip!.supervisor.isUp, PATIENCE);
+    for (const { absences, crashes } of [rose!, tulip!]) {
+      assert.match(
+        absences.find((one) => one !== undefined) ?? '',
+        /one of rose, tulip, which share it, has ended it: thorns/,
+      );
+      assert.equal(crashes.length, 1);
+    }
+  });
+
+  it('wait for their own calls alone', async () => {
+    const hang = "if (word === 'hang') await new Promise(() => undefined);";
+    const [rose, tulip] = await up(await member('rose', hang), await member('tulip'));
+    const hanging = Array.from({ length: 200 }, () => assert.rejects(rose!.ask('hang'), /it has ended/));
+    await assert.rejects(rose!.ask('one more'), /200 calls before this one have no answer yet/);
+    assert.equal(await tulip!.ask('free'), 'free');
+    await rose!.supervisor.stop('reload');
+    await Promise.all(hanging);
+  });
+
   it('stay when one of them is loaded anew, and its calls without an answer end', async () => {
     const hang = "if (word === 'hang') await new Promise(() => undefined);";
     const [rose, tulip] = await up(await member('rose', hang), await member('tulip'));
@@ -210,16 +247,54 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       ),
     );
     assert.deepEqual(tulip!.crashes, []);
+    const errors = said.entries.filter(({ level }) => Number(level) >= 50);
+    assert.deepEqual(errors, [], 'a renewal is planned');
   });
 
-  it('stay when one of them does not come up, and their process ends with the last', async () => {
+  it('have no access to what one had that has gone for good, also where it was the last', async () => {
+    const [rose] = await up(await member('rose'));
+    await rose!.supervisor.stop('disable');
+    const [tulip] = await up(await member('tulip', "if (word !== 'pid') await writeFile(word, 'kept');"));
+    const strange = `${ownFolder({ stateDir: scratch.root, name: 'rose' })}/note`;
+    await assert.rejects(tulip!.ask(strange), /without the permission "files"/);
+  });
+
+  for (const reason of ['shutdown', 'handover'] as const)
+    it(`do not come back in a ${reason}, though one of them blocks`, async () => {
+      const real = createClock();
+      // What it is given to let go, and to end.
+      const after: Clock['after'] = (ms, fn, how) => real.after(ms === 5_000 ? 300 : ms, fn, how);
+      const clock: Clock = { ...real, after };
+      const [rose, tulip] = await up(
+        await member('rose', "if (word === 'block') for (;;);", { clock }),
+        await member('tulip', '', { clock }),
+      );
+      const pid = await tulip!.pid();
+      const blocked = assert.rejects(rose!.ask('block'), /it has ended/);
+      await rose!.supervisor.stop(reason);
+      await blocked;
+      assert.deepEqual([isAlive(pid), tulip!.supervisor.isUp], [false, false]);
+      await tulip!.supervisor.stop(reason);
+      assert.deepEqual(tulip!.absences, [undefined, undefined], 'it came up, and it was stopped');
+    });
+
+  it('are begun anew when one of them does not come up, and their process ends with the last', async () => {
     const frost = "ctx.effect('bed', () => { throw new Error('frost'); });";
     const starts = [await member('tulip'), await member('reed'), await member('rose', '', { more: frost })];
     const [tulip] = await up(starts[0]!);
-    const pid = await tulip!.pid();
+    const first = await tulip!.pid();
     await assert.rejects(starts[2]!().started, /frost/);
+    await until('nothing of it runs', async () => !isAlive(first), PATIENCE);
     const [reed] = await up(starts[1]!);
-    assert.deepEqual([await tulip!.pid(), await reed!.pid()], [pid, pid]);
+    await until('the other is back', async () => tulip!.supervisor.isUp, PATIENCE);
+    const pid = await tulip!.pid();
+    assert.notEqual(pid, first);
+    assert.equal(await reed!.pid(), pid);
+    assert.deepEqual(
+      tulip!.absences.filter((one) => one !== undefined),
+      ['its process ended (it is renewed, since "rose" has failed); it is started anew after 0 s'],
+    );
+    assert.deepEqual(tulip!.crashes, []);
     await tulip!.supervisor.stop('shutdown');
     assert.equal(isAlive(pid), true);
     await reed!.supervisor.stop('shutdown');
