@@ -1,10 +1,12 @@
 /** Users and tokens of the configuration: what they see of the status, and that a change counts at once. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, it } from 'node:test';
 import { definePlugin, eventStream, openTo } from '../../core/sdk/index.ts';
+import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
@@ -155,6 +157,42 @@ describe('users and tokens', () => {
       await api.close();
     }
     assert.equal((await api.get('/api/status', ANNA)).status, 200);
+  });
+
+  it('cannot be taken away to the last where that opens the door', async () => {
+    const sentence = /takes the last user or token away, .* set web\.password first/;
+    const closed = await withAnna('admin', '');
+    await open(closed);
+    const tried = await api.config.check(SAMPLE, 'file');
+    assert.match(tried.ok ? 'taken' : tried.message, sentence);
+    await writeFile(api.configFile, SAMPLE);
+    const edited = await api.config.loadFile();
+    assert.match(edited.ok ? 'taken' : edited.message, sentence);
+    await writeFile(api.configFile, closed);
+    const sent = await api.post('/api/config', { toml: SAMPLE }, ANNA);
+    assert.deepEqual([sent.status, sentence.test(sent.body)], [400, true], sent.body);
+    assert.deepEqual([api.sent, await api.fileText()], [[], closed]);
+    for (const [now, next] of [
+      [closed, withToken('role = "viewer"', '')],
+      [await withAnna('admin'), SAMPLE],
+      [`${SAMPLE}\n[web]\npassword = "pw"\n`, SAMPLE],
+    ] as const) {
+      await api.close();
+      await open(now);
+      assert.equal((await api.config.check(next, 'file')).ok, true, next);
+    }
+  });
+
+  it('are on trial, too, when they are the first, and are taken back to nobody', async () => {
+    await open(SAMPLE);
+    const changes = api.host.service('configChanges') as ConfigChanges;
+    const { version } = await changes.submit({
+      text: await withAnna('admin', ''),
+      by: 'page',
+      onTrial: true,
+    });
+    const { status, message } = await changes.revert(version);
+    assert.deepEqual([status, await api.fileText()], [200, SAMPLE], message);
   });
 
   it('know their own password alone', async () => {
