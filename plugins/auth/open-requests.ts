@@ -1,5 +1,5 @@
 /**
- * Requests of users and tokens that are being answered. Event streams and downloads may last for days, so what is
+ * Requests of users and tokens, and of those who were not asked, that are being answered. Event streams and downloads may last for days, so what is
  * being sent to somebody who may no longer see it ends at once.
  */
 import type { Request } from '@hapi/hapi';
@@ -9,10 +9,11 @@ import type { Admitted } from './principals.ts';
 const READING: ReadonlySet<string> = new Set(['get', 'head']);
 
 export class OpenRequests {
-  readonly #open = new Map<Request, Admitted>();
+  readonly #open = new Map<Request, Admitted | undefined>();
 
-  add(request: Request, admitted: Admitted): void {
-    if (admitted.entry === undefined || !READING.has(request.method)) return;
+  /** Undefined: nobody was asked who it is. */
+  add(request: Request, admitted: Admitted | undefined): void {
+    if (!READING.has(request.method)) return;
     this.#open.set(request, admitted);
     request.raw.res.once('close', () => this.#open.delete(request));
   }
@@ -22,7 +23,7 @@ export class OpenRequests {
   }
 
   /** Closes the connections of those for whom `isCurrent` is false. */
-  review(isCurrent: (admitted: Admitted) => boolean): void {
+  review(isCurrent: (admitted: Admitted | undefined) => boolean): void {
     for (const [{ raw }, admitted] of this.#open) if (!isCurrent(admitted)) raw.req.socket.destroy();
   }
 }

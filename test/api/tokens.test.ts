@@ -112,6 +112,22 @@ describe('users and tokens', () => {
     assert.equal(await isOpen(unchanged), true);
   });
 
+  it('end what is being read by those who were not asked, once they are the first; so does a password', async () => {
+    for (const next of [
+      withToken('role = "viewer"', ''),
+      await withAnna('viewer', ''),
+      `${SAMPLE}\n[web]\npassword = "pw"\n`,
+    ]) {
+      await open(SAMPLE, { clock: createManualClock() });
+      const unasked = await stream({});
+      await api.apply(`${SAMPLE}\n[web]\nhostnames = ["nas.lan"]\n`);
+      assert.equal(await isOpen(unasked), true);
+      await api.apply(next);
+      assert.equal(await within('the end of the stream', 20_000, unasked.ended), 'ended');
+      if (!next.includes('password = "pw"')) await api.close();
+    }
+  });
+
   it('that get another role have it at once, also where they are reading', async () => {
     await open(await withAnna('operator'), { clock: createManualClock() });
     const reading = await stream(ANNA);
