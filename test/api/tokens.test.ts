@@ -25,6 +25,14 @@ const withToken = (rest: string, web = '[web]\npassword = "pw"'): string =>
 const withAnna = async (role: string, web = '[web]\npassword = "pw"'): Promise<string> =>
   `${SAMPLE}\n${web}\n[[web.users]]\nname = "anna"\npassword_hash = "${await HASH}"\nrole = "${role}"\n`;
 
+const withTwo = async (one: string, other: string): Promise<string> => {
+  const hash = await HASH;
+  const users = [one, other].map(
+    (name) => `[[web.users]]\nname = "${name}"\npassword_hash = "${hash}"\nrole = "viewer"\n`,
+  );
+  return `${SAMPLE}\n${users.join('')}`;
+};
+
 /** A stream that never ends by itself. */
 const streaming = definePlugin({
   name: 'streaming',
@@ -253,6 +261,9 @@ describe('users and tokens', () => {
       ],
       [(await withAnna('viewer')).replace('"anna"', '"admin"'), /is the user of web\.password already/],
       [await withAnna('guest'), /role/],
+      [`${SAMPLE}\n[web]\nusers = [1, {}, { name = 2 }]\n`, /users\[0\]/],
+      [await withTwo('anna', 'anna'), /users\[1\].*duplicate/],
+      [await withTwo('J\u00fcrgen', 'Ju\u0308rgen'), /users\[1\].*duplicate/],
     ];
     for (const [toml, sentence] of wrong) {
       const answer = await api.config.check(toml, 'file');
