@@ -13,7 +13,8 @@ export class OpenRequests {
 
   /** Undefined: nobody was asked who it is. */
   add(request: Request, admitted: Admitted | undefined): void {
-    if (!READING.has(request.method)) return;
+    // Somebody who left while his password was checked: nothing more is said of that.
+    if (!READING.has(request.method) || request.raw.res.closed) return;
     this.#open.set(request, admitted);
     request.raw.res.once('close', () => this.#open.delete(request));
   }
