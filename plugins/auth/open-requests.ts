@@ -1,6 +1,6 @@
 /**
- * Requests of users and tokens, and of those who were not asked, that are being answered. Event streams and downloads may last for days, so what is
- * being sent to somebody who may no longer see it ends at once.
+ * Requests of users and tokens, and of those who were not asked, that are being answered. Event streams and downloads
+ * may last for days, so what is being sent to somebody who may no longer see it ends at once.
  */
 import type { Request } from '@hapi/hapi';
 import type { Admitted } from './principals.ts';
