@@ -107,7 +107,7 @@ class FileConfigService implements OwnedConfigService {
       keepSecrets && this.#current
         ? restoredText(given, this.#current, this.#assemble())
         : { text: given, kept: [] };
-    return this.#check(restored, origin, origin === 'http');
+    return this.#reviewed(await this.#check(restored, origin, origin === 'http'));
   }
 
   async #check({ text, kept }: Restored, origin: ConfigOrigin, isStrict: boolean): Promise<ConfigCheck> {
@@ -133,14 +133,14 @@ class FileConfigService implements OwnedConfigService {
     if (!result.ok) return result;
     this.#assembledBefore.set(result.loaded, assembly);
     const diff = current === undefined ? NO_DIFFERENCE : diffConfig(current, result.loaded.config, assembly);
-    const objection = await this.#objection(result.loaded, diff);
-    return objection === undefined
-      ? { ok: true, loaded: result.loaded, diff }
-      : failure('validate', [{ message: objection }]);
+    return { ok: true, loaded: result.loaded, diff };
   }
 
-  async #objection(next: LoadedConfig, diff: ConfigDiff): Promise<string | undefined> {
-    return diff.tier === undefined ? undefined : this.#options.review?.(next, diff);
+  /** The check, or the objection of a plugin. */
+  async #reviewed(check: ConfigCheck): Promise<ConfigCheck> {
+    if (!check.ok || check.diff.tier === undefined) return check;
+    const objection = await this.#options.review?.(check.loaded, check.diff);
+    return objection === undefined ? check : failure('validate', [{ message: objection }]);
   }
 
   async loadFile({ isStrict = false } = {}): Promise<ConfigCheck> {
@@ -150,7 +150,7 @@ class FileConfigService implements OwnedConfigService {
     } catch (error) {
       return failure('parse', [{ message: `the configuration file cannot be read: ${readReason(error)}` }]);
     }
-    const check = await this.#check({ text: read.text, kept: [] }, 'file', isStrict);
+    const check = await this.#reviewed(await this.#check({ text: read.text, kept: [] }, 'file', isStrict));
     this.#refused = check.ok ? undefined : read.text;
     return check.ok && read.isOpen ? this.#withWarning(check) : check;
   }
@@ -180,13 +180,13 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async #apply(application: ConfigApplication, asked: LoadedConfig): Promise<ConfigApplied> {
-    const { text, origin } = application;
-    const keepSecrets = application.keepSecrets === true;
+    const { text } = application;
     // A text was made from the document that was running when it was submitted: it would undo what was
     // applied since.
     const isFixed = typeof text === 'string';
     const former = isFixed ? asked : this.current;
-    const check = await this.check(isFixed ? text : await text(former), origin, { keepSecrets });
+    const given = isFixed ? text : await text(former);
+    const check = await this.#checkFor(application, given);
     if (!check.ok) return check;
     const applied = { loaded: check.loaded, diff: check.diff, former };
     if (check.diff.changes.length === 0 && application.evenIfEqual !== true) return { ok: true, ...applied };
@@ -195,6 +195,15 @@ class FileConfigService implements OwnedConfigService {
     if (isFixed || failed.stage === 'send' || this.current.text === former.text) return failed;
     // The running document was replaced meanwhile: make the text again, from the new one.
     return this.#apply(application, asked);
+  }
+
+  #checkFor(
+    { origin, keepSecrets = false, isTakingBack = false }: ConfigApplication,
+    text: string,
+  ): Promise<ConfigCheck> {
+    return isTakingBack
+      ? this.#check({ text, kept: [] }, origin, false)
+      : this.check(text, origin, { keepSecrets });
   }
 
   /** Writes before it sends. Resolves with what failed. */

@@ -93,6 +93,11 @@ export interface ConfigApplication {
   readonly origin: ConfigOrigin;
   /** As for `check`. */
   readonly keepSecrets?: boolean | undefined;
+  /**
+   * True: the document that ran before is taken back to. Plugins are not asked by `beforeReload`, so that none can
+   * keep a document in force that was on trial.
+   */
+  readonly isTakingBack?: boolean;
   /** Runs before anything is written; a rejection ends the application at the stage `write`. */
   readonly beforeWrite?: (next: LoadedConfig, running: LoadedConfig) => Promise<unknown>;
   /** True: the file is written even when nothing differs from the running document. */

@@ -68,6 +68,12 @@ export const tokenName = Joi.string()
       '{{#label}} must be 1 to 64 letters, digits, ".", "_" or "-", and begin with a letter or digit',
   });
 
+/** As names are compared at the door. Also asked about entries that are none. */
+const hasSameName = (one: unknown, other: unknown): boolean => {
+  const [name, twin] = [one, other].map((user) => (user as Partial<WebUser> | null)?.name);
+  return typeof name === 'string' && typeof twin === 'string' && name.normalize() === twin.normalize();
+};
+
 const user = Joi.object<WebUser, true>({
   name: Joi.string()
     .pattern(NAME)
@@ -144,7 +150,7 @@ export const schema = Joi.object<AuthConfig, true>({
   users: Joi.array()
     .items(user)
     .max(MOST)
-    .unique('name')
+    .unique(hasSameName)
     .default([])
     .description(
       'Further users of the dashboard and the API, each with a role. Who has web.password is "admin".',

@@ -34,6 +34,16 @@ function exposure(line: string, message: string): Exposure {
   return { line, notice: { level: 'warning', message } };
 }
 
+/**
+ * The sentence that refuses a change after which nobody is asked any more, though no password was taken away.
+ * Whoever empties `web.password` says that; with the last user or token it would be a side effect.
+ */
+export function openingProblem(now: WebConfig, next: WebConfig): string | undefined {
+  return now.password === '' && isAnybodyAsked(now) && !isAnybodyAsked(next)
+    ? 'this takes the last user or token away, and then everybody could change everything; set web.password first'
+    : undefined;
+}
+
 /** The result for `mountkeeper doctor`. */
 export function passwordCheck(web: WebConfig, isRoot: boolean): Check {
   const found = exposureOf(web, isRoot);

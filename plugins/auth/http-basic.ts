@@ -49,8 +49,8 @@ export function httpBasic(authenticator: Authenticator, open: OpenRequests): Plu
     if (decision === 'known') request.client.markKnown();
     if (admitted !== undefined) {
       Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
-      open.add(request, admitted);
     }
+    if (decision === 'open' || admitted?.entry !== undefined) open.add(request, admitted);
     return decision === 'open' || decision === 'known' ? h.continue : refused(decision, h);
   };
   return {

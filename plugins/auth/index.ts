@@ -3,7 +3,7 @@ import { hashPasswordCommand } from './cli.ts';
 import { check, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
 import { createAuthenticator } from './authenticator.ts';
-import { exposureOf, passwordCheck } from './exposure.ts';
+import { exposureOf, openingProblem, passwordCheck } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 import { OpenRequests } from './open-requests.ts';
 import { isCurrent } from './principals.ts';
@@ -46,6 +46,7 @@ export default definePlugin<AuthConfig>({
       return found ? [found.notice] : [];
     });
     ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
+    ctx.tap('beforeReload', ({ config }) => openingProblem(ctx.use('config').current.config.web, config.web));
     ctx.tap('afterReload', warn);
     ctx.effect('look at who can reach the web server', () => {
       warn();

@@ -1,6 +1,6 @@
 /**
- * Requests of users and tokens that are being answered. Event streams and downloads may last for days, so what is
- * being sent to somebody who may no longer see it ends at once.
+ * Requests of users and tokens, and of those who were not asked, that are being answered. Event streams and downloads
+ * may last for days, so what is being sent to somebody who may no longer see it ends at once.
  */
 import type { Request } from '@hapi/hapi';
 import type { Admitted } from './principals.ts';
@@ -9,10 +9,12 @@ import type { Admitted } from './principals.ts';
 const READING: ReadonlySet<string> = new Set(['get', 'head']);
 
 export class OpenRequests {
-  readonly #open = new Map<Request, Admitted>();
+  readonly #open = new Map<Request, Admitted | undefined>();
 
-  add(request: Request, admitted: Admitted): void {
-    if (admitted.entry === undefined || !READING.has(request.method)) return;
+  /** Undefined: nobody was asked who it is. */
+  add(request: Request, admitted: Admitted | undefined): void {
+    // Somebody who left while his password was checked: nothing more is said of that.
+    if (!READING.has(request.method) || request.raw.res.closed) return;
     this.#open.set(request, admitted);
     request.raw.res.once('close', () => this.#open.delete(request));
   }
@@ -22,7 +24,7 @@ export class OpenRequests {
   }
 
   /** Closes the connections of those for whom `isCurrent` is false. */
-  review(isCurrent: (admitted: Admitted) => boolean): void {
+  review(isCurrent: (admitted: Admitted | undefined) => boolean): void {
     for (const [{ raw }, admitted] of this.#open) if (!isCurrent(admitted)) raw.req.socket.destroy();
   }
 }

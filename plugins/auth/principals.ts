@@ -1,4 +1,5 @@
 /** Users and tokens of the configuration as those who send requests, and whether they still are what they were. */
+import { isAnybodyAsked } from 'mountkeeper';
 import type { Principal } from 'mountkeeper';
 import type { AuthConfig, WebToken, WebUser } from './config.ts';
 
@@ -31,15 +32,17 @@ export function isExpired({ expires }: WebToken, now: number): boolean {
 
 /**
  * False when the entry is gone, has changed, or has expired. A change of `web.password` counts from the next
- * request on.
+ * request on. Undefined is who came while nobody was asked: false as soon as somebody is.
  */
 export function isCurrent(
-  { principal, entry }: Admitted,
-  { users, tokens }: Pick<AuthConfig, 'users' | 'tokens'>,
+  admitted: Admitted | undefined,
+  web: Pick<AuthConfig, 'password' | 'users' | 'tokens'>,
   now: number,
 ): boolean {
+  if (admitted === undefined) return !isAnybodyAsked(web);
+  const { principal, entry } = admitted;
   if (entry === undefined) return true;
-  const list: readonly (WebUser | WebToken)[] = principal.kind === 'user' ? users : tokens;
+  const list: readonly (WebUser | WebToken)[] = principal.kind === 'user' ? web.users : web.tokens;
   const kept = list.find(({ name }) => name === principal.name);
   if (kept === undefined || JSON.stringify(kept) !== JSON.stringify(entry)) return false;
   return principal.kind === 'user' || !isExpired(kept as WebToken, now);

@@ -164,7 +164,10 @@ export function uploadsPanel({ shares, mountOf, clock, downloads }: UploadsPanel
   };
   return {
     id: 'uploads',
-    access: { see: 'viewer', act: { send: 'operator', pause: 'operator', 'go-on': 'operator' } },
+    access: {
+      see: 'viewer',
+      act: { send: 'operator', pause: 'operator', 'go-on': 'operator', retry: 'operator' },
+    },
     place: 'share',
     order: 40,
     title: text('title'),

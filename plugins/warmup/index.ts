@@ -4,19 +4,23 @@ import { Boom, createLatestQueue, definePlugin, readDescriptions, withRelease } 
 import type { PluginContext, WithRelease } from 'mountkeeper';
 import { warmupTabs } from './tab.ts';
 import { warmupCommand } from './cli.ts';
+import { checkedTarget } from './checked-target.ts';
 import { check, schema } from './config.ts';
 import type { WarmupConfig } from './config.ts';
 import { startHelper } from './scheduler/worker-process.ts';
 import { readTasks, writeTasks } from './scheduler/saved-tasks.ts';
 import { noticesOf } from './scheduler/notices.ts';
-import { routes } from './routes.ts';
+import { isShare, routes } from './routes.ts';
 import { WarmupScheduler } from './scheduler/scheduler.ts';
 import { summaryOf } from './scheduler/task.ts';
 import type { Target, Task } from './scheduler/task.ts';
 
 declare module 'mountkeeper' {
   interface Commands {
-    /** Fetches the target into the cache as soon as its share is ready. */
+    /**
+     * Fetches the target into the cache as soon as its share is ready. One of a share that is not known, or with
+     * a path or an age that is none, is logged and changes nothing.
+     */
     warmup: { args: [target: Target]; result: void };
   }
 
@@ -104,7 +108,7 @@ export default definePlugin<WarmupConfig>({
         ctx.log.info({ rules }, 'scheduled warmup begins');
       },
     });
-    ctx.handle('warmup', async (target) => opened().ask(target));
+    ctx.handle('warmup', async (target) => opened().ask(checkedTarget(target, (name) => isShare(ctx, name))));
     ctx.tap('afterMount', () => scheduler()?.look());
     ctx.tap('afterUnmount', () => scheduler()?.look());
     ctx.tap('shareHealthChanged', () => scheduler()?.look());

@@ -128,7 +128,7 @@ async function start(
   };
 }
 
-function isShare(ctx: PluginContext<WarmupConfig>, share: string): boolean {
+export function isShare(ctx: PluginContext<WarmupConfig>, share: string): boolean {
   return ctx.use('config').current.config.shares.some(({ name }) => name === share);
 }
 

@@ -1,7 +1,9 @@
 /** The warmup on the dashboard: every rule and request with its progress, and a button on each share. */
 import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
+import { checkedTarget } from './checked-target.ts';
 import type { WarmupConfig } from './config.ts';
+import { isShare } from './routes.ts';
 import type { WarmupScheduler } from './scheduler/scheduler.ts';
 import type { Task } from './scheduler/task.ts';
 
@@ -81,12 +83,12 @@ async function run(
   { ctx }: WarmupTabParts,
   { of: share = '', path = '', newerThan = '', isDryRun }: Readonly<Record<string, string>>,
 ): Promise<Outcome> {
-  await ctx.send('warmup', {
-    share,
-    path,
-    newerThan: newerThan === '' ? null : newerThan,
-    isDryRun: isDryRun === 'true',
-  });
+  const wish = { share, path, newerThan: newerThan === '' ? null : newerThan, isDryRun: isDryRun === 'true' };
+  // The command's handler refuses it, too, but that is heard of in the log alone. What is thrown is shown.
+  await ctx.send(
+    'warmup',
+    checkedTarget(wish, (name) => isShare(ctx, name)),
+  );
   return { ok: true, message: text('started') };
 }
 

@@ -238,6 +238,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     protocols: () => host.protocols(),
     log,
     services: { secrets, clock, processes: options.processes ?? ({} as never) },
+    review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
     reload: (next) => send('reload', next),
   });
   const send = async (command: keyof Commands, ...args: readonly unknown[]): Promise<void> => {

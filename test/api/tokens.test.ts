@@ -1,10 +1,12 @@
 /** Users and tokens of the configuration: what they see of the status, and that a change counts at once. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, it } from 'node:test';
 import { definePlugin, eventStream, openTo } from '../../core/sdk/index.ts';
+import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
@@ -22,6 +24,14 @@ const withToken = (rest: string, web = '[web]\npassword = "pw"'): string =>
   `${SAMPLE}\n${web}\n[[web.tokens]]\nname = "script"\ntoken_hash = "${hashToken(TOKEN)}"\n${rest}\n`;
 const withAnna = async (role: string, web = '[web]\npassword = "pw"'): Promise<string> =>
   `${SAMPLE}\n${web}\n[[web.users]]\nname = "anna"\npassword_hash = "${await HASH}"\nrole = "${role}"\n`;
+
+const withTwo = async (one: string, other: string): Promise<string> => {
+  const hash = await HASH;
+  const users = [one, other].map(
+    (name) => `[[web.users]]\nname = "${name}"\npassword_hash = "${hash}"\nrole = "viewer"\n`,
+  );
+  return `${SAMPLE}\n${users.join('')}`;
+};
 
 /** A stream that never ends by itself. */
 const streaming = definePlugin({
@@ -110,6 +120,22 @@ describe('users and tokens', () => {
     assert.equal(await isOpen(unchanged), true);
   });
 
+  it('end what is being read by those who were not asked, once they are the first; so does a password', async () => {
+    for (const next of [
+      withToken('role = "viewer"', ''),
+      await withAnna('viewer', ''),
+      `${SAMPLE}\n[web]\npassword = "pw"\n`,
+    ]) {
+      await open(SAMPLE, { clock: createManualClock() });
+      const unasked = await stream({});
+      await api.apply(`${SAMPLE}\n[web]\nhostnames = ["nas.lan"]\n`);
+      assert.equal(await isOpen(unasked), true);
+      await api.apply(next);
+      assert.equal(await within('the end of the stream', 20_000, unasked.ended), 'ended');
+      if (!next.includes('password = "pw"')) await api.close();
+    }
+  });
+
   it('that get another role have it at once, also where they are reading', async () => {
     await open(await withAnna('operator'), { clock: createManualClock() });
     const reading = await stream(ANNA);
@@ -157,6 +183,42 @@ describe('users and tokens', () => {
     assert.equal((await api.get('/api/status', ANNA)).status, 200);
   });
 
+  it('cannot be taken away to the last where that opens the door', async () => {
+    const sentence = /takes the last user or token away, .* set web\.password first/;
+    const closed = await withAnna('admin', '');
+    await open(closed);
+    const tried = await api.config.check(SAMPLE, 'file');
+    assert.match(tried.ok ? 'taken' : tried.message, sentence);
+    await writeFile(api.configFile, SAMPLE);
+    const edited = await api.config.loadFile();
+    assert.match(edited.ok ? 'taken' : edited.message, sentence);
+    await writeFile(api.configFile, closed);
+    const sent = await api.post('/api/config', { toml: SAMPLE }, ANNA);
+    assert.deepEqual([sent.status, sentence.test(sent.body)], [400, true], sent.body);
+    assert.deepEqual([api.sent, await api.fileText()], [[], closed]);
+    for (const [now, next] of [
+      [closed, withToken('role = "viewer"', '')],
+      [await withAnna('admin'), SAMPLE],
+      [`${SAMPLE}\n[web]\npassword = "pw"\n`, SAMPLE],
+    ] as const) {
+      await api.close();
+      await open(now);
+      assert.equal((await api.config.check(next, 'file')).ok, true, next);
+    }
+  });
+
+  it('are on trial, too, when they are the first, and are taken back to nobody', async () => {
+    await open(SAMPLE);
+    const changes = api.host.service('configChanges') as ConfigChanges;
+    const { version } = await changes.submit({
+      text: await withAnna('admin', ''),
+      by: 'page',
+      onTrial: true,
+    });
+    const { status, message } = await changes.revert(version);
+    assert.deepEqual([status, await api.fileText()], [200, SAMPLE], message);
+  });
+
   it('know their own password alone', async () => {
     await open(await withAnna('viewer'));
     for (const [name, word] of [
@@ -199,6 +261,9 @@ describe('users and tokens', () => {
       ],
       [(await withAnna('viewer')).replace('"anna"', '"admin"'), /is the user of web\.password already/],
       [await withAnna('guest'), /role/],
+      [`${SAMPLE}\n[web]\nusers = [1, {}, { name = 2 }]\n`, /users\[0\]/],
+      [await withTwo('anna', 'anna'), /users\[1\].*duplicate/],
+      [await withTwo('J\u00fcrgen', 'Ju\u0308rgen'), /users\[1\].*duplicate/],
     ];
     for (const [toml, sentence] of wrong) {
       const answer = await api.config.check(toml, 'file');

@@ -215,7 +215,9 @@ export class Changes implements ConfigChanges {
       if (this.version !== trial.version)
         return this.#answer(409, 'These settings are not in force any more.');
       this.#trial.end();
-      const applied = await this.#ctx.use('config').apply({ text: trial.former, origin: 'file' });
+      const applied = await this.#ctx
+        .use('config')
+        .apply({ text: trial.former, origin: 'file', isTakingBack: true });
       if (!applied.ok) {
         const refusal = this.#refusal(applied);
         log.error({ problem: refusal.message }, 'settings on trial could not be taken back');

@@ -23,7 +23,9 @@ export function rowId(path: string): string {
 
 export function rowActions(row: QueueRow, { text, downloads }: RowTools, view: View): Content {
   const { path, state } = row;
-  const copy = row.hasContent ? downloads?.address(view.share ?? '', path) : undefined;
+  // Downloads are for administrators alone.
+  const hasCopy = row.hasContent && view.role === 'admin';
+  const copy = hasCopy ? downloads?.address(view.share ?? '', path) : undefined;
   const retry =
     state === 'uploading'
       ? null

@@ -88,7 +88,7 @@ export class Task {
 }
 
 /** The least finished state first, but a failure before all. */
-const ORDER: readonly TaskState[] = ['failed', 'pending', 'listing', 'caching', 'complete'];
+export const STATES: readonly TaskState[] = ['failed', 'pending', 'listing', 'caching', 'complete'];
 
 export interface Summary {
   readonly warmupState: WarmupState;
@@ -98,7 +98,7 @@ export interface Summary {
 
 export function summaryOf(tasks: readonly Pick<Task, 'state' | 'counts'>[]): Summary {
   return {
-    warmupState: ORDER.find((state) => tasks.some((task) => task.state === state)) ?? 'none',
+    warmupState: STATES.find((state) => tasks.some((task) => task.state === state)) ?? 'none',
     warmupDone: tasks.reduce((sum, { counts }) => sum + counts.skipped + counts.cached, 0),
     warmupTotal: tasks.reduce((sum, { counts }) => sum + counts.total, 0),
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { Clock, Mount, QueueEntry } from 'mountkeeper';
+import type { Clock, Mount, QueueEntry, Role } from 'mountkeeper';
 import { createView } from '../../../plugins/dashboard/view.ts';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
@@ -151,6 +151,21 @@ describe('the uploads of a share on the dashboard', () => {
     assert.doesNotMatch(goes, /<button/);
     assert.match(goes, /href="\/get\/rows\/goes\.raw" download aria-label="Download a copy goes\.raw"/);
     assert.match((await rows('files')).join(''), /Retry now[^]*Send now/);
+    const drawnFor = async (role: Role): Promise<readonly boolean[]> => {
+      const drawn = toHtml(
+        await panel.render(createView({ language: 'en', host: 'h', share: 'rows', tab: panel, role })),
+      );
+      return [drawn.includes('do/uploads/retry'), drawn.includes('href=')];
+    };
+    assert.deepEqual(
+      [await drawnFor('viewer'), await drawnFor('operator'), await drawnFor('admin')],
+      [
+        [false, false],
+        [true, false],
+        [true, true],
+      ],
+      'who may send one file again, and who may download it',
+    );
     hasDownloads = false;
     assert.doesNotMatch((await rows('rows')).join(''), /href/);
     assert.equal(await act('retry', 'rows', { path: NAME }), true);

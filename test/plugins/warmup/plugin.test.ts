@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { createManualClock, createTestHost } from 'mountkeeper/testing';
+import type { PluginContext } from 'mountkeeper';
+import type { TestHost } from 'mountkeeper/testing';
+import type { WarmupConfig } from '../../../plugins/warmup/config.ts';
 import warmup from '../../../plugins/warmup/index.ts';
 import { createRateMeter, progressLine } from '../../../plugins/warmup/progress.ts';
 import type { TaskView, WarmupAnswer } from '../../../plugins/warmup/routes.ts';
 import { runCommand } from '../../api/cli.ts';
+import { warmupTabs } from '../../../plugins/warmup/tab.ts';
 import { openShare } from './fixture.ts';
 import { stepUntil } from '../../support/platform/wait.ts';
 
@@ -18,6 +22,15 @@ const document = (section: object = {}) => ({
   ],
 });
 const rules = [{ share: 'photos', path: '/2024//mai/', newer_than: '30d' }, { share: '文件' }];
+
+/** As the plugin's own, for what it hands its tab. As in the daemon, who sends hears of no refusal. */
+function ctxOf(host: TestHost): PluginContext<WarmupConfig> {
+  const send = async (command: 'warmup', target: never): Promise<void> => {
+    for (const handler of host.host.handlers(command))
+      await Promise.resolve(handler(target)).catch(() => undefined);
+  };
+  return { use: () => host.config, send } as never;
+}
 
 /** No share is mounted: whatever is called for stays due. */
 async function start(t: TestContext, config: object) {
@@ -142,6 +155,40 @@ describe('warmup', () => {
       /No warmup of share 'photos' is under way/,
     );
     assert.equal((await host.inject({ method: 'GET', url: '/api/warmup/nobody' })).statusCode, 404);
+  });
+
+  it('takes no wish that makes no sense from anybody who sends the command', async (t) => {
+    const { host } = await start(t, document());
+    const [send] = host.host.handlers('warmup');
+    assert.ok(send);
+    const wish = { share: 'photos', path: '/a//b/', newerThan: null, isDryRun: false };
+    const wrong: readonly (readonly [object, RegExp])[] = [
+      [{ path: 'a/../../etc' }, /"path" must be a folder below the share/],
+      [{ path: 'a\0b' }, /"path" must be a folder below the share/],
+      [{ newerThan: 'soon' }, /"newerThan".*not a duration/],
+      [{ newerThan: '0' }, /"newerThan".*1s/],
+      [{ newerThan: undefined }, /"newerThan" is required/],
+      [{ isDryRun: 'true' }, /"isDryRun" must be a boolean/],
+      [{ share: 'music' }, /^Share 'music' not found$/],
+      [{ share: ['photos'] }, /"share" must be a string/],
+    ];
+    for (const [part, sentence] of wrong)
+      await assert.rejects(
+        async () => send({ ...wish, ...part } as never),
+        (error: Error) => sentence.test(error.message),
+        JSON.stringify(part),
+      );
+    const tabs = warmupTabs({ ctx: ctxOf(host), scheduler: () => assert.fail('the command is sent') });
+    const run = tabs[0]?.actions?.['run'];
+    const form = { of: 'photos', path: 'a//b', newerThan: '3d', isDryRun: 'false' };
+    for (const part of [{ path: '../x' }, { newerThan: 'soon' }, { of: 'music' }])
+      await assert.rejects(async () => run?.({ form: { ...form, ...part } } as never), JSON.stringify(part));
+    assert.equal((await run?.({ form } as never))?.ok, true);
+    const { tasks } = (await host.inject('/api/warmup/photos')).json() as WarmupAnswer;
+    assert.deepEqual(
+      tasks.map(({ path, newer_than, active }) => [path, newer_than, active]),
+      [['a/b', '3d', true]],
+    );
   });
 });
 

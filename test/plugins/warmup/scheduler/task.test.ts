@@ -104,6 +104,20 @@ describe('what a warmup came to', () => {
         ['pending', true, '中', '3d'],
       ],
     );
+    const [good] = (JSON.parse(await readFile(file, 'utf8')) as { tasks: object[] }).tasks;
+    const bad = [
+      { path: '../etc' },
+      { path: 7 },
+      { newerThan: 'soon' },
+      { share: null },
+      { state: 'great' },
+      { counts: {} },
+      { counts: { ...NO_COUNTS, total: 'x' } },
+      { isWanted: 'no' },
+    ];
+    const mixed = [...bad.map((part) => ({ ...good, ...part })), null, good];
+    await writeFile(file, JSON.stringify({ tasks: mixed }));
+    assert.deepEqual([...(await readTasks(file)).keys()], [done.key]);
     await writeFile(file, (await readFile(file, 'utf8')).slice(0, 40));
     assert.equal((await readTasks(file)).size, 0);
   });
