@@ -85,6 +85,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: () => this.#apply(),
+      appliesAll: true,
       basis: tools.config,
     });
     this.server = manageServer({
