@@ -89,6 +89,7 @@ class NfsParts implements ExporterParts<ServedExport> {
       protocol: 'nfs',
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
+      appliesAll: true,
       basis: tools.config,
     });
     this.server = manageServer({

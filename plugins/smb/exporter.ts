@@ -14,6 +14,7 @@ import type {
   ShareSpec,
   ExportTable,
 } from 'mountkeeper';
+import { ApplyAgain } from './apply-again.ts';
 import { GUEST, ownerName } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { listenProblem, resolveListen } from './addresses.ts';
@@ -73,6 +74,8 @@ class SmbParts implements ExporterParts<ServedShare> {
   /** Before it answers, it cannot be told anything either. */
   #isReady = false;
   readonly #enforcement: Enforcement;
+  /** What failed before, or was changed while the server started. */
+  readonly #again: ApplyAgain;
 
   constructor(tools: SmbTools) {
     this.#tools = tools;
@@ -85,8 +88,10 @@ class SmbParts implements ExporterParts<ServedShare> {
       protocol: 'smb',
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: () => this.#apply(),
+      appliesAll: true,
       basis: tools.config,
     });
+    this.#again = new ApplyAgain(() => this.shown.inTurn(() => this.#apply()), tools.log);
     this.server = manageServer({
       ...tools,
       key: PROCESS_KEY,
@@ -97,7 +102,7 @@ class SmbParts implements ExporterParts<ServedShare> {
         this.#isReady = true;
         // Changes during its start may or may not have been read.
         this.#enforcement.tellAgain();
-        await this.#applyAgain();
+        await this.#again.run();
       },
       ask: (signal) => askEverywhere(this.#endpoint(), signal),
       cleanUp: () => {
@@ -114,7 +119,7 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   beforeLook(): void {
     if (this.#isMoreThere()) this.server.renew();
-    void this.#applyAgain();
+    this.#again.begin();
   }
 
   offers(): readonly Offer[] {
@@ -208,15 +213,6 @@ class SmbParts implements ExporterParts<ServedShare> {
   async #apply(): Promise<void> {
     const wanted = this.#wanted();
     if (wanted) await this.#enforcement.apply(wanted);
-  }
-
-  /** What failed before, or was changed while the server started. Never rejects. */
-  async #applyAgain(): Promise<void> {
-    await this.shown
-      .inTurn(() => this.#apply())
-      .catch((error: unknown) =>
-        this.#tools.log.error({ err: error }, 'smbd does not serve by its new configuration yet'),
-      );
   }
 
   /** Undefined before the first plan. */

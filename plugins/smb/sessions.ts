@@ -51,35 +51,53 @@ export async function endSessions(users: ReadonlySet<string>, tools: SessionTool
   const pids = (await sessionsOf(tools))
     .filter(({ user }) => users.has(user.toLowerCase()))
     .map(({ pid }) => pid);
-  await forEach(pids, (pid) => tellSession(tools, pid, 'shutdown'));
+  const [first] = (await forEach(pids, (pid) => tellSession(tools, pid, 'shutdown'))).values();
+  if (first) throw first;
+}
+
+/** Clients of a share that could not all be told to leave it. */
+export interface Undone {
+  readonly reason: string;
+  /** The sessions that are left; undefined: nobody knows, it may be all. */
+  readonly pids: ReadonlySet<string> | undefined;
 }
 
 /**
  * Disconnects from each share those of its clients whose session has become another: all of them when the share is
  * gone or another, else those whose user may do more or less than before. smbd asks what a user may do only when a
  * client enters a share; clients enter again by themselves. Files that others have open stay open.
- * Resolves with the reason for each share whose clients could not all be told.
+ * Resolves with each share whose clients could not all be told. Given that again as `left`, it tries only those of
+ * its sessions that are left: the others have entered again rightly.
  */
 export async function disconnectChanged(
   before: ReadonlyMap<string, ServedShare>,
   now: ReadonlyMap<string, ServedShare>,
   tools: SessionTools,
-): Promise<ReadonlyMap<string, string>> {
-  const failures = new Map<string, string>();
+  left: ReadonlyMap<string, Undone> = new Map(),
+): Promise<ReadonlyMap<string, Undone>> {
+  const undone = new Map<string, Undone>();
   const changed = [...before.values()].filter((share) => !isDeepStrictEqual(share, now.get(share.name)));
-  if (changed.length === 0) return failures;
+  if (changed.length === 0) return undone;
   const regrouped = changed.filter((share) => isSameButAccess(share, now.get(share.name)));
   // Who nobody can name is disconnected with all others.
   const sessions = regrouped.length === 0 ? [] : await sessionsOf(tools).catch(() => undefined);
   for (const share of changed) {
     const next = now.get(share.name);
-    const done =
+    const pids = left.get(share.name)?.pids;
+    const failure =
       sessions === undefined || !next || !regrouped.includes(share)
-        ? closeShare(tools.processes, tools.paths, share.name)
-        : disconnect(sessions, [share, next], tools);
-    await done.catch((error: unknown) => failures.set(share.name, (error as Error).message));
+        ? await closeShare(tools.processes, tools.paths, share.name).then(
+            () => undefined,
+            (error: unknown) => ({ reason: (error as Error).message, pids }),
+          )
+        : await disconnect(
+            sessions.filter(({ pid }) => pids?.has(pid) !== false),
+            [share, next],
+            tools,
+          );
+    if (failure) undone.set(share.name, failure);
   }
-  return failures;
+  return undone;
 }
 
 function isSameButAccess(share: ServedShare, next: ServedShare | undefined): boolean {
@@ -92,22 +110,28 @@ async function disconnect(
   sessions: readonly Session[],
   [before, now]: readonly [ServedShare, ServedShare],
   tools: SessionTools,
-): Promise<void> {
+): Promise<Undone | undefined> {
   const pids = sessions
     .filter(({ user }) => entranceTo(before, user) !== entranceTo(now, user))
     .map(({ pid }) => pid);
-  await forEach(pids, async (pid) => {
+  const failures = await forEach(pids, async (pid) => {
     // Told directly, so that it has read the file before its client enters again.
     await tellSession(tools, pid, 'reload-config');
     await tellSession(tools, pid, 'close-share', now.name);
   });
+  const [first] = failures.values();
+  return first && { reason: first.message, pids: new Set(failures.keys()) };
 }
 
-/** One that cannot be told keeps no other back; then it rejects with the first failure. */
-async function forEach(pids: readonly string[], work: (pid: string) => Promise<void>): Promise<void> {
-  const failures: unknown[] = [];
-  for (const pid of new Set(pids)) await work(pid).catch((error: unknown) => failures.push(error));
-  if (failures.length > 0) throw failures[0];
+/** One that cannot be told keeps no other back. Resolves with the failures. */
+async function forEach(
+  pids: readonly string[],
+  work: (pid: string) => Promise<void>,
+): Promise<ReadonlyMap<string, Error>> {
+  const failures = new Map<string, Error>();
+  for (const pid of new Set(pids))
+    await work(pid).catch((error: unknown) => failures.set(pid, error as Error));
+  return failures;
 }
 
 /** A session that has ended needs to be told nothing. */

@@ -9,6 +9,7 @@ import type { SmbPaths } from './paths.ts';
 import type { Samba } from './samba.ts';
 import type { ServedShare } from './server-config.ts';
 import { disconnectChanged, reload } from './sessions.ts';
+import type { Undone } from './sessions.ts';
 
 export const PROCESS_KEY = 'smb/smbd';
 export const GRACE_MS = 5_000;
@@ -118,6 +119,13 @@ export interface Wanted {
   readonly env: Readonly<Record<string, string>> | undefined;
 }
 
+/** What clients entered the shares by. */
+interface Entered {
+  readonly shares: ReadonlyMap<string, ServedShare>;
+  /** Those who could not be told to leave when they were asked to the last time; undefined: nobody was asked. */
+  readonly left?: ReadonlyMap<string, Undone>;
+}
+
 /** What smbd has been told, and what its sessions may have entered the shares by. */
 export class Enforcement {
   readonly #tools: { readonly processes: Processes; readonly paths: SmbPaths; readonly log: Logger };
@@ -125,7 +133,7 @@ export class Enforcement {
   /** What the server has been told to read; undefined while that is not known. */
   #told: string | undefined;
   /** The last is what clients enter by; before it is what those entered by who could not be disconnected yet. */
-  #entered: readonly ReadonlyMap<string, ServedShare>[] = [];
+  #entered: readonly Entered[] = [];
   #saved: string | undefined;
   #problem: string | undefined;
 
@@ -155,7 +163,7 @@ export class Enforcement {
     this.#written = await readFile(paths.conf, 'utf8').catch(() => undefined);
     const shares = JSON.parse(await readFile(paths.shares, 'utf8')) as ServedShare[];
     const entered = new Map(shares.map((share) => [share.name, share]));
-    this.#entered = [entered];
+    this.#entered = [{ shares: entered }];
     return entered;
   }
 
@@ -202,22 +210,23 @@ export class Enforcement {
     if (!env) return undefined;
     const { processes, paths } = this.#tools;
     const now = new Map(shares);
-    const left: Map<string, ServedShare>[] = [];
+    const remaining: Entered[] = [];
     let problem: string | undefined;
-    for (const former of this.#entered) {
-      const failures = await disconnectChanged(former, now, { processes, paths, env });
-      if (failures.size > 0) left.push(new Map([...former].filter(([name]) => failures.has(name))));
-      for (const [name, reason] of failures)
+    for (const { shares: former, left } of this.#entered) {
+      const undone = await disconnectChanged(former, now, { processes, paths, env }, left);
+      if (undone.size > 0)
+        remaining.push({ shares: new Map([...former].filter(([name]) => undone.has(name))), left: undone });
+      for (const [name, { reason }] of undone)
         problem ??= `clients of the share '${name}' are not disconnected yet: ${reason}`;
     }
-    this.#entered = [...left, now];
+    this.#entered = [...remaining, { shares: now }];
     return (await this.#save()) ?? problem;
   }
 
   /** After the disconnecting: a daemon that is killed before this leaves the rest to the next one. */
   async #save(): Promise<string | undefined> {
     // What came first stands for those who are left of it.
-    const shares = new Map(this.#entered.toReversed().flatMap((entered) => [...entered]));
+    const shares = new Map(this.#entered.toReversed().flatMap((entered) => [...entered.shares]));
     const text = JSON.stringify([...shares.values()]);
     try {
       if (text !== this.#saved) await writeWhole(this.#tools.paths.shares, text);

@@ -31,6 +31,11 @@ export interface ExportTableOptions<Entry extends { readonly path: string }> {
    */
   readonly apply: (changed: string | undefined) => Promise<void>;
   /**
+   * True: one `apply` makes the server take all entries, whatever `changed` is, so it is called once for all
+   * shares that wait for it, with undefined. Default: once for each.
+   */
+  readonly appliesAll?: boolean;
+  /**
    * What else than the shares `describe` reads, such as the document: when it is another object than before,
    * `catchUp` describes all exported shares again. Default: nothing else.
    */
@@ -169,8 +174,10 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
     });
   }
 
-  /** Tries each of the shares that waits for it; then rejects with the first failure. */
+  /** Tries each of the shares that waits for it, or all at once; then rejects with the first failure. */
   async #apply(shares: readonly string[]): Promise<void> {
+    const isDue = shares.some((share) => this.#unapplied.has(share));
+    if (this.#options.appliesAll === true) return isDue ? this.#applyAll() : undefined;
     const failures: unknown[] = [];
     for (const share of shares) {
       const waiting = this.#unapplied.get(share);
@@ -184,6 +191,16 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
       }
     }
     if (failures.length > 0) throw failures[0];
+  }
+
+  async #applyAll(): Promise<void> {
+    try {
+      await this.#options.apply(undefined);
+      this.#unapplied.clear();
+    } catch (error) {
+      for (const [share, waiting] of this.#unapplied) this.#noteFailure(share, waiting, error);
+      throw error;
+    }
   }
 
   #noteFailure(share: string, waiting: Unapplied, error: unknown): void {

@@ -49,7 +49,10 @@ export interface QueuePauseOptions {
 
 export class QueuePause implements UploadPause {
   readonly #options: QueuePauseOptions;
-  /** What somebody sends despite a pause, by rclone's id, with the tries before that: it gets one more. */
+  /**
+   * What somebody sends despite a pause, by rclone's id, with the tries before that: it gets one more. For that
+   * pause only: rclone uses a file's id again for its next upload, and counts its tries from 0.
+   */
   readonly #named = new Map<number, number>();
   #isLooking = false;
   #isReleasing = false;
@@ -76,6 +79,7 @@ export class QueuePause implements UploadPause {
   async set(until: number, signal: AbortSignal): Promise<void> {
     const { pauses, shareName } = this.#options;
     if (this.obstacle !== undefined) throw new Error(this.obstacle);
+    if (this.until === undefined) this.#named.clear();
     const former = pauses.get(shareName);
     pauses.set(shareName, until);
     try {
@@ -113,8 +117,12 @@ export class QueuePause implements UploadPause {
     const waiting = all.filter(({ uploading }) => uploading !== true);
     if (all.length === 0) throw new Error(`${path} does not wait to be uploaded`);
     for (const { id, tries = 0 } of waiting) {
-      this.#named.set(id, tries);
-      await this.#setExpiry(id, -1, signal);
+      // Before rclone is told: a look meanwhile would put it off again.
+      if (this.until !== undefined) this.#named.set(id, tries);
+      await this.#setExpiry(id, -1, signal).catch((error: unknown) => {
+        this.#named.delete(id);
+        throw error;
+      });
     }
   }
 

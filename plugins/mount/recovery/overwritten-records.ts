@@ -11,7 +11,7 @@ const ASK_MS = 5_000;
 const CLOSELY_MS = 15_000;
 /** Later, if somebody had the former file open for long. */
 const AGAIN_MS = 60_000;
-/** Records in one round, those of new files first: thousands may wait while the NAS is away. */
+/** Records in one round, the doubtful and those of new files first: thousands may wait while the NAS is away. */
 const MOST_AT_ONCE = 500;
 
 export interface OverwrittenRecordsOptions {
@@ -32,8 +32,12 @@ interface Queued {
 }
 
 interface Seen {
+  /** rclone keeps the id when a file is renamed, over another one as well: under another name all begins anew. */
+  readonly name: string;
   readonly sinceMs: number;
   readonly lookedAtMs: number;
+  /** It was going up when it was last looked at, with a record that says that nothing waits. */
+  readonly isDoubtful: boolean;
 }
 
 /**
@@ -46,8 +50,6 @@ interface Seen {
 export class OverwrittenRecords {
   readonly #options: OverwrittenRecordsOptions;
   readonly #seen = new Map<number, Seen>();
-  /** What was going up in the last round with a record that says that nothing waits. */
-  #doubtful: ReadonlySet<number> = new Set();
   #isQueued = true;
 
   constructor(options: OverwrittenRecordsOptions) {
@@ -63,17 +65,20 @@ export class OverwrittenRecords {
   async mend(): Promise<void> {
     if (!this.#isQueued) return this.#seen.clear();
     const queue = await this.#queue();
-    const doubtful = new Set<number>();
-    for (const one of this.#due(queue)) {
+    for (const { isDoubtful, ...one } of this.#due(queue)) {
       if (!(await this.#saysNothingWaits(one))) continue;
       // What went up meanwhile is rightly recorded so.
       const now = (await this.#queue()).find(({ id }) => id === one.id);
       if (now === undefined) continue;
       // What is just through is still called uploading, for a moment; with the NAS away, so is what waits.
-      if (now.uploading === true && !this.#doubtful.has(one.id)) doubtful.add(one.id);
+      if (now.uploading === true && !isDoubtful) this.#doubt(one);
       else await this.#save(one.name);
     }
-    this.#doubtful = doubtful;
+  }
+
+  #doubt({ id, name }: Queued): void {
+    const seen = this.#seen.get(id);
+    if (seen?.name === name) this.#seen.set(id, { ...seen, isDoubtful: true });
   }
 
   async #queue(): Promise<readonly Queued[]> {
@@ -86,21 +91,40 @@ export class OverwrittenRecords {
     return queue ?? [];
   }
 
-  #due(queue: readonly Queued[]): readonly Queued[] {
+  #due(queue: readonly Queued[]): readonly (Queued & Seen)[] {
     const nowMs = this.#options.clock.monotonic();
     const ids = new Set(queue.map(({ id }) => id));
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id);
     const known = queue.map((one) => {
-      const seen = this.#seen.get(one.id) ?? { sinceMs: nowMs, lookedAtMs: -Infinity };
+      const seen = this.#seenOf(one, nowMs);
       this.#seen.set(one.id, seen);
       return { ...one, ...seen, isNew: nowMs - seen.sinceMs <= CLOSELY_MS };
     });
-    const due = known.filter(({ isNew, lookedAtMs }) => isNew || nowMs - lookedAtMs >= AGAIN_MS);
+    const due = known.filter(
+      ({ isNew, isDoubtful, lookedAtMs }) => isNew || isDoubtful || nowMs - lookedAtMs >= AGAIN_MS,
+    );
     const first = due
-      .sort((a, b) => Number(b.isNew) - Number(a.isNew) || a.lookedAtMs - b.lookedAtMs)
+      .sort(
+        (a, b) =>
+          Number(b.isDoubtful) - Number(a.isDoubtful) ||
+          Number(b.isNew) - Number(a.isNew) ||
+          a.lookedAtMs - b.lookedAtMs,
+      )
       .slice(0, MOST_AT_ONCE);
-    for (const { id, sinceMs } of first) this.#seen.set(id, { sinceMs, lookedAtMs: nowMs });
+    // What is doubtful for a second time is saved: only the look of this round counts.
+    for (const { id, name, sinceMs } of first)
+      this.#seen.set(id, {
+        name,
+        sinceMs,
+        lookedAtMs: nowMs,
+        isDoubtful: false,
+      });
     return first;
+  }
+
+  #seenOf({ id, name }: Queued, nowMs: number): Seen {
+    const seen = this.#seen.get(id);
+    return seen?.name === name ? seen : { name, sinceMs: nowMs, lookedAtMs: -Infinity, isDoubtful: false };
   }
 
   async #saysNothingWaits({ name }: Queued): Promise<boolean> {

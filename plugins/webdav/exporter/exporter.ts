@@ -100,6 +100,7 @@ export class WebdavExporter implements ServingExporter {
       protocol: 'webdav',
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
+      appliesAll: true,
     });
     this.#server = manageServer({
       clock,

@@ -25,17 +25,18 @@ async function setUp(t: TestContext) {
   /** By command, or order to smbd: its exit code, or why it cannot be run. */
   const answers = new Map<string, number | Error>();
   const orders: string[] = [];
+  const sessions: string[] = [];
   const run = async ({ command, args }: ShortCommand) => {
     const answer = answers.get(args.slice(2).join(' ')) ?? answers.get(command) ?? 0;
     if (answer instanceof Error) throw answer;
     if (command === 'smbcontrol' && answer === 0) orders.push(args.slice(2).join(' '));
-    return { code: answer, stdout: '', stderr: '' };
+    return { code: answer, stdout: command === 'smbstatus' ? sessions.join('\n') : '', stderr: '' };
   };
   const processes = { run } as unknown as Processes;
   const enforcement = new Enforcement({ processes, paths, log: pino({ level: 'silent' }) });
   await enforcement.apply(wanted('first', TEAM));
   orders.length = 0;
-  return { enforcement, answers, orders, conf: () => readFile(paths.conf, 'utf8') };
+  return { enforcement, answers, orders, sessions, conf: () => readFile(paths.conf, 'utf8') };
 }
 
 describe('what smbd is told', () => {
@@ -104,6 +105,31 @@ describe('what smbd is told', () => {
     await enforcement.apply(wanted('none'));
     await enforcement.apply(wanted('none'));
     assert.deepEqual([orders, enforcement.problem], [['smbd close-share team'], undefined]);
+  });
+
+  it('is told again of the sessions alone that it could not tell: the others have come back rightly', async (t) => {
+    const { enforcement, answers, orders, sessions } = await setUp(t);
+    const of = (...write: string[]): ServedShare => ({ ...TEAM, access: { write, read: [] } });
+    await enforcement.apply(wanted('both', of('anna', 'ben')));
+    // This process lives, so it counts as one that has not heard it.
+    const [heard, deaf] = [2 ** 22 + 1, process.pid];
+    sessions.push(`${heard}  anna  nogroup`, `${deaf}  ben  nogroup`);
+    orders.length = 0;
+    answers.set(`${deaf} close-share team`, 1);
+    for (let look = 0; look < 3; look += 1) await enforcement.apply(wanted('none', of()));
+    assert.deepEqual(orders.splice(0), [
+      'smbd reload-config',
+      `${heard} reload-config`,
+      `${heard} close-share team`,
+      ...Array<string>(3).fill(`${deaf} reload-config`),
+    ]);
+    assert.match(enforcement.problem ?? '', /clients of the share 'team' are not disconnected yet/);
+    answers.clear();
+    for (let look = 0; look < 2; look += 1) await enforcement.apply(wanted('none', of()));
+    assert.deepEqual(
+      [orders, enforcement.problem],
+      [[`${deaf} reload-config`, `${deaf} close-share team`], undefined],
+    );
   });
 
   it('disconnects who came in meanwhile, too, where what was wanted first is wanted again', async (t) => {

@@ -94,7 +94,15 @@ describe('sessions of SMB', () => {
     assert.deepEqual(orders.splice(0), out(gone));
     assert.deepEqual(
       await disconnectChanged(of('bob'), of(), tools),
-      new Map([['team', `smbcontrol ${process.pid} reload-config ended with 1: no`]]),
+      new Map([
+        [
+          'team',
+          {
+            reason: `smbcontrol ${process.pid} reload-config ended with 1: no`,
+            pids: new Set([String(process.pid)]),
+          },
+        ],
+      ]),
     );
     assert.deepEqual(orders.splice(0), [`${process.pid} reload-config`, ...out(103)]);
     await endSessions(new Set(['alice']), tools);

@@ -11,10 +11,11 @@ interface Entry {
   readonly readOnly: boolean;
 }
 
-function setUp(mountedPaths: readonly string[] = []) {
+function setUp(mountedPaths: readonly string[] = [], appliesAll = false) {
   const clock = createManualClock();
   const living: LiveShare[] = [];
   const done: string[] = [];
+  let tries = 0;
   const refusals = new Map<string, string>();
   /** By share: why the server does not take a change of it; '' is a new one. */
   const failures = new Map<string, string>();
@@ -34,7 +35,9 @@ function setUp(mountedPaths: readonly string[] = []) {
       if (reason !== undefined) throw new Error(reason);
       return { path: mount.plan.mountPoint, readOnly: share.read_only };
     },
+    appliesAll,
     apply: async (changed) => {
+      tries += 1;
       const failure = failures.get(changed ?? '');
       if (failure !== undefined) throw new Error(failure);
       done.push(
@@ -42,7 +45,7 @@ function setUp(mountedPaths: readonly string[] = []) {
       );
     },
   });
-  return { clock, living, done, refusals, failures, document, shown };
+  return { clock, living, done, refusals, failures, document, shown, tries: () => tries };
 }
 
 const mountOf = (name: string): Mount => new FakeMount(planOf(spec(name)), name);
@@ -168,6 +171,18 @@ describe('the shares that a protocol shows', () => {
     failures.clear();
     await shown.redescribe();
     assert.deepEqual(done, ['a+b changed b', 'a+b changed a']);
+  });
+
+  it('are told to the server once for all of them where it takes all at once, also when it fails', async () => {
+    const { shown, done, failures, tries } = setUp([], true);
+    failures.set('', 'it hangs');
+    for (const name of ['a', 'b', 'c']) await assert.rejects(shown.add(spec(name), mountOf(name)), /hangs/);
+    const before = tries();
+    await shown.catchUp();
+    assert.equal(tries() - before, 1);
+    failures.clear();
+    for (let look = 0; look < 2; look += 1) await shown.catchUp();
+    assert.deepEqual([done, tries() - before], [['a+b+c'], 2]);
   });
 
   it('begin with those that are mounted and healthy', async () => {

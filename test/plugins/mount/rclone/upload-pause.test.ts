@@ -121,6 +121,37 @@ describe('a pause of uploads', () => {
     end.abort();
   });
 
+  it('puts off what somebody sent by name before it, or during a former one', async () => {
+    const { add, begin, calls, clock, end, signal } = stage();
+    add(1, 4);
+    const paused = begin();
+    await paused.sendNow('f1', signal);
+    await paused.set(clock.now() + 60_000, signal);
+    await paused.sendNow('f1', signal);
+    await clock.advance(61_000);
+    assert.deepEqual(calls.splice(0), ['1 -1', '1 60', '1 -1']);
+    // Saved again after its upload: rclone keeps the id.
+    add(1, 5);
+    await paused.set(clock.now() + HOUR_MS, signal);
+    assert.deepEqual(calls, ['1 3600']);
+    end.abort();
+  });
+
+  it('holds what somebody could not send by name', async () => {
+    const { add, answerOnly, begin, calls, clock, end, signal } = stage();
+    add(1, 4);
+    const paused = begin();
+    await paused.set(clock.now() + HOUR_MS, signal);
+    answerOnly(0);
+    await assert.rejects(paused.sendNow('f1', signal), /does not answer/);
+    answerOnly(Infinity);
+    // rclone may have carried it out all the same.
+    add(1, 0);
+    await clock.advance(1_000);
+    assert.deepEqual(calls, ['1 3600', '1 3599']);
+    end.abort();
+  });
+
   it('can be made shorter', async () => {
     const { add, begin, calls, clock, end, signal } = stage();
     add(1, 4);

@@ -8,12 +8,22 @@ import { treesOf } from '../../../../plugins/mount/cache/metadata.ts';
 import { OverwrittenRecords } from '../../../../plugins/mount/recovery/overwritten-records.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 
-const META = { Size: 5, Rs: [{ Pos: 0, Size: 5 }], Fingerprint: '5,then', ModTime: '', ATime: '' };
+const META = {
+  Size: 5,
+  Rs: [{ Pos: 0, Size: 5 }],
+  Fingerprint: '5,then',
+  ModTime: '',
+  ATime: '',
+};
 
 describe('records that rclone overwrites with those of former files', () => {
   let root: string;
   let clock: ReturnType<typeof createManualClock>;
-  let queue: { readonly name: string; readonly id: number; readonly uploading?: boolean }[];
+  let queue: {
+    readonly name: string;
+    readonly id: number;
+    readonly uploading?: boolean;
+  }[];
   let asked: number;
   /** Called when the queue is asked for. */
   let onAsk: () => void;
@@ -103,6 +113,36 @@ describe('records that rclone overwrites with those of former files', () => {
     // rclone tries without end while the NAS is away.
     await records.mend();
     assert.equal(saved.length, 1);
+  });
+
+  it('are saved again in the next round also for what has waited long and is called uploading', async () => {
+    await put('saved', true);
+    queue = [{ name: 'saved', id: 1, uploading: true }];
+    await records.mend();
+    await clock.advance(60_000);
+    await put('saved', false);
+    await records.mend();
+    assert.deepEqual(saved, []);
+    await clock.advance(1_000);
+    await records.mend();
+    await clock.advance(1_000);
+    await records.mend();
+    assert.equal(saved.length, 1);
+  });
+
+  it('are looked at as those of a new file once it has another name, though rclone keeps its id', async () => {
+    await put('temporary', true);
+    await put('saved', false);
+    queue = [{ name: 'temporary', id: 1 }];
+    await records.mend();
+    await clock.advance(20_000);
+    await records.mend();
+    queue = [{ name: 'saved', id: 1 }];
+    await records.mend();
+    assert.deepEqual(
+      saved.map(([name]) => name),
+      ['saved'],
+    );
   });
 
   it('are looked at in portions where thousands wait, those of new files first', async () => {

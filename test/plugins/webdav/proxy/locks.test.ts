@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { createManualClock } from '../../../../core/testing/manual-clock.ts';
+import { LockBook } from '../../../../plugins/webdav/proxy/lock-book.ts';
+import type { Upstream } from '../../../../plugins/webdav/proxy/upstream.ts';
 import { until } from '../../../support/platform/wait.ts';
 import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 
 const SOON = { timeoutMs: 5_000, everyMs: 5 };
+const BOTH = { access: { team: { write: ['alice', 'bob'], read: [] } } };
 const LOST = { access: { team: { write: ['alice'], read: ['bob'] } } };
 const TOKEN = '<urn:uuid:1>';
 const BOB = basic('bob', 'wonder:land');
@@ -75,6 +79,20 @@ describe('locks of who is put out of a share over WebDAV', () => {
     await until('the lock is gone', () => !isLocked, SOON);
   });
 
+  it('stay when who was put out may write again by then, and go when he is put out again', async () => {
+    await lock();
+    isInUse = true;
+    await fixture.tell(LOST);
+    await until('it was tried', () => fixture.backend.count('UNLOCK') === 1, SOON);
+    await fixture.tell(BOTH);
+    isInUse = false;
+    // Longer than until the next try.
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
+    assert.deepEqual([isLocked, fixture.backend.count('UNLOCK')], [true, 1]);
+    await fixture.tell(LOST);
+    await until('the lock is gone', () => !isLocked, SOON);
+  });
+
   it('are given up also when the backend had not answered them yet', async () => {
     const answer = fixture.backend.before;
     let grant: (() => void) | undefined;
@@ -91,5 +109,25 @@ describe('locks of who is put out of a share over WebDAV', () => {
     assert.equal(isLocked, true);
     await until('the lock is gone', () => !isLocked, SOON);
     assert.deepEqual(changes(), ['LOCK', 'UNLOCK']);
+  });
+
+  it('are tried more and more seldom, and left to end by themselves after some minutes', async () => {
+    const clock = createManualClock();
+    const triedAtS: number[] = [];
+    const ask = async () => {
+      triedAtS.push(clock.monotonic() / 1_000);
+      return { statusCode: 423, resume: () => undefined };
+    };
+    const upstream = { name: 'team', attached: { ask } } as unknown as Upstream;
+    const locks = new LockBook(clock);
+    locks.note(TOKEN, { user: 'bob', upstream, path: '/a', host: 'localhost' });
+    const begunAtS = clock.monotonic() / 1_000;
+    const done = locks.keepOnly(() => false, []);
+    for (let second = 0; second < 3_600; second += 1) await clock.advance(1_000);
+    await done;
+    assert.deepEqual(
+      triedAtS.map((at) => at - begunAtS),
+      [0, 1, 3, 7, 15, 31, 61, 91, 121, 151, 181, 211, 241, 271],
+    );
   });
 });
