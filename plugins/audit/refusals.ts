@@ -11,7 +11,7 @@ const MOST_ADDRESSES = 10;
 
 type Write = (entry: Entry) => void;
 
-/** Attempts of all who ask. Strangers and those who are known have a budget each: no noise hides what the others try. */
+/** Strangers and those who are known have a budget each: no noise hides what the others try. */
 export class Attempts {
   readonly #strangers: Refusals;
   readonly #known: Refusals;
