@@ -54,9 +54,11 @@ export interface Http {
   readonly address: Address | undefined;
   /**
    * Listens on the new address before the old one is closed; with a certificate by TLS alone. Rejects with a
-   * plain sentence and keeps the old one.
+   * plain sentence and keeps the old one, unless that is the same port without TLS.
    */
   listen(address: Address, certificate?: KeyPair): Promise<void>;
+  /** Listens no more, unless by TLS; the command socket goes on. */
+  closePlain(): Promise<void>;
   /** Opens the command socket in the state folder, in addition to the address. */
   listenForCommands(stateDir: string): Promise<void>;
   close(): Promise<void>;
@@ -119,6 +121,10 @@ class HttpServer implements Http {
 
   listen(address: Address, certificate?: KeyPair): Promise<void> {
     return this.#listener.listen(address, certificate);
+  }
+
+  closePlain(): Promise<void> {
+    return this.#listener.closePlain();
   }
 
   async listenForCommands(stateDir: string): Promise<void> {

@@ -59,6 +59,8 @@ export interface Listener {
   readonly sockets: number;
   /** With a certificate the address speaks TLS alone. A new one holds for the connections that come then. */
   listen(address: Address, certificate?: KeyPair): Promise<void>;
+  /** Listens no more, unless by TLS. Requests that have begun are finished. */
+  closePlain(): Promise<void>;
   close(): Promise<void>;
   /** The client of a request. */
   clientOf(req: IncomingMessage): RequestClient;
@@ -135,6 +137,17 @@ class MovingListener implements Listener {
     return this.#queue.run(() => this.#move(address, certificate));
   }
 
+  closePlain(): Promise<void> {
+    return this.#queue.run(async () => {
+      const plain = this.#current;
+      if (!plain || plain.certificate) return;
+      this.#current = undefined;
+      void this.#letGo(plain);
+      const { host, port } = plain.bound;
+      this.#options.log.warn({ host, port }, 'plain HTTP ends, since TLS is wanted');
+    });
+  }
+
   close(): Promise<void> {
     return this.#queue.run(async () => {
       const last = this.#current;
@@ -197,7 +210,8 @@ class MovingListener implements Listener {
 
   /**
    * From one address of a port to all addresses, or back, or between TLS and none: the kernel does not allow
-   * both at once, so the old one is closed first.
+   * both at once, so the old one is closed first. It is opened again when that fails; but no plain one where TLS is
+   * wanted.
    */
   async #replace(
     previous: ListeningSocket,
@@ -208,7 +222,9 @@ class MovingListener implements Listener {
     try {
       return await this.#open(address, certificate);
     } catch (error) {
-      this.#current = await this.#open(previous.bound, previous.certificate);
+      this.#current = undefined;
+      if (previous.certificate || !certificate)
+        this.#current = await this.#open(previous.bound, previous.certificate);
       throw error;
     }
   }

@@ -22,7 +22,8 @@ export type AddressOf = (req: IncomingMessage) => string;
 interface Asked {
   readonly id: string;
   readonly from: RequestOrigin;
-  request?: Request;
+  /** While it is not over: what a request left behind, such as a timer, does not keep its body in memory. */
+  request?: Request | undefined;
   isOver: boolean;
 }
 
@@ -63,7 +64,7 @@ export function reportAnswers(server: Server, { addressOf, answered, log }: Repo
       log.error({ err, path: request.path }, 'a request could not be told of');
     }
     const asked = known.get(request.raw.req);
-    if (asked) asked.isOver = true;
+    if (asked) Object.assign(asked, { isOver: true, request: undefined });
   });
 }
 

@@ -26,6 +26,7 @@ export interface WebEntranceParts {
   readonly http: {
     readonly address: Address | undefined;
     listen(address: Address, certificate?: KeyPair): Promise<void>;
+    closePlain(): Promise<void>;
     listenForCommands(stateDir: string): Promise<void>;
   };
   readonly status: { setStanding(key: string, notice: Notice | undefined): void };
@@ -86,6 +87,8 @@ export class WebEndpoint {
       status.setStanding(PLAIN_NOTICE, message === undefined ? undefined : { level: 'warning', message });
     } catch (error) {
       if (this.#wanted !== wanted || this.#isClosed) return;
+      // Whoever has switched TLS on relies on it: no password crosses the network in clear meanwhile.
+      if (wanted.tls) await this.#endPlain();
       const reason = (error as Error).message;
       log.error({ ...address, reason }, 'web interface not reachable, trying again every 5 s');
       status.setStanding(NOTICE, {
@@ -94,6 +97,11 @@ export class WebEndpoint {
       });
       this.#cancel = this.#parts.clock.after(AGAIN_MS, () => void this.listen(wanted));
     }
+  }
+
+  async #endPlain(): Promise<void> {
+    await this.#parts.http.closePlain();
+    this.#parts.status.setStanding(PLAIN_NOTICE, undefined);
   }
 
   /** Undefined without TLS. Rejects when there is no certificate that can be used. */

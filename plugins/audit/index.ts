@@ -6,22 +6,22 @@ import { checkUntrusted, schema } from './config.ts';
 import type { AuditConfig } from './config.ts';
 import { entryOfConfig, entryOfRequest } from './entries.ts';
 import { AuditRecord } from './record.ts';
-import { Refusals } from './refusals.ts';
+import { Attempts } from './refusals.ts';
 
 const CLOSE_MS = 2_000;
 
 interface Open {
   readonly record: AuditRecord;
-  readonly refusals: Refusals;
+  readonly attempts: Attempts;
   /** The document whose changes are written down. */
   known: LoadedConfig;
 }
 
 /** A hanging disk does not hold up the end of the daemon. */
 async function close(ctx: PluginContext<AuditConfig>, open: Open, signal: AbortSignal): Promise<void> {
-  const { record, refusals } = open;
+  const { record, attempts } = open;
   const config = ctx.use('config');
-  refusals.end();
+  attempts.end();
   // The document that switches the record off comes into force after it has gone.
   const diff = config.compare(open.known.config, config.current.config);
   if (diff.tier !== undefined) record.write(entryOfConfig(config.current, diff));
@@ -45,8 +45,8 @@ export default definePlugin<AuditConfig>({
         log: ctx.log,
         limits: () => ({ maxBytes: sizeBytes(ctx.config.max_size), keep: ctx.config.keep }),
       });
-      const refusals = new Refusals(clock, (entry) => record.write(entry));
-      const open: Open = { record, refusals, known: ctx.use('config').current };
+      const attempts = new Attempts(clock, (entry) => record.write(entry));
+      const open: Open = { record, attempts, known: ctx.use('config').current };
       record.write({ event: 'start', pid: process.pid });
       return withRelease(open, () => close(ctx, open, signal));
     });
@@ -55,7 +55,7 @@ export default definePlugin<AuditConfig>({
       const open = opened();
       if (!entry || !open) return;
       const isAttempt = (request.status ?? 0) >= 400 && (request.status ?? 0) < 500;
-      if (isAttempt) open.refusals.add(entry, request.from.address ?? 'the command socket');
+      if (isAttempt) open.attempts.add(entry, request);
       else open.record.write(entry);
     });
     ctx.tap('afterReload', (next, diff) => {

@@ -1,41 +1,76 @@
 /**
- * Bounds what strangers can have written down: so many lines of refused and failed attempts in a span of time, then
- * one that counts the others. So no flood fills the disk, or pushes the changes out of the files that are kept.
+ * Bounds what attempts can have written down: so many lines of refused and failed ones in a span of time, then one
+ * that counts the others. So no flood fills the disk, or pushes the changes out of the files that are kept.
  */
-import type { Clock } from 'mountkeeper';
+import type { AnsweredRequest, Clock } from 'mountkeeper';
 import type { Entry } from './entries.ts';
 
 const SPAN_MS = 600_000;
 const MOST_LINES = 60;
 const MOST_ADDRESSES = 10;
 
+type Write = (entry: Entry) => void;
+
+/** Strangers and those who are known have a budget each: no noise hides what the others try. */
+export class Attempts {
+  readonly #strangers: Refusals;
+  readonly #known: Refusals;
+
+  constructor(clock: Clock, write: Write) {
+    this.#strangers = new Refusals(clock, write, 'strangers');
+    this.#known = new Refusals(clock, write, 'known');
+  }
+
+  add(entry: Entry, { from, hasAuthorization, principal, status }: AnsweredRequest): void {
+    const { address = 'the command socket', users } = from;
+    const refusals = principal || users ? this.#known : this.#strangers;
+    // Every browser begins so: nothing was tried.
+    if (refusals === this.#strangers && status === 401 && !hasAuthorization) refusals.count(address);
+    else refusals.add(entry, address);
+  }
+
+  end(): void {
+    this.#strangers.end();
+    this.#known.end();
+  }
+}
+
 export class Refusals {
   readonly #clock: Clock;
-  readonly #write: (entry: Entry) => void;
+  readonly #write: Write;
+  readonly #by: string;
   #since = 0;
   #written = 0;
   #unwritten = 0;
   #addresses = new Map<string, number>();
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, write: (entry: Entry) => void) {
+  constructor(clock: Clock, write: Write, by: 'strangers' | 'known') {
     this.#clock = clock;
     this.#write = write;
+    this.#by = by;
   }
 
   add(entry: Entry, address: string): void {
-    if (this.#cancel === undefined) {
-      this.#since = this.#clock.now();
-      this.#cancel = this.#clock.after(SPAN_MS, () => this.end());
-    }
-    if (this.#written < MOST_LINES) {
-      this.#written += 1;
-      return this.#write(entry);
-    }
+    if (this.#written >= MOST_LINES) return this.count(address);
+    this.#begin();
+    this.#written += 1;
+    this.#write(entry);
+  }
+
+  /** For one that gets no line. */
+  count(address: string): void {
+    this.#begin();
     this.#unwritten += 1;
     const known = this.#addresses.has(address) || this.#addresses.size < MOST_ADDRESSES;
     const key = known ? address : 'others';
     this.#addresses.set(key, (this.#addresses.get(key) ?? 0) + 1);
+  }
+
+  #begin(): void {
+    if (this.#cancel !== undefined) return;
+    this.#since = this.#clock.now();
+    this.#cancel = this.#clock.after(SPAN_MS, () => this.end());
   }
 
   /** Ends the span, and writes down how many were not. */
@@ -49,6 +84,7 @@ export class Refusals {
     if (count === 0) return;
     this.#write({
       event: 'more-attempts',
+      by: this.#by,
       since: new Date(this.#since).toISOString(),
       count,
       addresses: Object.fromEntries(addresses),

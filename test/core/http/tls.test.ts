@@ -160,6 +160,20 @@ describe('the listener with TLS', () => {
     await assert.rejects(askSecurely());
   });
 
+  it('never goes back to plain HTTP when TLS is wanted and fails; TLS stays', async () => {
+    const { port } = server;
+    const broken = { ...one, key: 'no key' };
+    await assert.rejects(secure(broken));
+    assert.equal(server.http.address, undefined);
+    await assert.rejects(ask({ port }), /ECONNREFUSED/);
+    await server.http.listen({ host: '127.0.0.1', port }, one);
+    await server.http.closePlain();
+    assert.equal((await askSecurely()).body, 'page');
+    await server.http.listen({ host: '127.0.0.1', port });
+    await server.http.closePlain();
+    await assert.rejects(ask({ port }), /ECONNREFUSED/);
+  });
+
   it('tells browsers to come by TLS alone when that is asked for, and over TLS', async () => {
     const name = 'strict-transport-security';
     await secure(one);

@@ -23,6 +23,7 @@ function stage() {
       if (taken.has(wanted.port)) throw new Error(`port ${wanted.port} is taken`);
       address = wanted;
     },
+    closePlain: async () => assert.fail('no TLS is asked for'),
     listenForCommands: async (stateDir: string) => {
       if (stateDir === '/full') throw new Error('no space left');
     },
@@ -104,7 +105,12 @@ describe('the web entrance with TLS', () => {
     const open = new Set<string>();
     let address: Address | undefined;
     let change = (): void => undefined;
-    const state = { pair: undefined as KeyPair | undefined, problem: undefined as string | undefined };
+    const state = {
+      pair: undefined as KeyPair | undefined,
+      problem: undefined as string | undefined,
+      taken: 0,
+    };
+    let speaks: 'nothing' | 'plain' | 'tls' = 'nothing';
     const entrance = new WebEndpoint({
       clock,
       log: pino({ level: 'silent' }),
@@ -113,8 +119,13 @@ describe('the web entrance with TLS', () => {
           return address;
         },
         listen: async (wanted, certificate) => {
+          if (wanted.port === state.taken) throw new Error(`port ${wanted.port} is taken`);
           address = wanted;
+          speaks = certificate ? 'tls' : 'plain';
           opened.push(certificate?.fingerprint ?? 'plain');
+        },
+        closePlain: async () => {
+          if (speaks === 'plain') [address, speaks] = [undefined, 'nothing'];
         },
         listenForCommands: async () => undefined,
       },
@@ -142,7 +153,8 @@ describe('the web entrance with TLS', () => {
       tls: { certificate, key: '/k', self_made: false, hsts: false },
     });
     const told = (key = 'web-address'): string => notices.get(key)?.message ?? '';
-    return { clock, entrance, opened, open, plain, state, tls, told, changed: () => change() };
+    const spoken = (): string => speaks;
+    return { clock, entrance, opened, open, plain, state, tls, told, spoken, changed: () => change() };
   }
   const pair = (fingerprint: string): KeyPair => ({ cert: '', key: '', fingerprint, endsAt: Infinity });
 
@@ -155,6 +167,33 @@ describe('the web entrance with TLS', () => {
     state.pair = pair('one');
     await clock.advance(5_000);
     assert.deepEqual([opened, told()], [['one'], '']);
+  });
+
+  it('ends plain HTTP when TLS is switched on and there is no certificate that can be used', async () => {
+    const { clock, entrance, plain, state, tls, told, spoken } = secured();
+    await entrance.listen({ ...plain, listen: '0.0.0.0' });
+    assert.notEqual(told('web-plain-http'), '');
+    state.problem = 'half of one';
+    await entrance.listen({ ...tls('/c'), listen: '0.0.0.0' });
+    assert.deepEqual([spoken(), told('web-plain-http')], ['nothing', '']);
+    assert.match(told(), /and nowhere else: half of one/);
+    state.pair = pair('one');
+    await clock.advance(5_000);
+    assert.deepEqual([spoken(), told()], ['tls', '']);
+  });
+
+  it('ends plain HTTP when TLS and another port are wanted, and the port is taken; TLS goes on', async () => {
+    const { entrance, plain, state, tls, told, spoken } = secured();
+    state.pair = pair('one');
+    state.taken = 2;
+    await entrance.listen(plain);
+    await entrance.listen({ ...tls('/c'), port: 2 });
+    assert.equal(spoken(), 'nothing');
+    assert.match(told(), /and nowhere else: port 2 is taken/);
+    await entrance.listen(tls('/c'));
+    await entrance.listen({ ...tls('/c'), port: 2 });
+    assert.equal(spoken(), 'tls');
+    assert.match(told(), /still on 127\.0\.0\.1 port 1: port 2 is taken/);
   });
 
   it('takes a new certificate, and forgets the one that is not wanted any more', async () => {

@@ -102,6 +102,8 @@ describe('the command socket of a daemon that asks for a password', { skip }, ()
     }
     assert.equal((await daemon.get('/api/status')).status, 401, 'over TCP it is asked for all the same');
     assert.equal((await daemon.request('GET', '/api/status', undefined, { authorization })).status, 200);
+    const wrong = { authorization: 'Bearer wrong' };
+    assert.equal((await daemon.request('GET', '/api/status', undefined, wrong)).status, 401);
   });
 
   it('is for root alone: a local user is told to give the password', async () => {

@@ -142,6 +142,7 @@ describe('the record of changes', () => {
 
   it('has every refused attempt: by a plugin before any route, and by the daemon before any plugin', async () => {
     await post('/rooms/blue/look', { 'x-name': 'stranger', authorization: 'Basic Z2VoZWltOmdlaGVpbQ==' });
+    await host.inject({ url: '/rooms', headers: { 'x-name': 'stranger', authorization: 'Bearer geheim' } });
     await host.inject({ url: '/rooms', headers: { 'x-name': 'stranger' } });
     await post('/rooms/blue/clean', { origin: 'http://evil.example' });
     await host.inject({ url: '/rooms?x', headers: { host: 'evil.example' } });
@@ -155,12 +156,15 @@ describe('the record of changes', () => {
       ]),
       [
         ['POST', '/rooms/{room}/look', 401, true],
-        ['GET', '/rooms', 401, false],
+        ['GET', '/rooms', 401, true],
         ['POST', '/rooms/blue/clean', 403, false],
         ['GET', '/rooms', 421, false],
       ],
     );
     assert.deepEqual(found[2]?.['from'], { address: '127.0.0.1' });
+    await host.advance(600_000);
+    const [counted] = await told('more-attempts', 1);
+    assert.deepEqual([counted?.['by'], counted?.['count']], ['strangers', 1], 'no credentials, no line');
     assert.doesNotMatch(await readFile(file(), 'utf8'), /Z2Vo|geheim/);
   });
 
@@ -180,7 +184,8 @@ describe('the record of changes', () => {
   });
 
   it('loses no change in a flood of attempts', async () => {
-    for (let index = 0; index < 80; index += 1) await post('/rooms/blue/look', { 'x-name': 'stranger' });
+    const noise = { 'x-name': 'stranger', authorization: 'Bearer wrong' };
+    for (let index = 0; index < 80; index += 1) await post('/rooms/blue/look', noise);
     await post('/rooms/blue/clean');
     await told('request', 1);
     assert.equal((await lines('refused')).length, 60);

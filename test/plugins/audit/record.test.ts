@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pino } from 'pino';
+import type { AnsweredRequest } from '../../../core/contract/http.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../../core/testing/manual-clock.ts';
 import { AuditRecord, recordFiles } from '../../../plugins/audit/record.ts';
-import { Refusals } from '../../../plugins/audit/refusals.ts';
+import { Attempts, Refusals } from '../../../plugins/audit/refusals.ts';
 import type { Entry } from '../../../plugins/audit/entries.ts';
 import { unlessRoot } from '../../runner/skips.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -116,7 +117,7 @@ describe('attempts', () => {
   it('are written down one by one, a bounded number, and counted from then on', async () => {
     const clock = createManualClock();
     const written: Entry[] = [];
-    const refusals = new Refusals(clock, (entry) => void written.push(entry));
+    const refusals = new Refusals(clock, (entry) => void written.push(entry), 'strangers');
     for (let index = 0; index < 1_000; index += 1)
       refusals.add({ event: 'refused' }, index % 2 === 0 ? '10.0.0.5' : `10.9.${index >> 8}.${index & 255}`);
     assert.equal(written.length, 60);
@@ -133,5 +134,35 @@ describe('attempts', () => {
     assert.equal(written.length, 62, 'the next span begins');
     await clock.advance(600_000);
     assert.equal(written.length, 62);
+  });
+
+  it('of strangers hide none of those who are known, and what sent no credentials is counted alone', async () => {
+    const clock = createManualClock();
+    const written: Entry[] = [];
+    const attempts = new Attempts(clock, (entry) => void written.push(entry));
+    const attempt = (given: object): void =>
+      attempts.add({ event: 'refused' }, {
+        from: { address: '10.0.0.5' },
+        status: 401,
+        hasAuthorization: true,
+        ...given,
+      } as AnsweredRequest);
+    for (let index = 0; index < 30; index += 1) attempt({ hasAuthorization: false });
+    assert.equal(written.length, 0);
+    for (let index = 0; index < 100; index += 1) attempt({});
+    assert.equal(written.length, 60);
+    attempt({ status: 403, hasAuthorization: false, principal: { name: 'ada' } });
+    attempt({ status: 403, hasAuthorization: false, from: { users: [0] } });
+    assert.equal(written.length, 62);
+    for (let index = 0; index < 60; index += 1) attempt({ status: 403, principal: { name: 'ada' } });
+    assert.equal(written.length, 120, 'they have a bound, too');
+    await clock.advance(600_000);
+    assert.deepEqual(
+      written.slice(120).map(({ by, count }) => [by, count]),
+      [
+        ['strangers', 70],
+        ['known', 2],
+      ],
+    );
   });
 });
