@@ -125,7 +125,9 @@ export class WebEndpoint {
     };
     const { notices, pair, problem } = this.#held.kept;
     if (!pair) throw new Error(problem);
-    status.setStanding(CERTIFICATE_NOTICE, notices[0]);
+    const [worst] = notices;
+    const message = notices.map((notice) => notice.message).join('; ');
+    status.setStanding(CERTIFICATE_NOTICE, worst && { level: worst.level, message });
     return pair;
   }
 

@@ -21,8 +21,8 @@ import { ensureSelfMade, selfMadeFiles } from './self-made.ts';
 const DAY_MS = 86_400_000;
 /** A certificate that ends within this time is warned of: whoever renews it should have done so by now. */
 const WARN_MS = 14 * DAY_MS;
-/** How often the time that is left is looked at. */
-const LOOK_MS = 6 * 3_600_000;
+/** How often the time that is left is looked at: a machine without a clock of its own learns the time late. */
+const LOOK_MS = 3_600_000;
 /** While something is wrong: a mode that is put right, for one, changes no content. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -145,18 +145,28 @@ class Certificate implements KeptCertificate {
     const { log, make, tls } = this.#parts;
     const { label } = this;
     try {
-      if (tls.self_made) await make();
-      const pair = readPair(this.#files());
+      // The one that is there serves until another can be made.
+      const failure = tls.self_made
+        ? await make().then(
+            () => undefined,
+            (error: unknown) => error,
+          )
+        : undefined;
+      this.#take(readPair(this.#files()));
+      if (failure !== undefined) throw failure;
       this.#problem = undefined;
-      if (isDeepStrictEqual(pair, this.#pair)) return;
-      this.#pair = pair;
-      const ends = new Date(pair.endsAt).toISOString();
-      log.info({ server: label, fingerprint: pair.fingerprint, ends }, 'certificate in use');
     } catch (error) {
       const reason = (error as Error).message;
       if (reason !== this.#problem) log.error({ server: label, reason }, 'certificate not taken');
       this.#problem = reason;
     }
+  }
+
+  #take(pair: KeyPair): void {
+    if (isDeepStrictEqual(pair, this.#pair)) return;
+    this.#pair = pair;
+    const ends = new Date(pair.endsAt).toISOString();
+    this.#parts.log.info({ server: this.label, fingerprint: pair.fingerprint, ends }, 'certificate in use');
   }
 
   #files(): PairFiles {

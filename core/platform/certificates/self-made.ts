@@ -78,7 +78,9 @@ function isGood(files: PairFiles, names: ReadonlySet<string>, now: number): bool
     const certificate = new X509Certificate(cert);
     const holds = (name: string): boolean =>
       (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
-    return endsAt - now > RENEW_MS && [...names].every(holds);
+    const leftMs = endsAt - now;
+    // One that was made while the clock was ahead is not valid yet, and would not be for as long.
+    return leftMs > RENEW_MS && leftMs <= LASTS_MS + BEFORE_MS && [...names].every(holds);
   } catch {
     // There is none, or it cannot be used: it is made.
     return false;

@@ -5,11 +5,15 @@
  * watches left).
  */
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { FSWatcher } from 'chokidar';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
 import { symlinkChain } from './symlink-chain.ts';
+
+/** More than any file that is watched holds. */
+const MOST_BYTES = 16 * 1_048_576;
 
 export interface WatchOptions {
   readonly paths: readonly string[];
@@ -94,11 +98,23 @@ function isUnfinished({ hash }: Content): boolean {
 
 async function contentOf(path: string): Promise<Content> {
   try {
-    const text = await readFile(path);
+    const text = await readPlain(path);
     return { hash: createHash('sha256').update(text).digest('hex'), text: text.toString('utf8') };
   } catch {
     // Away, or not to be read: either is told as gone once it lasts.
     return { hash: GONE };
+  }
+}
+
+/** Rejects for what is no plain file: a named pipe or a device would be waited for without end. */
+async function readPlain(path: string): Promise<Buffer> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const { size } = await handle.stat().then((stats) => (stats.isFile() ? stats : { size: Infinity }));
+    if (size > MOST_BYTES) throw new Error(`${path} is no plain file of at most ${MOST_BYTES} bytes`);
+    return await handle.readFile();
+  } finally {
+    await handle.close();
   }
 }
 

@@ -1,9 +1,11 @@
 /** The certificate of a server follows its files, and a bad one never takes the place of a good one. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { chmod, copyFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import type { CertificatesService, KeptCertificate, TlsConfig } from '../../../core/contract/http.ts';
 import { createCertificates } from '../../../core/platform/certificates/certificates.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
@@ -139,6 +141,42 @@ describe('the certificate of a server', () => {
     assert.ok(other.pair);
     assert.notEqual(other.pair.fingerprint, kept.pair.fingerprint);
     assert.equal(other.pair.key, kept.pair.key);
+  });
+
+  it('that was made while the clock was ahead is made anew', async () => {
+    aheadDays = 4_000;
+    const kept = await keep({ self_made: true });
+    const former = kept.pair;
+    await kept.close();
+    aheadDays = 0;
+    certificates = restarted();
+    const next = await keep({ self_made: true });
+    assert.notEqual(next.pair?.fingerprint, former?.fingerprint);
+    assert.ok(Date.parse(new X509Certificate(next.pair?.cert ?? '').validFrom) <= clock.now());
+  });
+
+  it('that is made here serves while another cannot be made, and that is said', async () => {
+    const kept = await keep({ self_made: true });
+    await kept.close();
+    certificates = restarted();
+    aheadDays = 380;
+    const folder = scratch.path(`state-${count}`, 'tls');
+    await promisify(execFile)('chattr', ['+i', folder]);
+    try {
+      const next = await keep({ self_made: true });
+      assert.equal(next.pair?.fingerprint, kept.pair?.fingerprint);
+      assert.match(firstNotice(next), /the former certificate stays in use/);
+    } finally {
+      await promisify(execFile)('chattr', ['-i', folder]);
+    }
+  });
+
+  it('in a named pipe is none, and is not waited for', { timeout: 20_000 }, async () => {
+    await rm(files.certificate);
+    await promisify(execFile)('mkfifo', [files.certificate]);
+    const kept = await keep();
+    assert.equal(kept.pair, undefined);
+    assert.notEqual(firstNotice(kept), '');
   });
 
   it('that is made here is made anew before its end, by the same key', async () => {
