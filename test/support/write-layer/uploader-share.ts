@@ -47,7 +47,7 @@ export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortComman
 /**
  * In memory where that can be had: what is written to the disk for good is not what these tests are about.
  */
-const ROOM = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? tmpdir();
+const ROOM = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
 const OPTIONS = 'index=off,nfs_export=off,redirect_dir=on';
 
 /** Asked before and after each call of the remote and of the layer; may throw, or never settle. */
