@@ -60,7 +60,8 @@ describe(
         timeoutMs: 30_000,
       });
       await machine.must(
-        `cd /tmp; echo 'over SMB' >written.txt; ${SMB} 'put written.txt; get big.bin'; cmp big.bin /srv/nas/files/big.bin`,
+        "cd /tmp; echo 'over SMB' >written.txt; " +
+          `${SMB} 'put written.txt; get big.bin'; cmp big.bin /srv/nas/files/big.bin`,
       );
       await machine.must('mountkeeper wait --synced --timeout 60s');
       assert.equal(await machine.must('cat /srv/nas/files/written.txt'), 'over SMB');

@@ -87,7 +87,8 @@ export class SystemdMachine {
       await mkdir(root);
       mountRoot =
         `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
-        '[ -e $root/etc/is-machine ] || rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
+        '[ -e $root/etc/is-machine ] || ' +
+        'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
         'touch $root/etc/is-machine';
     }
     const machine = new SystemdMachine(root, mountRoot, group);

@@ -16,7 +16,8 @@ export const SMB = "smbclient //127.0.0.1/files --user 'anna%for the LAN' --comm
 const CLIENTS = {
   read: `
 until [ -e /load/enough ]; do
-  { ${SMB} 'get big.bin /load/copy' && cmp /load/copy /srv/nas/files/big.bin; } >/load/said 2>&1 || cat /load/said >>/load/failed
+  { ${SMB} 'get big.bin /load/copy' && cmp /load/copy /srv/nas/files/big.bin; } >/load/said 2>&1 ||
+    cat /load/said >>/load/failed
   echo read >>/load/reads
 done`,
   write: `
@@ -29,7 +30,8 @@ done
 echo $number >/load/writes`,
   nfs: `
 until [ -e /load/enough ]; do
-  nfs-cat 'nfs://127.0.0.1/files/big.bin?version=4' >/load/nfs-copy 2>/load/nfs-said && cmp /load/nfs-copy /srv/nas/files/big.bin >>/load/nfs-said || cat /load/nfs-said >>/load/failed
+  { nfs-cat 'nfs://127.0.0.1/files/big.bin?version=4' >/load/nfs-copy && cmp /load/nfs-copy /srv/nas/files/big.bin; } \\
+    >/load/nfs-said 2>&1 || cat /load/nfs-said >>/load/failed
   echo read >>/load/nfs-reads
 done`,
 } as const;
