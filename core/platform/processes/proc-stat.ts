@@ -14,6 +14,8 @@ export interface ProcStat {
   readonly threads: number;
   /** Clock ticks since the machine's start. */
   readonly startTicks: string;
+  /** Of the processor, in clock ticks: its own and that of its children that have ended. */
+  readonly busyTicks: number;
 }
 
 /** Names one process for as long as the machine runs. */
@@ -45,6 +47,7 @@ export function parseProcStat(text: string): ProcStat | undefined {
     session: Number(session),
     threads: Number(threads),
     startTicks,
+    busyTicks: fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0),
   };
 }
 

@@ -6,10 +6,15 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
 
-interface Seen extends ProcessIdentity {
+export interface Seen extends ProcessIdentity {
   readonly parent: number;
   readonly session: number;
+  /** Of the processor, its own and that of its children that have ended. */
+  readonly busyMs: number;
 }
+
+/** Linux tells all programs of a hundred in a second. */
+const TICK_MS = 10;
 
 /** One look serves all runners that ask at about the same time. */
 const FRESH_MS = 500;
@@ -26,7 +31,8 @@ function look(): readonly Seen[] {
     const pid = Number(name);
     const stat = Number.isInteger(pid) ? readProcStat(pid) : undefined;
     if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
-    return [{ pid, parent: stat.parent, session: stat.session, startTicks: stat.startTicks }];
+    const { parent, session, startTicks, busyTicks } = stat;
+    return [{ pid, parent, session, startTicks, busyMs: busyTicks * TICK_MS }];
   });
 }
 
@@ -40,7 +46,7 @@ function namesInProc(): readonly string[] {
 }
 
 /** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
-export function processTree(leader: number, isFresh = false): readonly ProcessIdentity[] {
+export function processTree(leader: number, isFresh = false): readonly Seen[] {
   if (isFresh) last = undefined;
   const seen = seenNow();
   const known = new Set(seen.filter((one) => one.session === leader).map(({ pid }) => pid));
