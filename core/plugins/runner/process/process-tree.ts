@@ -48,7 +48,10 @@ function namesInProc(): readonly string[] {
 /** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
 export function processTree(leader: number, isFresh = false): readonly Seen[] {
   if (isFresh) last = undefined;
-  const seen = seenNow();
+  return treeIn(seenNow(), leader);
+}
+
+function treeIn(seen: readonly Seen[], leader: number): readonly Seen[] {
   const known = new Set(seen.filter((one) => one.session === leader).map(({ pid }) => pid));
   for (let size = -1; size !== known.size;) {
     size = known.size;
@@ -74,11 +77,18 @@ function ownMemory(pid: number): number {
 }
 
 /**
- * Living processes that have this in their environment, `NAME=value`: whoever their parent is by now. Older ones
- * than `sinceTicks` are not looked at: the environment of one that hangs on a dead mount may not be readable.
+ * What is left of a leader that has ended: living processes below it, and those that have this in their environment,
+ * `NAME=value`, whoever their parent is by now. Of processes older than `sinceTicks` the environment is not looked at:
+ * that of one that hangs on a dead mount may not be readable.
  */
-export function processesWith(variable: string, sinceTicks: string): readonly ProcessIdentity[] {
-  return look().filter(({ pid, startTicks }) => {
+export function leftBy(leader: number, variable: string, sinceTicks: string): readonly ProcessIdentity[] {
+  // One look at all processes of the machine serves both.
+  const seen = look();
+  return [...treeIn(seen, leader), ...markedIn(seen, variable, sinceTicks)];
+}
+
+function markedIn(seen: readonly Seen[], variable: string, sinceTicks: string): readonly ProcessIdentity[] {
+  return seen.filter(({ pid, startTicks }) => {
     if (Number(startTicks) < Number(sinceTicks)) return false;
     try {
       return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);

@@ -16,7 +16,7 @@ import { childEnvironment } from '../../../platform/processes/environment.ts';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
 import { NICENESS, nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
-import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
+import { hasOwnNetwork, killTree, leftBy, memoryOf, processTree } from './process-tree.ts';
 import type { Seen } from './process-tree.ts';
 import { ProcessorShare } from './processor-share.ts';
 import type { ProcessorLimit } from './processor-share.ts';
@@ -348,8 +348,7 @@ export class RunnerProcess implements Runner {
   #sweep(): void {
     const { pid } = this.#child;
     if (pid === undefined) return;
-    const marked = processesWith(`${MARK}=${this.#mark}`, this.#startTicks);
-    killTree(pid, [...this.#tree, ...processTree(pid, true), ...marked]);
+    killTree(pid, [...this.#tree, ...leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks)]);
   }
 
   #over(code: number | null, signal: string | null): void {
