@@ -117,7 +117,7 @@ export class LayeredMount implements RunningRclone {
       onUp: (living) => this.#useLower(living),
       onDown: () => this.#remote.use(undefined),
     });
-    this.#remote = new RemoteBelow(() => this.#supervisor.problem);
+    this.#remote = new RemoteBelow(options.type, () => this.#supervisor.problem);
     this.#names = new NameDropper({
       shareName,
       mountPoint: plan.mountPoint,

@@ -137,7 +137,7 @@ async function clearUpper(
   if (count > 0)
     log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
   for (const folder of [paths.upper, paths.records]) await makeFolder(folder);
-  const remote = new RemoteBelow(() => 'the remote does not answer');
+  const remote = new RemoteBelow(overlay.type, () => 'the remote does not answer');
   if (lower)
     remote.use(
       new RcloneFiles({
