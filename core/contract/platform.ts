@@ -37,6 +37,27 @@ export interface ProcessSpec {
   readonly fingerprint: string;
   /** Kept in the record (mode 0600) for the adopter: control port, credentials, mount point. */
   readonly notes?: Readonly<Record<string, string | number>>;
+  /** What it is left with; undefined: all that the daemon may. See `leastRights`. */
+  readonly rights?: ProcessRights | undefined;
+  /**
+   * Folders that are opened for it, as descriptors 4, 5 and so on: it reaches what lies in them by
+   * `/proc/self/fd/4/…`, though it may not walk down to them by itself. Without links.
+   */
+  readonly folders?: readonly string[];
+}
+
+/** A user of this machine, and her group. */
+export interface ServiceUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** What a child of a root daemon is left with; what it starts gets no more (`no_new_privs`). */
+export interface ProcessRights {
+  /** Undefined: the daemon's own user. */
+  readonly user?: ServiceUser | undefined;
+  /** In lower case and without `cap_`, such as `net_bind_service`. */
+  readonly capabilities: readonly string[];
 }
 
 export interface ProcessExit {

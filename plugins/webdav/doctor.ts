@@ -1,10 +1,11 @@
-import { isLoopback } from 'mountkeeper';
-import type { Check, Config } from 'mountkeeper';
-import { listenProblem } from './exporter/proxy-process.ts';
+import { isLoopback, SERVICE_USER, serviceUser } from 'mountkeeper';
+import type { Check, Config, Processes } from 'mountkeeper';
+import type { Address } from './exporter/health-check.ts';
+import { listenProblem, proxyRights } from './exporter/proxy-process.ts';
 
-export async function checks({ webdav }: Config): Promise<readonly Check[]> {
+export async function checks({ webdav }: Config, processes: Processes): Promise<readonly Check[]> {
   if (!webdav.enabled) return [{ title: 'WebDAV', result: 'ok', detail: 'off (webdav.enabled)', advice: '' }];
-  return [await addressCheck(webdav), loginCheck(webdav)];
+  return [await addressCheck(webdav), loginCheck(webdav), ...(await rightsCheck(webdav, processes))];
 }
 
 /** Does not report a taken port as an error: the daemon itself may be using it. */
@@ -20,6 +21,27 @@ async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> 
         detail: `http://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`,
         advice: '',
       };
+}
+
+/** Beside a daemon that is not root the proxy has its user, and nothing to lose. */
+async function rightsCheck(address: Pick<Address, 'port'>, processes: Processes): Promise<readonly Check[]> {
+  if (process.geteuid?.() !== 0) return [];
+  const title = 'WebDAV process';
+  const rights = await proxyRights(address, processes);
+  if (rights?.user) return [{ title, result: 'ok', detail: `runs as ${SERVICE_USER}`, advice: '' }];
+  const why = (await serviceUser())
+    ? `the user ${SERVICE_USER} may not read its program`
+    : `there is no user ${SERVICE_USER} here`;
+  return [
+    {
+      title,
+      result: 'warning',
+      detail: `runs as root${rights ? ' without capabilities' : ''}: ${why}`,
+      advice:
+        `Make the user (useradd --system --user-group --shell /usr/sbin/nologin ${SERVICE_USER}), and let it read ` +
+        'the program and Node.js; then restart the daemon.',
+    },
+  ];
 }
 
 function loginCheck({ users, listen }: Config['webdav']): Check {

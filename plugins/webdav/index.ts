@@ -36,6 +36,6 @@ export default definePlugin<WebdavConfig>({
     });
     ctx.status('webdavRunning', { default: false, read: () => exporter()?.isServing === true });
     ctx.tap('afterReload', () => exporter()?.realign());
-    ctx.tap('collectChecks', (config) => checks(config));
+    ctx.tap('collectChecks', (config) => checks(config, ctx.use('processes')));
   },
 });

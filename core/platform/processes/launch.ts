@@ -20,6 +20,8 @@ export interface Launch {
   readonly cwd: string;
   /** Open file descriptor for both streams. */
   readonly output: number;
+  /** Open file descriptors that it has as 4, 5 and so on. */
+  readonly passed?: readonly number[];
 }
 
 export interface WaitingProcess {
@@ -38,7 +40,7 @@ export async function launchWaiting(launch: Launch): Promise<WaitingProcess> {
     cwd: launch.cwd,
     env: launch.env,
     detached: true,
-    stdio: ['ignore', launch.output, launch.output, 'pipe'],
+    stdio: ['ignore', launch.output, launch.output, 'pipe', ...(launch.passed ?? [])],
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);

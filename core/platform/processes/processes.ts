@@ -3,6 +3,9 @@
  * in files, recorded, adopted by the next daemon, stopped with their whole session.
  */
 import type { ChildProcess } from 'node:child_process';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from '../../contract/platform.ts';
 import { childEnvironment } from './environment.ts';
 import type { Watched } from './exit-watch.ts';
@@ -16,7 +19,11 @@ import type { ProcessKeeper } from './registry.ts';
 import { openProcessLog } from './output-log.ts';
 import { hashArguments } from './record.ts';
 import type { ProcessRecord, ProcessRecords } from './record.ts';
+import { droppingTo } from './rights.ts';
 import { runShortCommand } from './short-command.ts';
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+const OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
 export interface ProcessesOptions {
   readonly stateDir: string;
@@ -45,18 +52,25 @@ async function start(spec: ProcessSpec, keeper: ProcessKeeper): Promise<ManagedP
   }
   const env = childEnvironment(spec.env);
   const cwd = spec.cwd ?? '/';
-  const command = await findCommand(spec.command, env['PATH'] ?? '', cwd);
+  const path = env['PATH'] ?? '';
+  const program = await findCommand(spec.command, path, cwd);
+  const [command, args] = spec.rights
+    ? [await findCommand('setpriv', path), [...droppingTo(spec.rights), program, ...spec.args]]
+    : [program, spec.args];
   await records.prepare();
   const { handle, offset } = await openProcessLog(records.logFile(spec.key));
+  const opened: FileHandle[] = [];
   try {
-    const waiting = await launchWaiting({ command, args: spec.args, env, cwd, output: handle.fd });
+    for (const folder of spec.folders ?? []) opened.push(await open(folder, OPEN_FOLDER));
+    const passed = opened.map(({ fd }) => fd);
+    const waiting = await launchWaiting({ command, args, env, cwd, output: handle.fd, passed });
     const record = await recordOrKill(spec, waiting, offset, records);
     const managed = keeper.hold(record, false, (onExit) => watchChild(waiting.child, onExit));
     await waiting.begin();
-    log.debug({ key: spec.key, pid: record.pid, command }, 'process started');
+    log.debug({ key: spec.key, pid: record.pid, command: program }, 'process started');
     return managed;
   } finally {
-    await handle.close();
+    await Promise.all([handle, ...opened].map((one) => one.close()));
   }
 }
 

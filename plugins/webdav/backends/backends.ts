@@ -22,6 +22,8 @@ export interface BackendsTools {
   readonly onFreeze: (share: string) => Promise<void>;
   /** Called when the share's backend serves, perhaps at a new address. */
   readonly onReady: (share: string) => void;
+  /** Called when a mount serves there, before the proxy hears of it. */
+  readonly onSocket: (socket: string) => Promise<void>;
 }
 
 /**
@@ -39,7 +41,7 @@ export class Backends {
 
   /** Rejects with a plain sentence when the share cannot be served now. */
   async obtain({ share: { name } }: ShareSpec, mount: Mount): Promise<Backend> {
-    const { clock, paths, onFreeze } = this.#tools;
+    const { clock, paths, onFreeze, onSocket } = this.#tools;
     await preparePaths(paths);
     const socket = paths.socket(name);
     const signal = clock.deadline(INSIDE_MS);
@@ -51,6 +53,7 @@ export class Backends {
         ),
       );
     if (isInside !== true) return this.#separateOf(name, mount);
+    await onSocket(socket);
     await this.drop(name);
     return { instance: instanceOf(mount.pid), socketPath: socket, takesProperties: true };
   }

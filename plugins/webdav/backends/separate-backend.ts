@@ -135,7 +135,6 @@ function backendOf(process: ManagedProcess, mountPid: number): Backend {
     port: Number(process.notes['port']),
     authorization,
     takesProperties: false,
-    overlooksTimes: true,
   };
 }
 

@@ -1,3 +1,4 @@
+import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
@@ -8,6 +9,7 @@ import type {
   Mount,
   Notice,
   Offer,
+  ProcessRights,
   ProcessSpec,
   Secrets,
   ServingExporter,
@@ -21,6 +23,7 @@ import type { WebdavConfig } from '../config.ts';
 import { Backends } from '../backends/backends.ts';
 import {
   awaitReady,
+  proxyRights,
   proxySpec,
   GRACE_MS,
   listenProblem,
@@ -29,7 +32,8 @@ import {
   tell,
 } from './proxy-process.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
-import { webdavPaths, pathsProblem, preparePaths } from './paths.ts';
+import { giveFolders, SPOOL } from './folders.ts';
+import { webdavPaths, pathsProblem } from './paths.ts';
 import { resolveUsers } from './users.ts';
 
 const ANSWER_MS = 2_000;
@@ -71,6 +75,9 @@ export class WebdavExporter implements ServingExporter {
   /** Until when the clients of a removed share wait for it. */
   readonly #returning = new Map<string, number>();
   #userProblems: readonly string[] = [];
+  #rights: Promise<ProcessRights | undefined> | undefined;
+  /** Of the last plan. */
+  #spool: string | undefined;
   #told: string | undefined;
   #isReady = false;
   #isAnswering = false;
@@ -91,6 +98,7 @@ export class WebdavExporter implements ServingExporter {
       rclone: tools.rclone,
       onFreeze: (share) => this.#freeze(share),
       onReady: (share) => this.#addAgain(share),
+      onSocket: (socket) => this.#letIn(socket),
     });
     this.#shown = createExportTable<ProxyShare>({
       clock,
@@ -119,6 +127,8 @@ export class WebdavExporter implements ServingExporter {
         this.#isReady = false;
         this.#isAnswering = false;
         this.#told = undefined;
+        if (this.#spool !== undefined)
+          await giveFolders(this.#paths, this.#spool, (await this.#proxyRights())?.user);
       },
     });
   }
@@ -175,7 +185,10 @@ export class WebdavExporter implements ServingExporter {
 
   /** Called when a document has been applied: shares, or groups, may name others. */
   async realign(): Promise<void> {
-    if (this.#tools.settings.enabled) await this.#shown.inTurn(() => this.#tellOrLog());
+    if (!this.#tools.settings.enabled) return;
+    // It has its folders open, and gets others with a start.
+    if (this.#spool !== undefined && this.#spool !== this.#wantedSpool()) this.#server.renew();
+    await this.#shown.inTurn(() => this.#tellOrLog());
   }
 
   /** Asks the proxy as a client would, and does overdue work. */
@@ -256,12 +269,29 @@ export class WebdavExporter implements ServingExporter {
   async #plan(): Promise<ProcessSpec> {
     const problem = pathsProblem(this.#paths);
     if (problem !== undefined) throw new Error(problem);
-    const spec = await proxySpec(this.#paths, this.#address);
+    const spool = this.#wantedSpool();
+    const rights = await this.#proxyRights();
+    const spec = await proxySpec({ paths: this.#paths, address: this.#address, rights, spool });
+    this.#spool = spool;
     const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     const taken = running ? undefined : await listenProblem(this.#address);
     if (taken !== undefined) throw new Error(taken);
-    await preparePaths(this.#paths);
     return spec;
+  }
+
+  #wantedSpool(): string {
+    return join(this.#tools.config().cache.dir, SPOOL);
+  }
+
+  /** Decided once: a proxy goes on as it was started. */
+  #proxyRights(): Promise<ProcessRights | undefined> {
+    return (this.#rights ??= proxyRights(this.#address, this.#tools.processes));
+  }
+
+  /** The mount's process has made the socket as its own user. */
+  async #letIn(socket: string): Promise<void> {
+    const { user } = (await this.#proxyRights()) ?? {};
+    if (user) await lchown(socket, user.uid, user.gid);
   }
 
   #state(): ProxyState {
@@ -278,7 +308,7 @@ export class WebdavExporter implements ServingExporter {
       isOpen: settings.users.length === 0,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,
-      spool: join(cache.dir, '~webdav'),
+      spool: this.#spool ?? this.#wantedSpool(),
       minFreeBytes: sizeBytes(cache.min_free_space),
       shares: [...this.#shown.entries.values()],
       access: accessOf(config(), [...this.#shown.entries.keys(), ...this.#returning.keys()]),

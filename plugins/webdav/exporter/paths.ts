@@ -5,8 +5,14 @@ import { join } from 'node:path';
 /** The paths of everything that the proxy owns. */
 export interface WebdavPaths {
   readonly root: string;
+  /** Where nobody but the proxy writes. */
+  readonly own: string;
   /** Socket on which the daemon controls the proxy. */
   readonly control: string;
+  /** What the proxy notes of running uploads. */
+  readonly journal: string;
+  /** The folder of the sockets below. */
+  readonly sockets: string;
   /** Socket on which the mount's own process serves a share. */
   socket(share: string): string;
 }
@@ -18,7 +24,10 @@ export function webdavPaths(stateDir: string): WebdavPaths {
   const root = join(stateDir, 'webdav');
   return {
     root,
-    control: join(root, 'control.sock'),
+    own: join(root, 'own'),
+    control: join(root, 'own', 'control'),
+    journal: join(root, 'journal'),
+    sockets: join(root, 's'),
     // A hash, because names of shares may be longer than the kernel allows.
     socket: (share) => join(root, 's', createHash('sha256').update(share).digest('hex').slice(0, 12)),
   };
@@ -35,6 +44,5 @@ export function pathsProblem(paths: WebdavPaths): string | undefined {
 }
 
 export async function preparePaths(paths: WebdavPaths): Promise<void> {
-  for (const folder of [paths.root, join(paths.root, 's')])
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [paths.root, paths.sockets]) await mkdir(folder, { recursive: true, mode: 0o700 });
 }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { addressProblem, portProblem, untilAnswered } from 'mountkeeper';
-import type { Clock, ManagedProcess, ProcessSpec } from 'mountkeeper';
+import { addressProblem, leastRights, portProblem, untilAnswered } from 'mountkeeper';
+import type { Clock, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
+import { formerSpools } from './folders.ts';
 import { ask } from './health-check.ts';
 import type { Address } from './health-check.ts';
 import type { ProxyReport, ProxyState } from '../proxy/state.ts';
@@ -21,18 +22,55 @@ const HEAP = '--max-semi-space-size=2';
 const PROXY = fileURLToPath(new URL('../proxy/', import.meta.url));
 const SDK = fileURLToPath(new URL('.', import.meta.resolve('mountkeeper/sdk')));
 
-/** A running proxy is kept until its own files have changed. */
-export async function proxySpec(paths: WebdavPaths, { host, port }: Address): Promise<ProcessSpec> {
-  const hash = createHash('sha256').update(JSON.stringify([process.execPath, HEAP, paths.root, host, port]));
-  const files = [...(await scriptsIn(PROXY)), ...(await scriptsIn(SDK))];
-  for (const file of files) hash.update(await readFile(file));
+/** Ports below it need a capability. */
+const FIRST_FREE_PORT = 1_024;
+
+export interface ProxyOptions {
+  readonly paths: WebdavPaths;
+  readonly address: Address;
+  readonly rights: ProcessRights | undefined;
+  readonly spool: string;
+}
+
+/** What the proxy is left with. It faces the network: nothing that root may, but its port where that is a low one. */
+export async function proxyRights(
+  { port }: Pick<Address, 'port'>,
+  processes: Pick<Processes, 'run'>,
+): Promise<ProcessRights | undefined> {
+  return leastRights({
+    processes,
+    capabilities: port < FIRST_FREE_PORT ? ['net_bind_service'] : [],
+    files: [process.execPath, ...(await programFiles())],
+  });
+}
+
+/** A running proxy is kept until its own files, its user or its folders have changed. */
+export async function proxySpec({ paths, address, rights, spool }: ProxyOptions): Promise<ProcessSpec> {
+  const { host, port } = address;
+  const hash = createHash('sha256').update(
+    JSON.stringify([process.execPath, HEAP, paths.root, host, port, rights, spool]),
+  );
+  for (const file of await programFiles()) hash.update(await readFile(file));
+  const folders = [
+    paths.own,
+    paths.journal,
+    paths.sockets,
+    spool,
+    ...(await formerSpools(paths, spool, rights?.user)),
+  ];
   return {
     key: PROCESS_KEY,
     command: process.execPath,
-    args: [join(PROXY, 'main.js'), paths.root, host, String(port)],
+    args: [join(PROXY, 'main.js'), paths.root, host, String(port), ...folders],
     env: { NODE_OPTIONS: HEAP },
     fingerprint: hash.digest('hex').slice(0, 32),
+    rights,
+    folders,
   };
+}
+
+async function programFiles(): Promise<readonly string[]> {
+  return [...(await scriptsIn(PROXY)), ...(await scriptsIn(SDK))];
 }
 
 async function scriptsIn(folder: string): Promise<readonly string[]> {

@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:h
 import { endsWithin } from 'mountkeeper/sdk';
 import { clock } from './clock.ts';
 import { isLiving } from './instance.ts';
+import { at } from './places.ts';
 import type { Backend, ProxyShare } from './state.ts';
 
 const MAX_IDLE_CONNECTIONS = 16;
@@ -102,7 +103,7 @@ export class Attached {
 
   #open({ method, path, headers }: BackendCall, fresh: boolean): ClientRequest {
     const { socketPath, port, authorization } = this.backend;
-    const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath };
+    const where = socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath: at(socketPath) };
     const login = authorization === undefined ? {} : { authorization };
     const request = httpRequest({
       ...where,

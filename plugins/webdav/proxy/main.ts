@@ -1,11 +1,13 @@
 /**
  * The proxy's own process: clients on one side, the backends of the shares on the other. It survives the
- * daemon that started it.
+ * daemon that started it. Where that one is root, it runs as a user of its own without capabilities, and is given
+ * its folders open.
  */
 import { chmod, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { at, takePlaces } from './places.ts';
 import { WebdavProxy } from './proxy.ts';
 import { bodyOf } from './requests/stat.ts';
 import type { ProxyState } from './state.ts';
@@ -33,8 +35,9 @@ async function control(
   }
 }
 
-async function main([folder = '', host = '', port = '']: readonly string[]): Promise<void> {
+async function main([folder = '', host = '', port = '', ...places]: readonly string[]): Promise<void> {
   process.umask(0o077);
+  takePlaces(places);
   const proxy = new WebdavProxy(folder, log);
   await proxy.open();
   const server = proxy.createServer();
@@ -48,7 +51,7 @@ async function main([folder = '', host = '', port = '']: readonly string[]): Pro
       .listen({ host, port: Number(port), exclusive: true, backlog: MAX_COMING }, resolve),
   );
   server.off('error', fail).on('error', (error) => log(error.message));
-  const socket = join(folder, 'control.sock');
+  const socket = at(join(folder, 'own', 'control'));
   await rm(socket, { force: true });
   const desk = createServer((request, response) => void control(proxy, request, response));
   await new Promise<void>((resolve) => desk.once('error', fail).listen(socket, resolve));

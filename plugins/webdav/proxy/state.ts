@@ -46,8 +46,6 @@ export interface Backend {
   readonly authorization?: string;
   /** False: it refuses to set properties, which Explorer and Finder treat as a failed upload. */
   readonly takesProperties: boolean;
-  /** True: it ignores the modification time that a client sets. */
-  readonly overlooksTimes?: boolean;
 }
 
 /** The proxy's answer to the daemon. */

@@ -17,6 +17,8 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { SLOW_MACHINE } from '../../support/platform/cpu-pressure.ts';
 import { until } from '../../support/platform/wait.ts';
+import { rightsOf, SERVICE_RIGHTS } from '../../support/platform/rights.ts';
+import { unlessRoot } from '../../runner/skips.ts';
 import { exportStatus, flagged, localFile, runClient, sumOf } from '../../support/exports/client-programs.ts';
 
 const PHOTOS = '照片 Photos';
@@ -83,6 +85,10 @@ describe('shares over WebDAV', () => {
     });
   });
   after(() => scratch.close());
+
+  it('is served by a process that may nothing that root may', { skip: unlessRoot }, async () => {
+    assert.deepEqual(await rightsOf((await proxyPid()) ?? 0), SERVICE_RIGHTS);
+  });
 
   it('gives files back byte for byte, and takes what clients write', async () => {
     assert.equal((await dav('-o', scratch.path('back'), url(PHOTOS, 'from%20nas.bin'))).status, 200);

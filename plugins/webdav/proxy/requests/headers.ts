@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { wantedTime } from './times.ts';
 
 /** Request headers that mean something to a backend; no others are forwarded. */
 const REQUEST = [
@@ -16,7 +17,6 @@ const REQUEST = [
   'overwrite',
   'range',
   'timeout',
-  'x-oc-mtime',
 ] as const;
 /** Hop-by-hop headers, and headers that do not concern clients. */
 const ANSWER_DROPPED = new Set([
@@ -41,8 +41,8 @@ export function toBackend(headers: IncomingHttpHeaders, isLock = false): Outgoin
   // A lock without an end would survive a client that crashes: nobody could write the file until the share
   // is mounted again.
   if (isLock) passed['timeout'] = `Second-${lockSeconds(headers['timeout'])}`;
-  // An older header with the same meaning.
-  if (headers['oc-mtime'] !== undefined) passed['x-oc-mtime'] = headers['oc-mtime'];
+  const seconds = wantedTime(headers);
+  if (seconds !== undefined) passed['x-oc-mtime'] = seconds;
   return passed;
 }
 

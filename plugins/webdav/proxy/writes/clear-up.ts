@@ -1,6 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { clock } from '../clock.ts';
 import { Commit } from './commit.ts';
+import { at } from '../places.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
@@ -74,7 +75,7 @@ export class ClearUp {
   async #end(upload: LeftUpload): Promise<void> {
     this.#pending.delete(upload.id);
     await this.#tools.journal.end(upload);
-    if (upload.body !== undefined) await rm(upload.body, { force: true });
+    if (upload.body !== undefined) await rm(at(upload.body), { force: true });
   }
 
   /** True when nothing is left to do. */
@@ -91,11 +92,13 @@ export class ClearUp {
 
   async #complete(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
     const file = upload.body ?? '';
-    const size = await stat(file).then(
+    const size = await stat(at(file)).then(
       (one) => one.size,
-      () => undefined,
+      (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : null),
     );
     if (size === undefined) return true;
+    // It may be there: a later proxy is let in.
+    if (size === null) return false;
     const { journal } = this.#tools;
     const commit = new Commit({
       upstream,

@@ -7,6 +7,7 @@ import type { Refusal } from '../answer.ts';
 import { clock } from '../clock.ts';
 import { WAITING, wasNeverReached } from '../backend.ts';
 import type { Attached } from '../backend.ts';
+import { at } from '../places.ts';
 import { Unavailable } from '../upstream.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload, Upload } from './journal.ts';
@@ -72,7 +73,7 @@ export class Commit {
       return;
     }
     if (this.#upload) await journal.end(this.#upload);
-    if ('file' in body) await rm(body.file, { force: true });
+    if ('file' in body) await rm(at(body.file), { force: true });
   }
 
   /** The backend's answer, or why there is none. */
@@ -113,7 +114,7 @@ export class Commit {
     if (isSmall) request.end(body.bytes);
     else if (await continued) {
       const upload = this.#upload;
-      const source = createReadStream(body.file, { highWaterMark: 262_144 });
+      const source = createReadStream(at(body.file), { highWaterMark: 262_144 });
       if (upload) source.on('data', () => journal.touch(upload));
       // The answer tells what became of it.
       await pipeline(source, request).catch(() => undefined);
@@ -128,7 +129,7 @@ export class Commit {
   async #keep(): Promise<Upload> {
     const { journal, upstream, parts, headers, body, spool } = this.#options;
     const file = 'file' in body ? body.file : join(spool, `${randomUUID()}.part`);
-    if ('bytes' in body) await writeFile(file, body.bytes, { mode: 0o600 });
+    if ('bytes' in body) await writeFile(at(file), body.bytes, { mode: 0o600 });
     return journal.begin({ kind: 'whole', share: upstream.name, parts, headers, body: file }, this.#begunMs);
   }
 

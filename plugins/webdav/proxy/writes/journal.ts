@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { writeWhole } from 'mountkeeper/sdk';
 import { clock } from '../clock.ts';
+import { at } from '../places.ts';
 
 const TOUCH_MS = 2_000;
 /** After this time an interrupted upload no longer matters to anybody. */
@@ -35,7 +36,7 @@ export class Journal {
   readonly #active = new Map<string, number>();
 
   constructor(folder: string) {
-    this.#folder = folder;
+    this.#folder = at(folder);
   }
 
   /** Uploads that former proxies did not finish. */

@@ -9,6 +9,7 @@ import { WAITING } from '../backend.ts';
 import type { Attached } from '../backend.ts';
 import { limitIdle, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
+import { at } from '../places.ts';
 import { toBackend } from '../requests/headers.ts';
 import type { Journal, Upload } from './journal.ts';
 import { failure, wasRefused } from './put-answers.ts';
@@ -16,7 +17,7 @@ import { NO_ROOM, receive, roomIn, RoomWatch } from './spool.ts';
 import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { preconditionFails } from '../requests/conditions.ts';
-import { keepTime, wantedTime } from '../requests/times.ts';
+import { wantedTime } from '../requests/times.ts';
 import { undo } from './undo.ts';
 
 const READY_MS = 12_000;
@@ -60,7 +61,7 @@ async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise
   const length =
     Number(request.headers['content-length'] ?? request.headers['x-expected-entity-length']) || 0;
   const { folder, minFreeBytes } = spool();
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(at(folder), { recursive: true, mode: 0o700 });
   if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
 }
 
@@ -70,7 +71,7 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
   const body = await receive(request, folder, minFreeBytes);
   request.setTimeout(0);
   if (!body) return;
-  if (gone.aborted) return 'file' in body ? rm(body.file, { force: true }) : undefined;
+  if (gone.aborted) return 'file' in body ? rm(at(body.file), { force: true }) : undefined;
   const commit = new Commit({
     upstream,
     parts,
@@ -82,18 +83,13 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
   });
   const refusal = await commit.run();
   if (!refusal) await tools.clearUp.forget(upstream.name, parts);
-  answer(request, response, refusal ?? { status: 204, text: '', headers: await timed(exchange) });
+  answer(request, response, refusal ?? { status: 204, text: '', headers: timed(exchange.request) });
   if (commit.left) await tools.clearUp.now(upstream, commit.left);
 }
 
-/** Sets the modification time that the client wants, and returns the header that confirms it. */
-async function timed({ request, upstream, parts }: Exchange): Promise<OutgoingHttpHeaders> {
-  const seconds = wantedTime(request);
-  const isKept =
-    seconds !== undefined &&
-    upstream.attached !== undefined &&
-    (await keepTime(upstream.attached.share, parts, seconds));
-  return isKept ? { 'x-oc-mtime': 'accepted' } : {};
+/** Confirms the modification time that the client wants, and that the backend was told with the file. */
+function timed({ headers }: IncomingMessage): OutgoingHttpHeaders {
+  return wantedTime(headers) === undefined ? {} : { 'x-oc-mtime': 'accepted' };
 }
 
 /** Streams the body to the backend. */
@@ -134,7 +130,7 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   answer(
     request,
     response,
-    outcome === 'taken' ? taken(await timed(exchange)) : failure(room.full.aborted ? 507 : status),
+    outcome === 'taken' ? taken(timed(exchange.request)) : failure(room.full.aborted ? 507 : status),
   );
   if (left) await tools.clearUp.now(upstream, left);
 }

@@ -5,13 +5,13 @@ import { clock } from '../clock.ts';
 import { Commit } from './commit.ts';
 import { backendPath, passOn, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
+import { at } from '../places.ts';
 import { toBackend } from '../requests/headers.ts';
 import type { PutTools } from './put.ts';
 import { NO_ROOM, receive, roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
 import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
-import { keepTime } from '../requests/times.ts';
 
 const SPARE_BYTES = 16 * 1_048_576;
 const SEEN_AFTER_MS = 1_200;
@@ -96,7 +96,7 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
   if (refused) return passOn(refused, exchange);
   const body = await fetch(replacing, tools);
   const headers = await headersFor(replacing).catch(async (error: unknown) => {
-    if ('file' in body) await rm(body.file, { force: true });
+    if ('file' in body) await rm(at(body.file), { force: true });
     throw error;
   });
   const commit = new Commit({
@@ -115,8 +115,6 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
   }
   if (failed) return answer(request, response, failed);
   await tools.clearUp.forget(upstream.name, target);
-  const seconds = headers['x-oc-mtime'];
-  if (upstream.attached && seconds !== undefined) await keepTime(upstream.attached.share, target, seconds);
   if (request.method === 'MOVE') await takeAway(replacing, tools);
   answer(request, response, { status: 204, text: '' });
 }
@@ -187,7 +185,7 @@ async function fetch(
   const body = answered.statusCode === 200 ? await receive(answered, folder, minFreeBytes) : undefined;
   const size = body && ('bytes' in body ? body.bytes.length : body.size);
   if (body && size === source.bytes) return body;
-  if (body && 'file' in body) await rm(body.file, { force: true });
+  if (body && 'file' in body) await rm(at(body.file), { force: true });
   throw new Refused(502, 'The file could not be read to its end; nothing was changed.');
 }
 

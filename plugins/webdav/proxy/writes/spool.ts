@@ -6,6 +6,7 @@ import { mkdir, readdir, rm, statfs } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Refused } from '../exchange.ts';
+import { at } from '../places.ts';
 
 /** Up to this size a body is sent to the backend's socket in one piece, so that nothing can interrupt it. */
 export const IN_MEMORY_BYTES = 65_536;
@@ -18,7 +19,7 @@ export type Spooled = { readonly bytes: Buffer } | { readonly file: string; read
 
 /** Bytes that may still be written. */
 export async function roomIn(folder: string, minFreeBytes: number): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
+  const { bavail, bsize } = await statfs(at(folder));
   return bavail * bsize - minFreeBytes;
 }
 
@@ -113,12 +114,12 @@ class Spool {
 
   async discard(): Promise<void> {
     await this.#close();
-    if (this.#file !== undefined) await rm(this.#file, { force: true });
+    if (this.#file !== undefined) await rm(at(this.#file), { force: true });
   }
 
   #open(): WriteStream {
     this.#file = join(this.#folder, `${randomUUID()}.part`);
-    this.#sink = createWriteStream(this.#file, { flags: 'wx', mode: 0o600, highWaterMark: AHEAD_BYTES });
+    this.#sink = createWriteStream(at(this.#file), { flags: 'wx', mode: 0o600, highWaterMark: AHEAD_BYTES });
     this.#sink.on('error', (error) => (this.#failure = error));
     return this.#sink;
   }
@@ -151,9 +152,9 @@ async function* whole(request: IncomingMessage): AsyncGenerator<Buffer> {
 
 /** Removes incomplete bodies that a killed proxy left. */
 export async function prepareSpool(folder: string, wanted: ReadonlySet<string>): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (const name of await readdir(folder)) {
+  await mkdir(at(folder), { recursive: true, mode: 0o700 });
+  for (const name of await readdir(at(folder))) {
     const file = join(folder, name);
-    if (name.endsWith('.part') && !wanted.has(file)) await rm(file, { force: true });
+    if (name.endsWith('.part') && !wanted.has(file)) await rm(at(file), { force: true });
   }
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Secret } from 'mountkeeper';
+import type { Config, Processes, Secret } from 'mountkeeper';
 import { backendArguments } from '../../../../plugins/webdav/backends/separate-backend.ts';
 import { schema } from '../../../../plugins/webdav/config.ts';
+import { checks } from '../../../../plugins/webdav/doctor.ts';
 import { webdavPaths, pathsProblem } from '../../../../plugins/webdav/exporter/paths.ts';
 import { resolveUsers } from '../../../../plugins/webdav/exporter/users.ts';
+import { unlessRoot } from '../../../runner/skips.ts';
 
 describe('settings of WebDAV', () => {
   it('are off and on loopback until told otherwise', () => {
@@ -56,6 +58,26 @@ describe('settings of WebDAV', () => {
       /supervisor\.state_dir that is \d+ bytes shorter/,
     );
     assert.notEqual(webdavPaths('/s').socket('Team'), webdavPaths('/s').socket('team'));
+  });
+
+  it('have a line of doctor that says whom the server runs as', { skip: unlessRoot }, async () => {
+    const webdav = { enabled: true, listen: '127.0.0.1', port: 443, users: [{ name: 'a', password: 'p' }] };
+    const said = async (code: (args: readonly string[]) => number): Promise<string> => {
+      const run = (spec: { args: readonly string[] }) => Promise.resolve({ code: code(spec.args) });
+      const found = await checks({ webdav } as unknown as Config, { run } as unknown as Processes);
+      const { result, detail } = found.find(({ title }) => title === 'WebDAV process') ?? {};
+      return `${result}: ${detail}`;
+    };
+    const isAsRoot = (args: readonly string[]): boolean => !args.join(' ').includes('--reuid');
+    assert.equal(await said(() => 0), 'ok: runs as mountkeeper');
+    assert.equal(
+      await said((args) => (isAsRoot(args) ? 0 : 1)),
+      'warning: runs as root without capabilities: the user mountkeeper may not read its program',
+    );
+    assert.match(await said(() => 1), /^warning: runs as root: /);
+    const asked: string[] = [];
+    await said((args) => asked.push(args.join(' ')));
+    assert.match(asked[0] ?? '', /--bounding-set=-all,\+net_bind_service /, 'a port below 1024 takes it');
   });
 
   it('put no password on the command line of a server beside a mount', () => {

@@ -1,0 +1,63 @@
+/**
+ * What a child of a root daemon is left with. One that reads a network's or a stranger's bytes needs nothing of
+ * root: it runs as a user of its own, without capabilities, and no program that it starts gets any back.
+ */
+import { readFile } from 'node:fs/promises';
+import type { ProcessRights, Processes, ServiceUser } from '../../contract/platform.ts';
+
+/** Made by the package, and by `npm run setup` as root. */
+export const SERVICE_USER = 'mountkeeper';
+const PROBE_MS = 10_000;
+const READS_ALL = 'for file; do [ -r "$file" ] || exit 1; done';
+
+export interface RightsWanted {
+  readonly processes: Pick<Processes, 'run'>;
+  /** In lower case and without `cap_`. */
+  readonly capabilities: readonly string[];
+  /** What the process must be able to read by path: its program and all that this loads. */
+  readonly files: readonly string[];
+}
+
+/** The user of this machine that such children run as; undefined where there is none. */
+export async function serviceUser(passwd = '/etc/passwd'): Promise<ServiceUser | undefined> {
+  // A machine without the file has no such user.
+  const lines = (await readFile(passwd, 'utf8').catch(() => '')).split('\n');
+  const [, , uid, gid] = lines.find((line) => line.startsWith(`${SERVICE_USER}:`))?.split(':') ?? [];
+  const user = { uid: Number(uid), gid: Number(gid) };
+  return user.uid > 0 && user.gid > 0 ? user : undefined;
+}
+
+/**
+ * The least that such a process can be started with here: as the user of its own; where there is none, or it may not
+ * read the program, as the daemon's user without capabilities; where the machine has no `setpriv` or does not let it
+ * drop anything, undefined. Undefined, too, for a daemon that is not root, whose children have nothing to lose.
+ */
+export async function leastRights(wanted: RightsWanted): Promise<ProcessRights | undefined> {
+  if (process.geteuid?.() !== 0) return undefined;
+  const { capabilities } = wanted;
+  const user = await serviceUser();
+  const asUser = user ? [{ user, capabilities }] : [];
+  for (const rights of [...asUser, { capabilities }]) if (await isPossible(rights, wanted)) return rights;
+  return undefined;
+}
+
+async function isPossible(rights: ProcessRights, { processes, files }: RightsWanted): Promise<boolean> {
+  const args = [...droppingTo(rights), 'sh', '-c', READS_ALL, 'sh', ...files];
+  const spec = { command: 'setpriv', args, timeoutMs: PROBE_MS };
+  // Without `setpriv`, or with one that hangs, it is not possible.
+  const probe = await processes.run(spec).catch(() => undefined);
+  return probe?.code === 0;
+}
+
+/** The arguments for `setpriv`, before the command. */
+export function droppingTo({ user, capabilities }: ProcessRights): readonly string[] {
+  const kept = ['-all', ...capabilities.map((name) => `+${name}`)].join(',');
+  return [
+    ...(user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : []),
+    '--no-new-privs',
+    `--inh-caps=${kept}`,
+    // A program of root gets what the bounding set leaves, one of another user only what is ambient.
+    `--ambient-caps=${user ? kept : '-all'}`,
+    `--bounding-set=${kept}`,
+  ];
+}

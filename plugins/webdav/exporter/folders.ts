@@ -1,0 +1,99 @@
+/** The folders that the proxy works in, and whose they are. */
+import { constants } from 'node:fs';
+import { lstat, open, readdir, readFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { makeFolder } from 'mountkeeper';
+import type { ServiceUser } from 'mountkeeper';
+import type { Upload } from '../proxy/writes/journal.ts';
+import type { WebdavPaths } from './paths.ts';
+
+/** In the folder of the cache: bodies that overwrite a file, until they are complete. */
+export const SPOOL = '~webdav';
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+const FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+
+/**
+ * Makes them, and gives them to the user that the proxy runs as, or back to the daemon's. What a proxy of another user
+ * has left in them is given away with them, be it of a newer or of an older version. To be called while no proxy runs.
+ */
+export async function giveFolders(
+  paths: WebdavPaths,
+  spool: string,
+  user: ServiceUser | undefined,
+): Promise<void> {
+  for (const folder of [paths.own, paths.journal, paths.sockets, spool]) await makeFolder(folder);
+  if (process.geteuid?.() !== 0) return;
+  const owner = user ?? { uid: 0, gid: 0 };
+  for (const folder of [paths.own, paths.journal, spool]) await give(folder, owner);
+  // Mounts put their sockets there. The proxy looks them up and can neither add nor remove one.
+  await opened(paths.sockets, FOLDER, async (handle) => {
+    await handle.chown(0, owner.gid);
+    await handle.chmod(user ? 0o710 : 0o700);
+  });
+}
+
+async function give(folder: string, owner: ServiceUser): Promise<void> {
+  for (const name of await readdir(folder))
+    await opened(join(folder, name), FILE, async (handle) => {
+      const found = await handle.stat();
+      // With a second name it may be any file of the machine.
+      if (found.isFile() && found.nlink === 1 && found.uid !== owner.uid)
+        await handle.chown(owner.uid, owner.gid);
+    }).catch(passOver);
+  await opened(folder, FOLDER, (handle) => handle.chown(owner.uid, owner.gid));
+}
+
+/** Links and sockets are not opened, and none of them is an upload. */
+function passOver(error: NodeJS.ErrnoException): void {
+  if (!['ELOOP', 'ENXIO', 'ENOENT'].includes(error.code ?? '')) throw error;
+}
+
+async function opened(
+  path: string,
+  flags: number,
+  work: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const handle = await open(path, flags);
+  try {
+    await work(handle);
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Where interrupted uploads have their content, if the cache was elsewhere when they came. The proxy has written those
+ * notes: it is given no folder but what is its user's own.
+ */
+export async function formerSpools(
+  paths: WebdavPaths,
+  spool: string,
+  user: ServiceUser | undefined,
+): Promise<readonly string[]> {
+  const uid = user?.uid ?? process.geteuid?.() ?? 0;
+  // What keeps the proxy from its notes is said by the proxy.
+  const names = (await readdir(paths.journal).catch(() => [])).filter((name) => name.endsWith('.json'));
+  const bodies = await Promise.all(names.map((name) => bodyIn(join(paths.journal, name))));
+  const folders = new Set(bodies.flatMap((body) => (body === undefined ? [] : dirname(body))));
+  folders.delete(spool);
+  const own = await Promise.all(
+    [...folders].map(async (folder) => {
+      // A folder that is not there cannot be given.
+      const found = await lstat(folder).catch(() => undefined);
+      return basename(folder) === SPOOL && found?.isDirectory() === true && found.uid === uid ? [folder] : [];
+    }),
+  );
+  return own.flat();
+}
+
+async function bodyIn(file: string): Promise<string | undefined> {
+  try {
+    const { body } = JSON.parse(await readFile(file, 'utf8')) as Partial<Upload>;
+    return typeof body === 'string' ? body : undefined;
+  } catch {
+    // The proxy says what is wrong with its notes.
+    return undefined;
+  }
+}
