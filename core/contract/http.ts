@@ -21,7 +21,8 @@ export type Verb =
   | 'proof'
   | 'webhooks'
   | 'config'
-  | 'files';
+  | 'files'
+  | 'sessions';
 
 /**
  * Who sent a request: `request.auth.credentials`. Null there while nobody is asked, and for the command line of

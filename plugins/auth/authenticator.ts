@@ -99,12 +99,14 @@ class PasswordAuthenticator implements Authenticator {
     if (!credentials) return { decision: 'unauthorized' };
     const { username } = credentials;
     const user = this.#userOf(username);
+    // As they are now: they may be others once the password has been checked.
+    const own = this.#parts.config();
     try {
       const examination = this.#verifierFor(user, username, lock).examine(credentials);
       const verdict = await this.#throttled().examine({ address, signal: gone(), ...examination });
       const decision = DECISIONS[verdict];
       if (decision !== 'known') return { decision };
-      if (user === undefined) return { decision, admitted: ofPassword(username) };
+      if (user === undefined) return { decision, admitted: ofPassword(username, own) };
       // The configuration may have changed while the hash was being computed.
       const now = this.#userOf(username);
       return now?.password_hash === user.password_hash

@@ -50,7 +50,7 @@ export function httpBasic(authenticator: Authenticator, open: OpenRequests): Plu
     if (admitted !== undefined) {
       Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
     }
-    if (decision === 'open' || admitted?.entry !== undefined) open.add(request, admitted);
+    if (decision === 'open' || admitted !== undefined) open.add(request, admitted);
     return decision === 'open' || decision === 'known' ? h.continue : refused(decision, h);
   };
   return {

@@ -7,9 +7,11 @@ import {
   ownAddress,
   portProblem,
   createExportTable,
+  tcpClients,
   writeWhole,
 } from 'mountkeeper';
 import type {
+  ClientSession,
   Config,
   ListenAddress,
   ExporterParts,
@@ -39,6 +41,7 @@ import {
   serverSpec,
 } from './ganesha.ts';
 import { nfsPaths, pathsProblem, preparePaths } from './paths.ts';
+import { sessionsOf } from './clients.ts';
 import { pathProblem, renderConfig, standing } from './server-config.ts';
 import type { ServedExport } from './server-config.ts';
 
@@ -127,6 +130,19 @@ class NfsParts implements ExporterParts<ServedExport> {
   offers(): readonly Offer[] {
     const { host, port } = this.#address;
     return [{ service: '_nfs._tcp', port, addresses: [host], details: { path: '/' } }];
+  }
+
+  /**
+   * Machines that hold a connection and may mount something. The server tells nobody which shares a client has
+   * mounted, and a client whose connection is ended makes the next one unseen: so there is no `endSession`.
+   */
+  async sessions(): Promise<readonly ClientSession[]> {
+    const connections = await tcpClients(this.#tools.processes, this.#address.port);
+    const allowed = [...this.shown.entries.values()].flatMap(({ clients }) => [
+      ...clients.read,
+      ...clients.write,
+    ]);
+    return sessionsOf(connections.filter(({ address }) => allows(allowed, address)));
   }
 
   notices(): readonly Notice[] {

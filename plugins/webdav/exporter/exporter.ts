@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
+  ClientSession,
   ListenAddress,
   Config,
   ExporterTools,
@@ -23,12 +25,14 @@ import type { WebdavConfig } from '../config.ts';
 import { Backends } from '../backends/backends.ts';
 import {
   awaitReady,
+  endSession,
   proxyRights,
   proxySpec,
   GRACE_MS,
   listenProblem,
   PROCESS_KEY,
   report,
+  sessions,
   tell,
 } from './proxy-process.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
@@ -82,6 +86,8 @@ export class WebdavExporter implements ServingExporter {
   #isReady = false;
   #isAnswering = false;
   #isClosed = false;
+  /** Tells the proxy which requests are this daemon's own. */
+  readonly #mark = randomUUID();
   #lost: readonly string[] = [];
   #silences = 0;
 
@@ -217,6 +223,16 @@ export class WebdavExporter implements ServingExporter {
       : [];
   }
 
+  async sessions(): Promise<readonly ClientSession[]> {
+    if (!this.#server.process) return [];
+    return sessions(this.#paths, this.#tools.clock.deadline(ANSWER_MS));
+  }
+
+  async endSession(id: string): Promise<boolean> {
+    if (!this.#server.process) return false;
+    return endSession(this.#paths, id, this.#tools.clock.deadline(ANSWER_MS));
+  }
+
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
     if (!settings.enabled) return [];
@@ -313,6 +329,7 @@ export class WebdavExporter implements ServingExporter {
       shares: [...this.#shown.entries.values()],
       access: accessOf(config(), [...this.#shown.entries.keys(), ...this.#returning.keys()]),
       returning: [...this.#returning.keys()],
+      mark: this.#mark,
     };
   }
 
@@ -382,7 +399,7 @@ export class WebdavExporter implements ServingExporter {
     if (access && !user) return true;
     if (settings.users.length > 0 && !user) return false;
     const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
-    return isShown(ownAddress(this.#address), path, user, signal);
+    return isShown(ownAddress(this.#address), path, { user, mark: this.#mark }, signal);
   }
 
   // ------------------------------------------------------------ shares

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import type { RequestOptions } from 'node:http';
+import { OWN_HEADER } from '../proxy/state.ts';
 import type { ProxyUser } from '../proxy/state.ts';
 
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
@@ -43,11 +44,12 @@ export function ask(options: RequestOptions, body: string, signal: AbortSignal):
 export async function isShown(
   { host, port }: Address,
   path: string,
-  user: ProxyUser | undefined,
+  { user, mark }: { readonly user: ProxyUser | undefined; readonly mark?: string },
   signal: AbortSignal,
 ): Promise<boolean> {
   const headers = {
     depth: '0',
+    ...(mark !== undefined && { [OWN_HEADER]: mark }),
     ...(user
       ? { authorization: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}` }
       : {}),
@@ -61,7 +63,7 @@ export async function isShown(
  * does not.
  */
 export async function isAnswering(address: Address, signal: AbortSignal): Promise<boolean> {
-  return isShown(address, '/', undefined, signal).then(
+  return isShown(address, '/', { user: undefined }, signal).then(
     () => true,
     (error: NodeJS.ErrnoException) => error.code === 'ECONNRESET',
   );

@@ -3,11 +3,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addressProblem, leastRights, portProblem, untilAnswered } from 'mountkeeper';
-import type { Clock, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
+import type { ClientSession, Clock, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
 import { formerSpools } from './folders.ts';
 import { ask } from './health-check.ts';
 import type { Address } from './health-check.ts';
-import type { ProxyReport, ProxyState } from '../proxy/state.ts';
+import type { ProxyReport, ProxySession, ProxyState } from '../proxy/state.ts';
 import type { WebdavPaths } from './paths.ts';
 
 export const PROCESS_KEY = 'webdav/front';
@@ -96,6 +96,29 @@ export async function tell(paths: WebdavPaths, state: ProxyState, signal: AbortS
 export async function report(paths: WebdavPaths, signal: AbortSignal): Promise<ProxyReport> {
   const { text } = await ask({ socketPath: paths.control, method: 'GET', path: '/' }, '', signal);
   return JSON.parse(text) as ProxyReport;
+}
+
+export async function sessions(paths: WebdavPaths, signal: AbortSignal): Promise<readonly ClientSession[]> {
+  const { text } = await ask({ socketPath: paths.control, method: 'GET', path: '/sessions' }, '', signal);
+  return (JSON.parse(text) as readonly ProxySession[]).map(
+    ({ id, user, share, address, since, lastAt, toClient, fromClient }) => ({
+      id,
+      user,
+      address,
+      shares: [share],
+      since,
+      lastAt,
+      bytesToClient: toClient,
+      bytesFromClient: fromClient,
+    }),
+  );
+}
+
+/** Resolves with false when there is no such session. */
+export async function endSession(paths: WebdavPaths, id: string, signal: AbortSignal): Promise<boolean> {
+  const path = `/sessions/${encodeURIComponent(id)}`;
+  const { text } = await ask({ socketPath: paths.control, method: 'DELETE', path }, '', signal);
+  return text === 'true';
 }
 
 /** Resolves once the proxy can be controlled. */

@@ -11,6 +11,7 @@ import { Journal } from './writes/journal.ts';
 import { createProxy } from './server.ts';
 import type { ProxyLimits } from './server.ts';
 import { prepareSpool } from './writes/spool.ts';
+import { OWN_HEADER } from './state.ts';
 import type { ProxyReport, ProxyState } from './state.ts';
 
 /** How long the daemon waits for locks. */
@@ -80,6 +81,8 @@ export class WebdavProxy {
         authenticator: this.authenticator,
         visitors: this.visitors,
         upstreams: this.upstreams,
+        isOwn: ({ headers }) =>
+          headers[OWN_HEADER] !== undefined && headers[OWN_HEADER] === this.#state?.mark,
         log: this.#log,
         put: { ...put, locks: this.locks },
       },

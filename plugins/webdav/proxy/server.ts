@@ -35,6 +35,8 @@ export interface ProxyTools {
   readonly visitors: Visitors;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly put: ShareTools;
+  /** Whether the daemon itself asks. */
+  readonly isOwn: (request: IncomingMessage) => boolean;
   readonly log: (sentence: string) => void;
 }
 
@@ -86,19 +88,21 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
     const refusal = methodRefusal(request);
     if (refusal) return answer(request, response, refusal);
     tools.connections.serve(request, 'known');
-    await route(request, response, { ...tools, user: admission.user, gone });
+    await route(request, response, { ...tools, ...admission, gone });
   } catch (error) {
     if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));
     response.destroy();
   }
 }
 
-async function route(
-  request: IncomingMessage,
-  response: ServerResponse,
-  tools: HandleTools & { readonly user: UserName; readonly gone: AbortController },
-): Promise<void> {
-  const { user, gone, visitors } = tools;
+interface Visiting extends HandleTools {
+  readonly user: UserName;
+  readonly address: string;
+  readonly gone: AbortController;
+}
+
+async function route(request: IncomingMessage, response: ServerResponse, tools: Visiting): Promise<void> {
+  const { user, address, gone, visitors } = tools;
   const url = request.url ?? '';
   const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
   if (!place) throw new Refused(400, 'This path cannot be asked for.');
@@ -129,6 +133,7 @@ async function route(
   visitors.enter({
     user,
     share: upstream.name,
+    from: tools.isOwn(request) ? undefined : { address, socket: request.socket },
     isWriting: isWriting(request.method ?? ''),
     end: () => {
       // Its connection may serve another request by now.

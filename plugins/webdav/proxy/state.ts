@@ -19,6 +19,8 @@ export interface ProxyState {
   readonly access: Readonly<Record<string, ShareAccess>>;
   /** Shares that are away for a moment: their clients wait. */
   readonly returning: readonly string[];
+  /** What the daemon's own requests carry in `OWN_HEADER`, so that they are nobody's session. Nobody else knows it. */
+  readonly mark: string;
 }
 
 export interface ProxyUser {
@@ -47,6 +49,21 @@ export interface Backend {
   /** False: it refuses to set properties, which Explorer and Finder treat as a failed upload. */
   readonly takesProperties: boolean;
 }
+
+/** Who has been here of late. Times in milliseconds since 1970, bytes on the wire. */
+export interface ProxySession {
+  readonly id: string;
+  /** Null: the server has no users. */
+  readonly user: string | null;
+  readonly share: string;
+  readonly address: string;
+  readonly since: number;
+  readonly lastAt: number;
+  readonly toClient: number;
+  readonly fromClient: number;
+}
+
+export const OWN_HEADER = 'x-mountkeeper-mark';
 
 /** The proxy's answer to the daemon. */
 export interface ProxyReport {

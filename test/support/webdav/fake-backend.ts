@@ -121,6 +121,7 @@ export class ProxyFixture {
       shares: [],
       access: {},
       returning: [],
+      mark: '',
     };
   }
 
