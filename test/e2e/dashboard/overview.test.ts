@@ -107,6 +107,25 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       /3\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
     );
     assert.equal(await form.locator('input[name=up]').inputValue(), '3M', "nobody's typing is written over");
+    const slider = form.locator('input[data-rate=up]');
+    await slider.focus();
+    await watched.page.keyboard.press('ArrowRight');
+    assert.deepEqual(
+      [await form.locator('input[name=up]').inputValue(), await slider.getAttribute('aria-valuetext')],
+      ['5M', '5.0 MiB/s'],
+    );
+    await form.locator('button').click();
+    await shows('the limit of the slider', async () =>
+      /5\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
+    );
+    // The command line, or another page: whoever is not at the form sees the new one in it, too.
+    await daemon.request('POST', '/api/bwlimit', { up: '0', down: '1M' });
+    await shows(
+      'the limit of others in the form',
+      async () =>
+        (await slider.getAttribute('aria-valuetext')) === 'No limit' &&
+        (await form.locator('input[name=down]').inputValue()) === '1M',
+    );
     watched.assertClean();
   });
 
