@@ -4,7 +4,19 @@ import type { BandwidthState, Content, View } from 'mountkeeper';
 
 /** Where the sliders stop, in bytes per second; the last one is no limit. */
 const STOPS = [
-  ...['256K', '512K', '1M', '2M', '3M', '5M', '10M', '20M', '50M', '100M', '200M', '500M', '1G'],
+  '256K',
+  '512K',
+  '1M',
+  '2M',
+  '3M',
+  '5M',
+  '10M',
+  '20M',
+  '50M',
+  '100M',
+  '200M',
+  '500M',
+  '1G',
   '0',
 ] as const;
 
