@@ -11,6 +11,7 @@ import type {
   MountPlan,
   MountStats,
   PendingFiles,
+  QueuedUpload,
   RefreshResult,
   ShareUploads,
   UploadPause,
@@ -24,7 +25,15 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
-import { isCached, NOTHING_READ, pauseOf, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
+import {
+  isCached,
+  NOTHING_READ,
+  pauseOf,
+  queuedFiles,
+  remotePathOf,
+  uploadRules,
+  withUploads,
+} from './layer-figures.ts';
 import { HeldVersions } from './held-versions.ts';
 import { activeFolders } from './upper/active-folders.ts';
 import { LocalLayer } from './upper/local-layer.ts';
@@ -283,6 +292,10 @@ export class LayeredMount implements RunningRclone {
     await this.#takeOffPath();
     await clearStack(this.#options.stack, this.#options.tools);
     await stopped;
+  }
+
+  async uploadQueue(): Promise<readonly QueuedUpload[]> {
+    return queuedFiles(this.#uploads.queue());
   }
 
   cacheAccess(): CacheAccess {
