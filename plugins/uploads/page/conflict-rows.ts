@@ -14,20 +14,22 @@ function choicesOf({ path, copy, versions }: Conflict): readonly Keep[] {
   return versions === undefined || copy === path ? ['both'] : CHOICES;
 }
 
-function button(conflict: Conflict, keep: Keep, words: Words, view: View): Content {
+function button(conflict: Conflict, keep: Keep, label: LocalText, view: View): Content {
   const { path, copy } = conflict;
   // What takes a version away asks, and names the file.
   const confirm = keep === 'both' ? {} : { confirm: view.plain(`keep-${keep}-confirm`, { path, copy }) };
   const values = { path, copy, keep };
-  return view.button({ action: 'keep', label: words(`keep-${keep}`), about: path, values, ...confirm });
+  return view.button({ action: 'keep', label, about: path, values, ...confirm });
 }
 
 function row(conflict: Conflict, words: Words, view: View): Content {
   const { path, copy, at } = conflict;
+  const choices = choicesOf(conflict);
+  const labelOf = (keep: Keep): LocalText => words(choices.length === 1 ? 'keep-only' : `keep-${keep}`);
   return html`<li data-tone="warn" id=${rowId(`${path}\0${copy}`)}><div><p><bdi>${path}</bdi> <small>${view.time(
     at,
   )}</small></p><p class="help">${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p>
-    <div class="row-actions">${choicesOf(conflict).map((keep) => button(conflict, keep, words, view))}</div>
+    <div class="row-actions">${choices.map((keep) => button(conflict, keep, labelOf(keep), view))}</div>
     </div></li>`;
 }
 
