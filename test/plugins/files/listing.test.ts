@@ -8,6 +8,9 @@ import { createClock } from '../../../core/platform/clock.ts';
 import { createProcesses } from '../../../core/platform/processes/processes.ts';
 import { pino } from 'pino';
 import type { QueuedUpload, UnsavedFile } from 'mountkeeper';
+import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
+import { createView } from '../../../plugins/dashboard/view.ts';
+import { filesPanel } from '../../../plugins/files/panel.ts';
 import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
@@ -119,5 +122,31 @@ describe('the files of a share', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  it('are read again for users of the share, a folder at a time, and the first failure is told', async () => {
+    const asked: string[] = [];
+    const refresher = {
+      refresh: async (share: string, path: string) => {
+        asked.push(`${share}/${path}`);
+        return { ok: 2, failed: path === 'sub' ? [] : [{ path: 'x', reason: 'the remote said no' }] };
+      },
+    };
+    let found: typeof refresher | undefined = refresher;
+    const panel = filesPanel({ find: () => found, use: () => createClock() } as never);
+    const act = async (path: string) =>
+      panel.actions?.['refresh']?.(
+        createView({ language: 'en', host: 'h', share: 'files', tab: panel, form: { path } }),
+      );
+    await loadLibraries();
+    assert.deepEqual(await act('/sub/'), {
+      ok: true,
+      message: '2 folders were read again: users see what others have changed.',
+    });
+    assert.deepEqual(await act('other'), { ok: false, message: 'x: the remote said no' });
+    assert.equal((await act('../..'))?.ok, false);
+    found = undefined;
+    assert.equal((await act('sub'))?.ok, false);
+    assert.deepEqual(asked, ['files/sub', 'files/other']);
   });
 });
