@@ -66,6 +66,8 @@ export interface QueuedUpload {
   readonly failures: number;
   /** Milliseconds since the epoch; absent when it goes as soon as there is room. */
   readonly goesAt?: number;
+  /** When it was last changed here, in milliseconds since the epoch; absent where the mounter does not know. */
+  readonly changedAt?: number;
 }
 
 /** Holds the uploads of one mount back for a while. What is being uploaded goes on. */

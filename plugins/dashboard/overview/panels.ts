@@ -1,7 +1,8 @@
-/** Parts of the overview around the shares: the main sentence, notices, the servers, the bandwidth limit. */
+/** Parts of the overview around the shares: the main sentence, notices, the servers. */
 import { html } from 'mountkeeper';
-import type { BandwidthState, Content, Notice, StatusRecord, View } from 'mountkeeper';
+import type { Content, Notice, StatusRecord, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
+import { saidIn } from '../said.ts';
 import { offerOf, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
@@ -58,7 +59,7 @@ export function noticesPanel(notices: readonly Notice[], view: View): Content {
   return html`<ul class="notices" aria-label=${view.t('notices')}>${sorted.map(
     ({ level, message }) =>
       html`<li data-tone=${tones[level]}>
-    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${message}</bdi></p></li>`,
+    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${saidIn(view.language, message)}</bdi></p></li>`,
   )}</ul>`;
 }
 
@@ -82,31 +83,4 @@ export function serversPanel({ record, offers, host }: ServerFacts, view: View):
       isUp ? 'serving' : 'not-serving',
     )}</span>${isUp ? where : null}</li>`;
   })}</ul>`;
-}
-
-export function limitPanel({ limit, effective }: BandwidthState, view: View): Content {
-  const shown = (rate: number): Content => (rate === 0 ? view.t('unlimited') : view.rate(rate));
-  const isAdapted = effective.up !== limit.up || effective.down !== limit.down;
-  return html`<dl class="figures"><div><dt>${view.t('limit-up')}</dt><dd>${shown(limit.up)}</dd></div>
-    <div><dt>${view.t('limit-down')}</dt><dd>${shown(limit.down)}</dd></div>
-    ${
-      isAdapted
-        ? html`<div><dt>${view.t('limit-now')}</dt><dd
-            >↑ ${shown(effective.up)} ↓ ${shown(effective.down)}</dd></div>`
-        : null
-    }</dl>`;
-}
-
-/** Not refreshed automatically, so that nobody's input is overwritten. */
-export function limitForm(action: string, view: View): Content {
-  const choices = ['0', '512K', '1M', '2M', '5M', '10M', '50M'];
-  return html`<form class="limit act" method="post" action=${action} hx-post=${action} hx-target="find output"
-      hx-swap="innerHTML" hx-disabled-elt="find button">
-    <label>${view.t('limit-up')} <input name="up" list="rates" required inputmode="text" autocomplete="off"
-        size="8" placeholder="5M" aria-describedby="rate-help" /></label>
-    <label>${view.t('limit-down')} <input name="down" list="rates" required inputmode="text" autocomplete="off"
-        size="8" placeholder="0" aria-describedby="rate-help" /></label>
-    <datalist id="rates">${choices.map((rate) => html`<option value=${rate} />`)}</datalist>
-    <button type="submit">${view.t('limit-set')}</button><output aria-live="polite"></output>
-    <p id="rate-help" class="help">${view.t('limit-help')}</p></form>`;
 }

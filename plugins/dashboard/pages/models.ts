@@ -11,7 +11,9 @@ import type { ShareData } from '../overview/share-data.ts';
 import type { PageModel, Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
 import { PluginPart } from './plugin-part.ts';
-import { drawnInto, toHtml } from './shell.ts';
+import { toHtml } from './shell.ts';
+import { partId, pluginSlot, slot } from './slots.ts';
+import type { Drawn } from './slots.ts';
 import { controlsOf, shareButtons, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
@@ -20,17 +22,6 @@ export interface ModelTraits {
   readonly reader: Reader;
   /** Renders the page again: a slow plugin has finished. */
   readonly onLate: () => void;
-}
-
-type Drawn = (id: string) => string;
-
-/** The element of a part: the event of its name replaces its content. */
-function slot(id: string, drawn: Drawn, attributes: Readonly<Record<string, string>> = {}): Content {
-  return drawnInto(
-    'div',
-    { id, class: 'slot', 'sse-swap': id, 'hx-swap': 'morph:innerHTML', ...attributes },
-    drawn(id),
-  );
 }
 
 function dataOf(sources: Sources, reader: Reader, record: StatusRecord): readonly ShareData[] {
@@ -71,11 +62,6 @@ function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: 
     signature: () => JSON.stringify(sentence),
     draw: () => toHtml(sentencePanel(sentence, view)),
   };
-}
-
-/** A share's own part is named by a hash, so that no panel can have the same name. */
-function partId({ tab }: OwnedTab): string {
-  return `${tab.place === 'share' ? 'panel' : (tab.place ?? 'tab')}-${tab.id}`;
 }
 
 /** Renders what plugins show, each one separately; kept for all renderings of a page. */
@@ -208,8 +194,8 @@ function card(
   view: View,
 ): Content {
   const { id, title } = owned.tab;
-  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(
-    partId(owned),
+  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${pluginSlot(
+    owned,
     drawn,
   )}${controlsOf(sources, owned, view)}</article>`;
 }
@@ -235,8 +221,8 @@ export function tabModel(
         html`<h1>${view.text(owned.tab.title)}</h1>
         ${
           now
-            ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(
-                partId(owned),
+            ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${pluginSlot(
+                owned,
                 drawn,
               )}`
             : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`
@@ -282,7 +268,7 @@ export function shareModel(
       ${panels().map(
         (owned) =>
           html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>
-        ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`,
+        ${pluginSlot(owned, drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`,
       )}`,
       ),
   };

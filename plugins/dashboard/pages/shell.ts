@@ -87,7 +87,13 @@ export function shell(traits: ShellTraits): string {
   return `<!doctype html>${libraries().render(document)}`;
 }
 
-const OWN_SCRIPTS: ReadonlySet<string> = new Set(['app.js', 'charts.js', 'settings.js']);
+const OWN_SCRIPTS: ReadonlySet<string> = new Set([
+  'app.js',
+  'outcomes.js',
+  'limit.js',
+  'charts.js',
+  'settings.js',
+]);
 
 /** The dashboard's own scripts are modules; the packages' are not. */
 function loaded(name: string, address: string): Content {

@@ -2,7 +2,8 @@
 import { rateBytes } from 'mountkeeper';
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
+import { limitForm, limitPanel } from '../overview/limit.ts';
+import { serversPanel } from '../overview/panels.ts';
 import { goOnAll, pauseAll, pauseButton, pausePanel } from '../overview/pause-all.ts';
 import type { Sources } from '../pages/sources.ts';
 
@@ -66,7 +67,7 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
         pausePanel(ctx.use('shares').list(), view),
       ],
       controls: (view) => [
-        view.may('set') && limitForm(view.action('set'), view),
+        view.may('set') && limitForm(view.action('set'), ctx.use('bandwidth').read(), view),
         pauseButton(ctx.use('shares').list(), view),
       ],
       actions: {

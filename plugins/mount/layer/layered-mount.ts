@@ -12,6 +12,7 @@ import type {
   MountPlan,
   MountStats,
   PendingFiles,
+  QueuedUpload,
   RefreshResult,
   ShareUploads,
   UploadPause,
@@ -25,7 +26,15 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
-import { isCached, NOTHING_READ, pauseOf, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
+import {
+  isCached,
+  NOTHING_READ,
+  pauseOf,
+  queuedFiles,
+  remotePathOf,
+  uploadRules,
+  withUploads,
+} from './layer-figures.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
@@ -300,6 +309,10 @@ export class LayeredMount implements RunningRclone {
     await this.#takeOffPath();
     await clearStack(this.#options.stack, this.#options.tools);
     await stopped;
+  }
+
+  async uploadQueue(): Promise<readonly QueuedUpload[]> {
+    return queuedFiles(this.#uploads.queue());
   }
 
   cacheAccess(): CacheAccess {

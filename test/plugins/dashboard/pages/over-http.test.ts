@@ -82,7 +82,7 @@ describe('the pages', () => {
     const files = [...payload.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(
       ([, path = '']) => path,
     );
-    assert.equal(files.length, 6);
+    assert.equal(files.length, 8);
     for (const file of files) {
       const answer = await get(file);
       assert.deepEqual(
