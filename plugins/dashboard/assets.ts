@@ -77,6 +77,7 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['sse.js', SCRIPT, inPackage('htmx-ext-sse', 'dist/sse.min.js')],
     ['morph.js', SCRIPT, morph],
     ['app.js', SCRIPT, join(client, 'app.js')],
+    ['values.js', SCRIPT, join(client, 'values.js')],
     ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],
     ['charts.js', SCRIPT, join(client, 'charts.js')],
     ['settings.js', SCRIPT, join(client, 'settings.js')],
