@@ -8,14 +8,17 @@ const LONGEST_MS = 15_000;
 const QUEUE_MS = 5_000;
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
 
-/** Rejects with a plain sentence. */
+/** Thrown with words for the log; the page has its own. */
+export class NotMounted extends Error {}
+
+/** Rejects with a plain sentence, or NotMounted. */
 export async function listFolder(ctx: PluginContext, share: string, folder: string): Promise<ListAnswer> {
   const live = ctx
     .use('shares')
     .list()
     .find(({ spec }) => spec.share.name === share);
   const access = live?.mount?.cacheAccess?.();
-  if (!access) throw new Error('the share is not mounted now');
+  if (!access) throw new NotMounted('the share is not mounted now');
   const request: ListRequest = { access, folder, queued: await queuedIn(ctx, live?.mount, folder) };
   // The request contains credentials, so it is passed through a pipe, never on the command line.
   const { code, stdout, stderr } = await ctx.use('processes').run({

@@ -6,7 +6,7 @@ import { html, inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { ListAnswer } from './list-process.ts';
 import { downloadAddress, mayDownload } from './download/route.ts';
-import { folderOf, listFolder } from './listing.ts';
+import { NotMounted, folderOf, listFolder } from './listing.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
@@ -121,6 +121,8 @@ async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
       ${mayDownload(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}
       <div class="actions">${warm}${refresh}</div>`;
   } catch (error) {
+    if (error instanceof NotMounted)
+      return html`${crumbs(folder, view)}<p class="empty">${view.t('not-mounted')}</p>`;
     const reason = error instanceof Error ? error.message : String(error);
     return html`${crumbs(folder, view)}
       <p class="failed" role="alert"><bdi>${reason}</bdi></p>`;

@@ -7,6 +7,9 @@ import { offerOf, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
 
+/** Shares that the sentence names; a longer list is not read. */
+const MOST_NAMES = 8;
+
 export function sentencePanel(sentence: Sentence, view: View): Content {
   const { tone, key, files, bytes, since } = sentence;
   const amount =
@@ -46,9 +49,21 @@ function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Co
       ? [view.t('sentence-oldest', { time: view.time(oldestAt, 'ago') })]
       : []),
     ...(shares.length > 0
-      ? [shares.map((name, index) => [index === 0 ? null : view.t('list-comma'), html`<bdi>${name}</bdi>`])]
+      ? [
+          shares.length > MOST_NAMES
+            ? [named(shares.slice(0, MOST_NAMES), view), ' ', more(shares, view)]
+            : named(shares, view),
+        ]
       : []),
   ];
+}
+
+function named(shares: readonly string[], view: View): Content {
+  return shares.map((name, index) => [index === 0 ? null : view.t('list-comma'), html`<bdi>${name}</bdi>`]);
+}
+
+function more(shares: readonly string[], view: View): Content {
+  return view.t('and-more', { count: shares.length - MOST_NAMES });
 }
 
 export function noticesPanel(notices: readonly Notice[], view: View): Content {

@@ -5,6 +5,7 @@ import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
 import type { Unsaved } from '../overview/sentence.ts';
+import { liveValues, shapeOf } from '../overview/live-values.ts';
 import { shareCard } from '../overview/share-card.ts';
 import { shareData } from '../overview/share-data.ts';
 import type { ShareData } from '../overview/share-data.ts';
@@ -184,7 +185,8 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
 function sharePart(data: ShareData, view: View): Part {
   return {
     id: shareId(data.status.name),
-    signature: () => JSON.stringify(data),
+    signature: () => shapeOf(data),
+    values: () => liveValues(data, view),
     draw: () => toHtml(shareCard(data, view)),
   };
 }
@@ -246,11 +248,11 @@ export function shareModel(
     const { record } = sources;
     const shares = dataOf(sources, reader, record);
     const now = shares.find(({ status }) => status.name === share);
-    const drawn = (): Content =>
-      now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`;
     return [
       sentencePart(record, shares, view),
-      { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(drawn()) },
+      now
+        ? sharePart(now, view)
+        : { id: shareId(share), draw: () => toHtml(html`<p class="empty">${view.t('share-gone')}</p>`) },
     ];
   };
   return {

@@ -35,6 +35,8 @@ const HTMX_CONFIG = JSON.stringify({
   includeIndicatorStyles: false,
   selfRequestsOnly: true,
   historyEnabled: false,
+  // What waits is another frame to draw, for fades that these pages do not have.
+  defaultSettleDelay: 0,
   scrollIntoViewOnBoost: false,
   responseHandling: [
     { code: '204', swap: false },

@@ -9,9 +9,10 @@ import { createProcesses } from '../../../core/platform/processes/processes.ts';
 import { pino } from 'pino';
 import type { QueuedUpload, UnsavedFile } from 'mountkeeper';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../plugins/dashboard/view.ts';
-import { filesPanel } from '../../../plugins/files/panel.ts';
 import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
+import { filesPanel } from '../../../plugins/files/panel.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
 const processes = createProcesses({ stateDir: folder, clock: createClock(), log: pino({ level: 'silent' }) });
@@ -34,7 +35,8 @@ function contextOf(
     : undefined;
   const shares = { list: () => [{ spec: { share: { name: 'files' } }, mount }] };
   return {
-    use: (name: string) => ({ shares, processes, clock: createClock() })[name],
+    use: (name: string) => ({ shares, processes, clock: createClock(), plugins: { list: () => [] } })[name],
+    find: () => undefined,
     signal: new AbortController().signal,
   } as never;
 }
@@ -112,6 +114,18 @@ describe('the files of a share', () => {
     );
     await assert.rejects(listFolder(contextOf('', false), 'files', ''), /not mounted now/);
     await assert.rejects(listFolder(contextOf(''), 'other', ''), /not mounted now/);
+  });
+
+  it("are said not to be there in the reader's language while nothing is mounted", async () => {
+    await loadLibraries();
+    const tab = filesPanel(contextOf('', false));
+    for (const [language, words] of [
+      ['en', /is not mounted now/],
+      ['zh', /没有挂载/],
+    ] as const) {
+      const view = createView({ language, host: 'keeper', share: 'files', tab });
+      assert.match(toHtml(await tab.parts?.['folder']?.(view)), words);
+    }
   });
 
   it('are looked for below the share alone', () => {
