@@ -1,14 +1,19 @@
-import { isLoopback } from 'mountkeeper';
+import { certificateCheck, createClock, isLoopback } from 'mountkeeper';
 import type { Check, Config } from 'mountkeeper';
+import { plainHttpAdvice } from './exporter/certificate.ts';
 import { listenProblem } from './exporter/proxy-process.ts';
 
-export async function checks({ webdav }: Config): Promise<readonly Check[]> {
+export async function checks({ supervisor, web, webdav }: Config): Promise<readonly Check[]> {
   if (!webdav.enabled) return [{ title: 'WebDAV', result: 'ok', detail: 'off (webdav.enabled)', advice: '' }];
-  return [await addressCheck(webdav), loginCheck(webdav)];
+  return [
+    await addressCheck(webdav),
+    loginCheck(webdav),
+    ...tlsChecks({ web, webdav }, supervisor.state_dir),
+  ];
 }
 
 /** Does not report a taken port as an error: the daemon itself may be using it. */
-async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> {
+async function addressCheck({ listen, port, tls }: Config['webdav']): Promise<Check> {
   const title = 'WebDAV address';
   const problem = await listenProblem({ host: listen, port });
   const isWrong = problem !== undefined && !problem.includes('is taken');
@@ -17,9 +22,18 @@ async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> 
     : {
         title,
         result: 'ok',
-        detail: `http://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`,
+        detail: `${tls ? 'https' : 'http'}://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`,
         advice: '',
       };
+}
+
+function tlsChecks(config: Pick<Config, 'web' | 'webdav'>, stateDir: string): readonly Check[] {
+  const { tls } = config.webdav;
+  if (tls) return [certificateCheck(tls, { label: 'webdav.tls', stateDir, now: createClock().now() })];
+  const advice = plainHttpAdvice(config);
+  return advice === undefined
+    ? []
+    : [{ title: 'WebDAV TLS', result: 'warning', detail: 'plain HTTP beyond this machine', advice }];
 }
 
 function loginCheck({ users, listen }: Config['webdav']): Check {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
+  CertificatesService,
   ListenAddress,
   Config,
   ExporterTools,
@@ -17,6 +18,7 @@ import type {
 } from 'mountkeeper';
 import { isAnswering, isShown } from './health-check.ts';
 import type { Address } from './health-check.ts';
+import { plainHttpAdvice, ProxyCertificate } from './certificate.ts';
 import type { WebdavConfig } from '../config.ts';
 import { Backends } from '../backends/backends.ts';
 import {
@@ -42,6 +44,7 @@ const RETURN_MS = 15_000;
 
 export interface WebdavTools extends ExporterTools {
   readonly secrets: Secrets;
+  readonly certificates: Pick<CertificatesService, 'keep'>;
   readonly settings: WebdavConfig;
   readonly config: () => Config;
   /** The program that shares are mounted with. */
@@ -62,6 +65,7 @@ export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #paths;
   readonly #address: Address;
+  readonly #certificate: ProxyCertificate;
   readonly #server: ManagedServer;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
@@ -72,6 +76,8 @@ export class WebdavExporter implements ServingExporter {
   readonly #returning = new Map<string, number>();
   #userProblems: readonly string[] = [];
   #told: string | undefined;
+  /** Of the certificate that the proxy shows, by its own report. */
+  #fingerprint: string | undefined;
   #isReady = false;
   #isAnswering = false;
   #isClosed = false;
@@ -82,7 +88,20 @@ export class WebdavExporter implements ServingExporter {
     const { clock, log, processes } = tools;
     this.#tools = tools;
     this.#paths = webdavPaths(tools.paths.stateDir);
-    this.#address = { host: tools.settings.listen, port: tools.settings.port };
+    this.#address = {
+      host: tools.settings.listen,
+      port: tools.settings.port,
+      // The proxy may have it before it is known that it has.
+      ...(tools.settings.tls && {
+        isOurs: (fingerprint) =>
+          [this.#fingerprint, this.#certificate.pair?.fingerprint].includes(fingerprint),
+      }),
+    };
+    this.#certificate = new ProxyCertificate({
+      certificates: tools.certificates,
+      config: tools.config,
+      onChange: () => void this.realign(),
+    });
     this.#backends = new Backends({
       clock,
       log,
@@ -119,6 +138,7 @@ export class WebdavExporter implements ServingExporter {
         this.#isReady = false;
         this.#isAnswering = false;
         this.#told = undefined;
+        this.#fingerprint = undefined;
       },
     });
   }
@@ -139,6 +159,7 @@ export class WebdavExporter implements ServingExporter {
       await this.#server.stop();
       return this.#backends.keepOnly(new Set());
     }
+    await this.#certificate.keep();
     await this.#shown.open(() => this.#former());
     this.#server.start();
   }
@@ -146,6 +167,7 @@ export class WebdavExporter implements ServingExporter {
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
     this.#isAnswering = false;
+    await this.#certificate.close();
     const { enabled } = this.#tools.settings;
     if (keepsRunning && enabled) {
       await this.#server.release();
@@ -173,9 +195,11 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.remove(share);
   }
 
-  /** Called when a document has been applied: shares, or groups, may name others. */
+  /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
   async realign(): Promise<void> {
-    if (this.#tools.settings.enabled) await this.#shown.inTurn(() => this.#tellOrLog());
+    if (!this.#tools.settings.enabled) return;
+    await this.#certificate.keep();
+    await this.#shown.inTurn(() => this.#tellOrLog());
   }
 
   /** Asks the proxy as a client would, and does overdue work. */
@@ -198,16 +222,16 @@ export class WebdavExporter implements ServingExporter {
   }
 
   offers(): readonly Offer[] {
-    const { host, port } = this.#address;
-    return this.isServing
-      ? [{ service: '_webdav._tcp', port, addresses: [host], details: { path: '/' } }]
-      : [];
+    const { host, port, isOurs } = this.#address;
+    const service = isOurs ? '_webdavs._tcp' : '_webdav._tcp';
+    return this.isServing ? [{ service, port, addresses: [host], details: { path: '/' } }] : [];
   }
 
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
     if (!settings.enabled) return [];
     const problem = this.#server.problem;
+    const plain = plainHttpAdvice(this.#tools.config());
     const known = settings.users.length - this.#userProblems.length;
     const nobody =
       settings.users.length > 0 && known <= 0
@@ -238,6 +262,8 @@ export class WebdavExporter implements ServingExporter {
         level: 'error' as const,
         message: `the share '${share}' does not answer over WebDAV`,
       })),
+      ...this.#certificate.notices(this.#fingerprint !== undefined),
+      ...(plain === undefined ? [] : [{ level: 'warning' as const, message: plain }]),
       ...this.#shown.notices(),
     ];
   }
@@ -275,6 +301,7 @@ export class WebdavExporter implements ServingExporter {
     const { cache, web } = config();
     return {
       users,
+      ...(this.#certificate.pair && { certificate: this.#certificate.pair }),
       isOpen: settings.users.length === 0,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,
@@ -296,7 +323,8 @@ export class WebdavExporter implements ServingExporter {
     const text = JSON.stringify(state);
     if (text === this.#told) return;
     this.#told = undefined;
-    await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
+    const { fingerprint } = await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
+    this.#fingerprint = fingerprint;
     this.#told = text;
   }
 
@@ -313,6 +341,11 @@ export class WebdavExporter implements ServingExporter {
 
   async #ask(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#tools;
+    // Nobody can connect, and its notice says why.
+    if (this.#address.isOurs && this.#fingerprint === undefined) {
+      this.#isAnswering = false;
+      return;
+    }
     const deadline = clock.deadline(ANSWER_MS, signal);
     try {
       this.#isAnswering = await this.#isLetIn(undefined, deadline);
@@ -329,7 +362,7 @@ export class WebdavExporter implements ServingExporter {
       this.#silences = 0;
       // Wrong passwords from this machine slow down the daemon's own request, too: an answer that says so
       // still counts.
-      const isDeaf = !(await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal)));
+      const isDeaf = !(await isAnswering(this.#own, clock.deadline(ANSWER_MS, signal)));
       if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
       return;
     }
@@ -352,7 +385,12 @@ export class WebdavExporter implements ServingExporter {
     if (access && !user) return true;
     if (settings.users.length > 0 && !user) return false;
     const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
-    return isShown(ownAddress(this.#address), path, user, signal);
+    return isShown(this.#own, path, user, signal);
+  }
+
+  /** Where this machine itself reaches the proxy. */
+  get #own(): Address {
+    return { ...this.#address, ...ownAddress(this.#address) };
   }
 
   // ------------------------------------------------------------ shares

@@ -22,14 +22,16 @@ const PROXY = fileURLToPath(new URL('../proxy/', import.meta.url));
 const SDK = fileURLToPath(new URL('.', import.meta.resolve('mountkeeper/sdk')));
 
 /** A running proxy is kept until its own files have changed. */
-export async function proxySpec(paths: WebdavPaths, { host, port }: Address): Promise<ProcessSpec> {
-  const hash = createHash('sha256').update(JSON.stringify([process.execPath, HEAP, paths.root, host, port]));
+export async function proxySpec(paths: WebdavPaths, { host, port, isOurs }: Address): Promise<ProcessSpec> {
+  const scheme = isOurs ? 'https' : 'http';
+  const args = [paths.root, host, String(port), scheme];
+  const hash = createHash('sha256').update(JSON.stringify([process.execPath, HEAP, ...args]));
   const files = [...(await scriptsIn(PROXY)), ...(await scriptsIn(SDK))];
   for (const file of files) hash.update(await readFile(file));
   return {
     key: PROCESS_KEY,
     command: process.execPath,
-    args: [join(PROXY, 'main.js'), paths.root, host, String(port)],
+    args: [join(PROXY, 'main.js'), ...args],
     env: { NODE_OPTIONS: HEAP },
     fingerprint: hash.digest('hex').slice(0, 32),
   };
@@ -46,13 +48,14 @@ async function scriptsIn(folder: string): Promise<readonly string[]> {
 /**
  * Sends the wanted state to the proxy. Resolves once the proxy has let go of everything that is not in it.
  */
-export async function tell(paths: WebdavPaths, state: ProxyState, signal: AbortSignal): Promise<void> {
+export async function tell(paths: WebdavPaths, state: ProxyState, signal: AbortSignal): Promise<ProxyReport> {
   const { status, text } = await ask(
     { socketPath: paths.control, method: 'PUT', path: '/' },
     JSON.stringify(state),
     signal,
   );
   if (status !== 200) throw new Error(`the WebDAV proxy did not accept its state: ${text.slice(0, 200)}`);
+  return JSON.parse(text) as ProxyReport;
 }
 
 export async function report(paths: WebdavPaths, signal: AbortSignal): Promise<ProxyReport> {

@@ -33,11 +33,11 @@ async function control(
   }
 }
 
-async function main([folder = '', host = '', port = '']: readonly string[]): Promise<void> {
+async function main([folder = '', host = '', port = '', scheme]: readonly string[]): Promise<void> {
   process.umask(0o077);
   const proxy = new WebdavProxy(folder, log);
   await proxy.open();
-  const server = proxy.createServer();
+  const server = proxy.createServer({ isSecure: scheme === 'https' });
   const fail = (error: Error): void => {
     log(error.message);
     process.exit(1);

@@ -260,6 +260,8 @@ describe('addresses', () => {
       windows: undefined,
     });
     assert.equal(addressOf('WebDAV', 'a', { host: 'h', port: 8080 }).address, 'http://h:8080/a/');
+    const secure = { host: 'h', port: 8080, isSecure: true };
+    assert.equal(addressOf('WebDAV', 'a', secure).address, 'https://h:8080/a/');
     assert.equal(addressOf('NFS', 'a', { host: 'h', port: 2049 }).address, 'nfs://h/a');
   });
 });
