@@ -1,6 +1,6 @@
 /** Parts of the overview around the shares: the main sentence, notices, the servers, the bandwidth limit. */
 import { html } from 'mountkeeper';
-import type { BandwidthState, Content, Notice, StatusRecord, View } from 'mountkeeper';
+import type { BandwidthState, CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
 import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
@@ -78,6 +78,21 @@ export function serversPanel({ record, offers, host }: ServerFacts, view: View):
       isUp[key] ? 'serving' : 'not-serving',
     )}</span>${isUp[key] ? where : null}</li>`;
   })}</ul>`;
+}
+
+/** For people to compare with what their browser shows; anybody who connects is shown the same. */
+export function certificatesPanel(
+  certificates: ReturnType<CertificatesService['list']>,
+  view: View,
+): Content {
+  if (certificates.length === 0) return null;
+  return html`<ul class="servers certificates">${certificates.map(
+    ({ label, fingerprint, endsAt }) =>
+      html`<li><span>${view.t('certificate', {
+        of: html`<code>${label}</code>`,
+        end: new Date(endsAt).toISOString().slice(0, 10),
+      })}</span> <code class="fingerprint">${fingerprint}</code></li>`,
+  )}</ul>`;
 }
 
 export function limitPanel({ limit, effective }: BandwidthState, view: View): Content {

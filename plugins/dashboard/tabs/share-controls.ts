@@ -2,7 +2,7 @@
 import { rateBytes } from 'mountkeeper';
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
+import { certificatesPanel, limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
 import { goOnAll, pauseAll, pauseButton, pausePanel } from '../overview/pause-all.ts';
 import type { Sources } from '../pages/sources.ts';
 
@@ -51,8 +51,10 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       title: everywhere('servers'),
       access: { see: 'viewer' },
       texts: CATALOGUES,
-      render: (view) =>
+      render: (view) => [
         serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
+        certificatesPanel(sources.certificates, view),
+      ],
     },
     {
       id: 'limit',
