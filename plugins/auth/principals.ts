@@ -7,11 +7,13 @@ import type { AuthConfig, WebToken, WebUser } from './config.ts';
 export interface Admitted {
   readonly principal: Principal;
   readonly entry: WebUser | WebToken | undefined;
+  /** Of `web.password`: what has found it right. Another password has another one. */
+  readonly verifier?: object;
 }
 
 /** Who has the password of `web.password`. */
-export function ofPassword(name: string): Admitted {
-  return { principal: { name, role: 'admin', kind: 'password' }, entry: undefined };
+export function ofPassword(name: string, verifier: object): Admitted {
+  return { principal: { name, role: 'admin', kind: 'password' }, entry: undefined, verifier };
 }
 
 export function ofUser(user: WebUser): Admitted {
