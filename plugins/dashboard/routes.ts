@@ -22,7 +22,7 @@ import type { Sources } from './pages/sources.ts';
 import { SPANS } from './live/series.ts';
 import type { Series } from './live/series.ts';
 import { spanOf } from './tabs/share-panels.ts';
-import { signOutRoute } from './pages/sign-out.ts';
+import { signOutAt, signOutRoute } from './pages/sign-out.ts';
 
 export interface RouteParts {
   readonly sources: Sources;
@@ -86,7 +86,7 @@ async function answerPage(
     build,
     scripts: scriptsOf(page),
     asset: (name: string) => `/dashboard/assets/${build}/${name}`,
-    canSignOut: parts.isPasswordSet(),
+    signOutAt: parts.isPasswordSet() ? signOutAt(request) : undefined,
     isBare: page.kind === 'status' && isThere,
   };
   if (!feed)

@@ -1,9 +1,9 @@
 /** Parts of the overview around the shares: the main sentence, notices, the servers. */
 import { html } from 'mountkeeper';
-import type { Content, Notice, StatusRecord, View } from 'mountkeeper';
+import type { CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
 import { saidIn } from '../said.ts';
-import { offerOf, reachedAs } from './share-data.ts';
+import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
 
@@ -86,16 +86,27 @@ export interface ServerFacts {
 
 /** Whether each server is serving, and at which address. */
 export function serversPanel({ record, offers, host }: ServerFacts, view: View): Content {
-  const rows = [
-    { name: 'SMB', isUp: record.smbdRunning, service: '_smb._tcp' },
-    { name: 'NFS', isUp: record.nfsExported, service: '_nfs._tcp' },
-    { name: 'WebDAV', isUp: record.webdavRunning, service: '_webdav._tcp' },
-  ];
-  return html`<ul class="servers">${rows.map(({ name, isUp, service }) => {
-    const offer = offerOf(offers, name.toLowerCase(), service);
+  const isUp = { smb: record.smbdRunning, nfs: record.nfsExported, webdav: record.webdavRunning };
+  return html`<ul class="servers">${PROTOCOLS.map(({ protocol, key, services }) => {
+    const offer = offerOf(offers, key, services);
     const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
-    return html`<li data-tone=${isUp ? 'good' : 'off'}><span class="protocol">${name}</span> <span>${view.t(
-      isUp ? 'serving' : 'not-serving',
-    )}</span>${isUp ? where : null}</li>`;
+    return html`<li data-tone=${isUp[key] ? 'good' : 'off'}><span class="protocol">${protocol}</span> <span>${view.t(
+      isUp[key] ? 'serving' : 'not-serving',
+    )}</span>${isUp[key] ? where : null}</li>`;
   })}</ul>`;
+}
+
+/** For people to compare with what their browser shows; anybody who connects is shown the same. */
+export function certificatesPanel(
+  certificates: ReturnType<CertificatesService['list']>,
+  view: View,
+): Content {
+  if (certificates.length === 0) return null;
+  return html`<ul class="servers certificates">${certificates.map(
+    ({ label, fingerprint, endsAt }) =>
+      html`<li><span>${view.t('certificate', {
+        of: html`<code>${label}</code>`,
+        end: new Date(endsAt).toISOString().slice(0, 10),
+      })}</span> <code class="fingerprint">${fingerprint}</code></li>`,
+  )}</ul>`;
 }

@@ -20,7 +20,8 @@ export interface ShellTraits {
   /** Returns the address of one of the dashboard's files. */
   readonly asset: (name: string) => string;
   readonly scripts: readonly string[];
-  readonly canSignOut: boolean;
+  /** Where the button to sign out leads; undefined where nobody is asked. */
+  readonly signOutAt: string | undefined;
   /** True: without navigation and footer. */
   readonly isBare: boolean;
   /** Changes with every version of the page. */
@@ -128,7 +129,7 @@ function lostBanner(view: View): Content {
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 
-function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
+function footer({ view, theme, path, signOutAt }: ShellTraits): Content {
   const back = html`<input type="hidden" name="back" value=${path} />`;
   const choice = (name: string, value: string, label: Content, isChosen: boolean): Content =>
     html`<button type="submit" class="quiet" name=${name} value=${value}
@@ -142,8 +143,8 @@ function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
       )}</span>
     </form>
     ${
-      canSignOut
-        ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t(
+      signOutAt !== undefined
+        ? html`<form method="post" action=${signOutAt}><button type="submit" class="quiet">${view.t(
             'sign-out',
           )}</button></form>`
         : null

@@ -3,7 +3,7 @@ import { rateBytes } from 'mountkeeper';
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { limitForm, limitPanel } from '../overview/limit.ts';
-import { serversPanel } from '../overview/panels.ts';
+import { certificatesPanel, serversPanel } from '../overview/panels.ts';
 import { goOnAll, pauseAll, pauseButton, pausePanel } from '../overview/pause-all.ts';
 import type { Sources } from '../pages/sources.ts';
 
@@ -52,8 +52,10 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       title: everywhere('servers'),
       access: { see: 'viewer' },
       texts: CATALOGUES,
-      render: (view) =>
+      render: (view) => [
         serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
+        certificatesPanel(sources.certificates, view),
+      ],
     },
     {
       id: 'limit',

@@ -3,6 +3,7 @@ import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
+  CertificatesService,
   ClientSession,
   ListenAddress,
   Config,
@@ -21,6 +22,7 @@ import type {
 } from 'mountkeeper';
 import { isAnswering, isShown } from './health-check.ts';
 import type { Address } from './health-check.ts';
+import { plainHttpAdvice, ProxyCertificate } from './certificate.ts';
 import type { WebdavConfig } from '../config.ts';
 import { Backends } from '../backends/backends.ts';
 import {
@@ -50,6 +52,7 @@ const RETURN_MS = 15_000;
 
 export interface WebdavTools extends ExporterTools {
   readonly secrets: Secrets;
+  readonly certificates: Pick<CertificatesService, 'keep'>;
   readonly settings: WebdavConfig;
   readonly config: () => Config;
   /** The program that shares are mounted with. */
@@ -70,6 +73,7 @@ export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #paths;
   readonly #address: Address;
+  readonly #certificate: ProxyCertificate;
   readonly #server: ManagedServer;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
@@ -83,6 +87,8 @@ export class WebdavExporter implements ServingExporter {
   /** Of the last plan. */
   #spool: string | undefined;
   #told: string | undefined;
+  /** Of the certificate that the proxy shows, by its own report. */
+  #fingerprint: string | undefined;
   #isReady = false;
   #isAnswering = false;
   #isClosed = false;
@@ -95,7 +101,20 @@ export class WebdavExporter implements ServingExporter {
     const { clock, log, processes } = tools;
     this.#tools = tools;
     this.#paths = webdavPaths(tools.paths.stateDir);
-    this.#address = { host: tools.settings.listen, port: tools.settings.port };
+    this.#address = {
+      host: tools.settings.listen,
+      port: tools.settings.port,
+      // The proxy may have it before it is known that it has.
+      ...(tools.settings.tls && {
+        isOurs: (fingerprint) =>
+          [this.#fingerprint, this.#certificate.pair?.fingerprint].includes(fingerprint),
+      }),
+    };
+    this.#certificate = new ProxyCertificate({
+      certificates: tools.certificates,
+      config: tools.config,
+      onChange: () => void this.realign(),
+    });
     this.#backends = new Backends({
       clock,
       log,
@@ -135,6 +154,7 @@ export class WebdavExporter implements ServingExporter {
         this.#told = undefined;
         if (this.#spool !== undefined)
           await giveFolders(this.#paths, this.#spool, (await this.#proxyRights())?.user);
+        this.#fingerprint = undefined;
       },
     });
   }
@@ -155,6 +175,7 @@ export class WebdavExporter implements ServingExporter {
       await this.#server.stop();
       return this.#backends.keepOnly(new Set());
     }
+    await this.#certificate.keep();
     await this.#shown.open(() => this.#former());
     this.#server.start();
   }
@@ -162,6 +183,7 @@ export class WebdavExporter implements ServingExporter {
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
     this.#isAnswering = false;
+    await this.#certificate.close();
     const { enabled } = this.#tools.settings;
     if (keepsRunning && enabled) {
       await this.#server.release();
@@ -189,9 +211,10 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.remove(share);
   }
 
-  /** Called when a document has been applied: shares, or groups, may name others. */
+  /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
   async realign(): Promise<void> {
     if (!this.#tools.settings.enabled) return;
+    await this.#certificate.keep();
     // It has its folders open, and gets others with a start.
     if (this.#spool !== undefined && this.#spool !== this.#wantedSpool()) this.#server.renew();
     await this.#shown.inTurn(() => this.#tellOrLog());
@@ -217,10 +240,9 @@ export class WebdavExporter implements ServingExporter {
   }
 
   offers(): readonly Offer[] {
-    const { host, port } = this.#address;
-    return this.isServing
-      ? [{ service: '_webdav._tcp', port, addresses: [host], details: { path: '/' } }]
-      : [];
+    const { host, port, isOurs } = this.#address;
+    const service = isOurs ? '_webdavs._tcp' : '_webdav._tcp';
+    return this.isServing ? [{ service, port, addresses: [host], details: { path: '/' } }] : [];
   }
 
   async sessions(): Promise<readonly ClientSession[]> {
@@ -237,6 +259,7 @@ export class WebdavExporter implements ServingExporter {
     const { settings } = this.#tools;
     if (!settings.enabled) return [];
     const problem = this.#server.problem;
+    const plain = plainHttpAdvice(this.#tools.config());
     const known = settings.users.length - this.#userProblems.length;
     const nobody =
       settings.users.length > 0 && known <= 0
@@ -267,6 +290,8 @@ export class WebdavExporter implements ServingExporter {
         level: 'error' as const,
         message: `the share '${share}' does not answer over WebDAV`,
       })),
+      ...this.#certificate.notices(this.#fingerprint !== undefined),
+      ...(plain === undefined ? [] : [{ level: 'warning' as const, message: plain }]),
       ...this.#shown.notices(),
     ];
   }
@@ -321,6 +346,7 @@ export class WebdavExporter implements ServingExporter {
     const { cache, web } = config();
     return {
       users,
+      ...(this.#certificate.pair && { certificate: this.#certificate.pair }),
       isOpen: settings.users.length === 0,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,
@@ -343,7 +369,8 @@ export class WebdavExporter implements ServingExporter {
     const text = JSON.stringify(state);
     if (text === this.#told) return;
     this.#told = undefined;
-    await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
+    const { fingerprint } = await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
+    this.#fingerprint = fingerprint;
     this.#told = text;
   }
 
@@ -360,6 +387,11 @@ export class WebdavExporter implements ServingExporter {
 
   async #ask(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#tools;
+    // Nobody can connect, and its notice says why.
+    if (this.#address.isOurs && this.#fingerprint === undefined) {
+      this.#isAnswering = false;
+      return;
+    }
     const deadline = clock.deadline(ANSWER_MS, signal);
     try {
       this.#isAnswering = await this.#isLetIn(undefined, deadline);
@@ -376,7 +408,7 @@ export class WebdavExporter implements ServingExporter {
       this.#silences = 0;
       // Wrong passwords from this machine slow down the daemon's own request, too: an answer that says so
       // still counts.
-      const isDeaf = !(await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal)));
+      const isDeaf = !(await isAnswering(this.#own, clock.deadline(ANSWER_MS, signal)));
       if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
       return;
     }
@@ -399,7 +431,12 @@ export class WebdavExporter implements ServingExporter {
     if (access && !user) return true;
     if (settings.users.length > 0 && !user) return false;
     const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
-    return isShown(ownAddress(this.#address), path, { user, mark: this.#mark }, signal);
+    return isShown(this.#own, path, { user, mark: this.#mark }, signal);
+  }
+
+  /** Where this machine itself reaches the proxy. */
+  get #own(): Address {
+    return { ...this.#address, ...ownAddress(this.#address) };
   }
 
   // ------------------------------------------------------------ shares

@@ -44,12 +44,18 @@ async function answerOf(proxy: WebdavProxy, request: IncomingMessage): Promise<u
   return proxy.report;
 }
 
-async function main([folder = '', host = '', port = '', ...places]: readonly string[]): Promise<void> {
+async function main([
+  folder = '',
+  host = '',
+  port = '',
+  scheme = '',
+  ...places
+]: readonly string[]): Promise<void> {
   process.umask(0o077);
   takePlaces(places);
   const proxy = new WebdavProxy(folder, log);
   await proxy.open();
-  const server = proxy.createServer();
+  const server = proxy.createServer({ isSecure: scheme === 'https' });
   const fail = (error: Error): void => {
     log(error.message);
     process.exit(1);

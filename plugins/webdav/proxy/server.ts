@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { ConnectionPool } from 'mountkeeper/sdk';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import { ConnectionPool, SecureServer } from 'mountkeeper/sdk';
 import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
 import { answer } from './answer.ts';
 import type { Refusal } from './answer.ts';
@@ -30,6 +30,12 @@ const MAX_HEAD_BYTES = 32_768;
 
 export type ProxyLimits = Pick<ConnectionPoolOptions, 'maxConnections' | 'maxPerAddress'>;
 
+export interface ProxyServerOptions {
+  readonly limits?: ProxyLimits | undefined;
+  /** True: TLS is spoken, and nothing else, once there is a certificate. */
+  readonly isSecure?: boolean;
+}
+
 export interface ProxyTools {
   readonly authenticator: Authenticator;
   readonly visitors: Visitors;
@@ -41,7 +47,10 @@ export interface ProxyTools {
 }
 
 /** The server for clients. */
-export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
+export function createProxy(
+  tools: ProxyTools,
+  { limits = LIMITS, isSecure = false }: ProxyServerOptions,
+): Server {
   const connections = new ConnectionPool({
     clock,
     headMs: HEAD_MS,
@@ -49,7 +58,7 @@ export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
     isTrustedProxy: (address) => tools.authenticator.isTrustedProxy(address),
   });
   // A transfer may take days; only the head of a request has a time limit.
-  const server = createServer({
+  const options: ServerOptions = {
     maxHeaderSize: MAX_HEAD_BYTES,
     headersTimeout: LATER_HEAD_MS,
     connectionsCheckingInterval: LOOK_FOR_LATE_MS,
@@ -57,7 +66,8 @@ export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAlive: true,
     noDelay: true,
-  });
+  };
+  const server = isSecure ? new SecureServer(options) : createServer(options);
   const take =
     (expectsContinue: boolean) =>
     (request: IncomingMessage, response: ServerResponse): void =>
