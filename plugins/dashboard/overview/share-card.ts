@@ -4,7 +4,6 @@
  */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
-import { saidIn } from '../said.ts';
 import { copyable, icon, meter, sparkline } from '../pages/nodes.ts';
 import type { ShareAddress, ShareData } from './share-data.ts';
 
@@ -14,7 +13,7 @@ export function shareCard(data: ShareData, view: View): Content {
   const { status, tone } = data;
   return html`<div class="share" data-tone=${tone} data-share=${status.name}>
     <header><h3><a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a></h3>${healthBadge(data, view)}</header>
-    ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${saidIn(view.language, status.healthMessage)}</bdi></p>`}
+    ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${view.said(status.healthMessage)}</bdi></p>`}
     ${cacheBar(data, view)}
     <dl class="figures">${figures(data, view)}</dl>
     ${addresses(data.addresses, view)}
