@@ -18,11 +18,12 @@ const TONES = {
 } as const;
 const CHARTS = ['speed', 'cache', 'dirty'] as const;
 
-function event({ at, kind, reason, files }: ShareEvent, view: View): Content {
+function event({ at, kind, reason = '', files }: ShareEvent, view: View): Content {
+  const why = view.said(reason);
   return html`<li data-tone=${TONES[kind]}>${icon(TONES[kind])}<div><p>${view.t(`event-${kind}`, {
     count: files ?? 0,
   })} <small>${view.time(at)}</small></p>
-    ${reason === undefined || reason === '' ? null : html`<p class="help"><bdi>${view.said(reason)}</bdi></p>`}</div></li>`;
+    ${why === '' ? null : html`<p class="help"><bdi>${why}</bdi></p>`}</div></li>`;
 }
 
 export function spanOf(text: string | undefined): Span {

@@ -157,7 +157,7 @@ describe('what Mountkeeper says, in other languages', () => {
     );
     assert.equal(
       said("the mount's process ended with exit code 3 (no reason)"),
-      '挂载进程已结束，退出码 3（no reason）',
+      '挂载进程已结束，退出码 3 (no reason)',
     );
     assert.equal(saidIn('en', 'there is no space left'), 'there is no space left');
     const long = `the share '${"a' is not shown over ".repeat(5_000)}`;
