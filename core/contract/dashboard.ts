@@ -56,6 +56,11 @@ export interface View {
   may(action: string): boolean;
   text(text: LocalText): string;
   /**
+   * A reason or notice of Mountkeeper's own, which it says in English, in the reader's language. What is not known,
+   * such as a server's own words, stays as it is.
+   */
+  said(text: string): string;
+  /**
    * A message of the tab's own `texts`, in ICU's message format: `{count, plural, one {# file} other {#
    * files}}`. `<name>…</name>` in a message is given to the function of that name in `values`.
    */

@@ -24,7 +24,10 @@ const ALIVE_DEADLINE_MS = 4_000;
 const FROZEN_SILENCE_MS = 20_000;
 /** Older figures are not presented as fresh. */
 const FRESH_MS = 6_000;
-/** Only figures of the last round prove that nothing waits: a file may have been written since. */
+/**
+ * Only figures of the last round prove that nothing waits: a file may have been written since. They are as old as the
+ * question, since nobody says when in between they were counted.
+ */
 const SYNCED_FRESH_MS = 4_000;
 /** How much longer than its deadline a call may take before it is abandoned. */
 const GRACE_MS = 500;
@@ -137,7 +140,7 @@ export class ShareMonitor {
     const stats = this.#stats;
     return (
       stats !== undefined &&
-      this.#silenceMs() < SYNCED_FRESH_MS &&
+      this.#silenceMs() + this.#statsTookMs < SYNCED_FRESH_MS &&
       this.#remoteAnswers === true &&
       stats.dirtyFiles === 0 &&
       stats.erroredFiles === 0 &&

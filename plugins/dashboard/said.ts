@@ -8,17 +8,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 type Catalogue = Readonly<Record<string, string>>;
 
 interface Sentence {
-  readonly pattern: RegExp;
+  /** What stands between its values; one more than those. */
+  readonly fixed: readonly string[];
   readonly names: readonly string[];
   readonly translated: string;
-  /** A text without this is another one; found faster than by the pattern. */
-  readonly mark: string;
 }
 
 const FOLDER = new URL('./locales/said/', import.meta.url);
 /** Longer texts are left alone: nobody wrote them by hand. */
 const LONGEST = 1_000;
-const MOST_PARTS = 12;
+const MOST_PARTS = 8;
 const MOST_KEPT = 1_000;
 const DEEPEST = 3;
 const VALUE = /\{(\w+)\}/g;
@@ -35,19 +34,39 @@ function readCatalogues(): Readonly<Record<string, Catalogue>> {
 /** By language; English needs none. */
 export const SAID: Readonly<Record<string, Catalogue>> = readCatalogues();
 
-function escaped(text: string): string {
-  return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
+function sentenceOf([english, translated]: readonly [string, string]): Sentence {
+  const names = [...english.matchAll(VALUE)].map(([, name = '']) => name);
+  return { fixed: english.split(/\{\w+\}/), names, translated };
 }
 
-/** Behind a sentence there may be a server's own words, in parentheses. */
-function sentenceOf([english, translated]: readonly [string, string]): Sentence {
-  const fixed = english.split(/\{\w+\}/);
-  return {
-    pattern: new RegExp(`^${fixed.map(escaped).join('(.+?)')}(?: \\((.+)\\))?$`, 's'),
-    names: [...english.matchAll(VALUE)].map(([, name = '']) => name),
-    translated,
-    mark: fixed.reduce((longest, part) => (part.length > longest.length ? part : longest), ''),
-  };
+/**
+ * The values, each as short as it can be; undefined for another sentence. Without a pattern: servers choose what some
+ * texts hold, and one made of several values could take minutes.
+ */
+function valuesIn(text: string, { fixed }: Sentence): readonly string[] | undefined {
+  const [first = '', ...others] = fixed;
+  const last = others.pop();
+  if (last === undefined) return text === first ? [] : undefined;
+  if (!text.startsWith(first) || !text.endsWith(last)) return undefined;
+  const values: string[] = [];
+  let from = first.length;
+  for (const part of others) {
+    const at = text.indexOf(part, from + 1);
+    if (at === -1) return undefined;
+    values.push(text.slice(from, at));
+    from = at + part.length;
+  }
+  const rest = text.slice(from, text.length - last.length);
+  return from + last.length < text.length ? [...values, rest] : undefined;
+}
+
+/** Behind a sentence there may be a server's own words, in parentheses: where those may begin. */
+function endsOf(text: string): readonly number[] {
+  const ends = [text.length];
+  if (!text.endsWith(')')) return ends;
+  for (let at = text.indexOf(' ('); at !== -1 && ends.length < MOST_PARTS; at = text.indexOf(' (', at + 1))
+    ends.push(at);
+  return ends;
 }
 
 class Translator {
@@ -93,13 +112,20 @@ class Translator {
   }
 
   #one(text: string, depth: number): string | undefined {
-    for (const { pattern, names, translated, mark } of this.#sentences) {
-      const found = text.includes(mark) ? pattern.exec(text) : null;
+    for (const end of endsOf(text)) {
+      const translated = this.#sentence(text.slice(0, end), depth);
+      if (translated === undefined) continue;
+      return end === text.length ? translated : `${translated}（${text.slice(end + 2, -1)}）`;
+    }
+    return undefined;
+  }
+
+  #sentence(text: string, depth: number): string | undefined {
+    for (const sentence of this.#sentences) {
+      const found = valuesIn(text, sentence);
       if (!found) continue;
-      const values = new Map(names.map((name, at) => [name, this.#all(found[at + 1] ?? '', depth + 1)]));
-      const words = found[names.length + 1];
-      const filled = translated.replaceAll(VALUE, (_, name: string) => values.get(name) ?? '');
-      return words === undefined ? filled : `${filled}（${words}）`;
+      const values = new Map(sentence.names.map((name, at) => [name, this.#all(found[at] ?? '', depth + 1)]));
+      return sentence.translated.replaceAll(VALUE, (_, name: string) => values.get(name) ?? '');
     }
     return undefined;
   }

@@ -6,6 +6,7 @@ import { formatBytes, formatRate, html, isEnough } from 'mountkeeper';
 import type { ActionButton, Content, LocalText, MessageValues, Role, Tab, View } from 'mountkeeper';
 import { CATALOGUES, messagesIn, textOf } from './languages.ts';
 import type { Catalogue } from './languages.ts';
+import { saidIn } from './said.ts';
 
 export interface ViewTraits {
   readonly language: string;
@@ -61,6 +62,10 @@ class ReaderView implements View {
 
   text(text: LocalText): string {
     return textOf(text, this.language);
+  }
+
+  said(text: string): string {
+    return saidIn(this.language, text);
   }
 
   t(key: string, values?: MessageValues): Content {

@@ -35,7 +35,7 @@ function row(entry: QueueEntry, tools: RowTools, view: View): Content {
   const what = view.t(`action-${action.replace(' ', '-')}`);
   return html`<tr id=${rowId(path)}><th scope="row"><bdi>${path}</bdi> <small>${what}</small></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
-      reason === '' ? null : html` <small><bdi>${reason}</bdi></small>`
+      reason === '' ? null : html` <small><bdi>${view.said(reason)}</bdi></small>`
     }</td>${rowActions({ path, state, hasContent: action === 'upload' }, tools, view)}
     <td>${
       state === 'uploading'
@@ -116,7 +116,8 @@ const BUTTONS: readonly ActionButton[] = [
 
 function pauseLine(mount: Mount | undefined, view: View): Content {
   const { until, obstacle } = mount?.uploadPause ?? {};
-  if (obstacle !== undefined) return html`<p class="help">${view.t('no-pause', { reason: obstacle })}</p>`;
+  if (obstacle !== undefined)
+    return html`<p class="help">${view.t('no-pause', { reason: view.said(obstacle) })}</p>`;
   return until === undefined
     ? null
     : html`<p class="reason">${view.t('paused-until', { time: view.time(until) })}</p>

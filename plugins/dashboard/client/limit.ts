@@ -4,6 +4,8 @@
 type Stop = readonly [written: string, shown: string];
 
 const POWERS = 'BKMGT';
+/** By then the page shows what was set. */
+const SETTLED_MS = 3_000;
 
 /** Bytes per second; NaN for what is no rate: the daemon says so when it is sent. */
 function bytesOf(written: string): number {
@@ -59,5 +61,7 @@ function follow(): void {
 }
 
 document.addEventListener('htmx:sseMessage', follow);
+// The limit may have come before the answer to the click that set it.
+document.addEventListener('htmx:afterRequest', () => setTimeout(follow, SETTLED_MS));
 
 export {};

@@ -2,7 +2,6 @@
 import { html } from 'mountkeeper';
 import type { CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
-import { saidIn } from '../said.ts';
 import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
@@ -74,7 +73,7 @@ export function noticesPanel(notices: readonly Notice[], view: View): Content {
   return html`<ul class="notices" aria-label=${view.t('notices')}>${sorted.map(
     ({ level, message }) =>
       html`<li data-tone=${tones[level]}>
-    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${saidIn(view.language, message)}</bdi></p></li>`,
+    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${view.said(message)}</bdi></p></li>`,
   )}</ul>`;
 }
 

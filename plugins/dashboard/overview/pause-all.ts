@@ -52,7 +52,10 @@ export function pausePanel(live: Iterable<LiveShare>, view: View): Content {
         <div class="actions">${view.button({ action: 'go-on', label: everywhere('pause-end') })}</div>`,
     obstacle &&
       html`<p class="help">
-        ${view.t('pause-not', { names: html`<bdi>${obstacle.names.join(', ')}</bdi>`, reason: obstacle.reason })}
+        ${view.t('pause-not', {
+          names: html`<bdi>${obstacle.names.join(', ')}</bdi>`,
+          reason: view.said(obstacle.reason),
+        })}
       </p>`,
   ];
 }

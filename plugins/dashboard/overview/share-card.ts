@@ -6,7 +6,6 @@ import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
 import { copyable, icon, live, meter, sparkline } from '../pages/nodes.ts';
-import { saidIn } from '../said.ts';
 import { isWarmed, liveValues, usedCache } from './live-values.ts';
 import type { ShareAddress, ShareData } from './share-data.ts';
 
@@ -17,7 +16,7 @@ export function shareCard(data: ShareData, view: View): Content {
   const values = liveValues(data, view);
   return html`<div class="share" data-tone=${tone} data-share=${status.name}>
     <header><h3><a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a></h3>${healthBadge(data, view)}</header>
-    ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${saidIn(view.language, status.healthMessage)}</bdi></p>`}
+    ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${view.said(status.healthMessage)}</bdi></p>`}
     ${cacheBar(data, values)}
     <dl class="figures">${figures(data, values, view)}</dl>
     ${addresses(data.addresses, view)}

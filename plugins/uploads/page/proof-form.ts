@@ -89,7 +89,7 @@ function list(lines: readonly { readonly path: string; readonly reason: string }
       ${lines.slice(0, MOST_SHOWN).map(
         ({ path, reason }) =>
           html`<li data-tone="bad">
-              <p><bdi>${path}</bdi> <small><bdi>${reason}</bdi></small></p>
+              <p><bdi>${path}</bdi> <small><bdi>${view.said(reason)}</bdi></small></p>
             </li>`,
       )}
     </ul>
@@ -137,6 +137,7 @@ export function proofPart({ proofs }: ProofSources, view: View): Content {
   if (!body) return html`<p class="outcome" data-tone="bad">${view.t('proof-gone')}</p>`;
   const { state, checked, files, message } = body;
   if (state === 'running') return running({ kind, id }, view.t('proof-running', { checked, files }), view);
-  if (state === 'failed') return html`<p class="outcome" data-tone="bad"><bdi>${message}</bdi></p>`;
+  if (state === 'failed')
+    return html`<p class="outcome" data-tone="bad"><bdi>${view.said(message)}</bdi></p>`;
   return 'results' in body ? verified(body, view) : received({ kind, id }, body, view);
 }

@@ -42,6 +42,25 @@ describe('the watch of a mount', () => {
     watch.stop();
   });
 
+  it('counts the age of figures that took long from the moment in which they were asked for', async () => {
+    const kit = createKit();
+    const { watch, mount } = await watched(kit);
+    const stats = mount.stats.bind(mount);
+    mount.stats = async (signal) => {
+      const counted = await stats(signal);
+      await kit.clock.advance(1_500);
+      return counted;
+    };
+    await watch.pulse();
+    const seen = [];
+    for (const ms of [2_499, 1]) {
+      await kit.clock.advance(ms);
+      seen.push(watch.isSynced);
+    }
+    assert.deepEqual(seen, [true, false]);
+    watch.stop();
+  });
+
   it('says so again as soon as figures have come', async () => {
     const kit = createKit();
     const { watch, mount } = await watched(kit);

@@ -125,6 +125,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       async () =>
         (await slider.getAttribute('aria-valuetext')) === 'No limit' &&
         (await form.locator('input[name=down]').inputValue()) === '1M',
+      10_000,
     );
     watched.assertClean();
   });

@@ -18,6 +18,9 @@ const PLACES = [
   /troubles\.push\(\s*/g,
   /(?:inPlainWords|remoteFailure)\([^\n]{1,60}?\], /g,
 ];
+/** What the uploader gives as a reason is a whole sentence, wherever it stands. */
+const UPLOADER = ['compare', 'transfer', 'proof'].map((folder) => `plugins/uploads/${folder}`);
+const WHOLE = /(?<!\+\s*)(?<=[\s(:?])(?=['"`][A-Z][a-z']+ )/g;
 /** A frame around something else, such as a name, says nothing itself. */
 const FEWEST_WORDS = 3;
 
@@ -93,7 +96,12 @@ describe('what Mountkeeper says, in other languages', () => {
         [...source.matchAll(place)].map(({ 0: { length }, index }) => sentenceAt(source, index + length)),
       ),
     );
-    const found = [...new Set([...written, ...PLAIN_SENTENCES, ...Object.values(NOTES)])]
+    const uploader = UPLOADER.flatMap((folder) => [...sources(join(PROJECT, folder))]).flatMap((source) =>
+      [...source.matchAll(WHOLE)]
+        .map(({ index }) => sentenceAt(source, index))
+        .filter((sentence) => sentence?.endsWith('.')),
+    );
+    const found = [...new Set([...written, ...uploader, ...PLAIN_SENTENCES, ...Object.values(NOTES)])]
       .filter((sentence) => sentence !== undefined)
       .filter((sentence) => wordsIn(sentence) >= FEWEST_WORDS && !sentence.startsWith('The example '));
     assert.ok(found.length > 50, `${found.length} sentences`);
@@ -149,7 +157,7 @@ describe('what Mountkeeper says, in other languages', () => {
     );
     assert.equal(
       said("the mount's process ended with exit code 3 (no reason)"),
-      '挂载进程已结束，退出码 3（no reason）',
+      '挂载进程已结束，退出码 3 (no reason)',
     );
     assert.equal(saidIn('en', 'there is no space left'), 'there is no space left');
     const long = `the share '${"a' is not shown over ".repeat(5_000)}`;

@@ -45,7 +45,7 @@ describe('the uploads of a share on the dashboard', () => {
     settleMoves: () => Promise.resolve(),
     flush: () => assert.fail('the mount is asked'),
     queue: () => [
-      entry({ path: 'waits' }),
+      entry({ path: 'waits', reason: 'It waits for its turn.' }),
       entry({ path: NAME, state: 'stuck', reason: 'permission denied <b>', tries: 3, nextTryAt: 60_000 }),
       entry({ path: 'goes', state: 'uploading' }),
     ],
@@ -113,7 +113,7 @@ describe('the uploads of a share on the dashboard', () => {
       drawn,
     );
     assert.match(drawn, /next try.*1\.0 KiB of 2\.0 KiB.*Yours is at <bdi>x \(mine\)<\/bdi>/s);
-    assert.match(toHtml(await panel.render(view('zh'))), /受阻/);
+    assert.match(toHtml(await panel.render(view('zh'))), /受阻.*<bdi>正在排队。<\/bdi>/s);
   });
 
   it('is not there for shares that are not mounted', async () => {

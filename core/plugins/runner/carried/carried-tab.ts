@@ -33,7 +33,7 @@ export interface Drawn {
 }
 
 /** Of these the view's answer is a text, which may stand inside another. */
-const TEXTS = ['text', 'plain', 'bytes', 'rate', 'number', 'part', 'action'] as const;
+const TEXTS = ['text', 'said', 'plain', 'bytes', 'rate', 'number', 'part', 'action'] as const;
 const NODES = ['t', 'time', 'button'] as const;
 const CALLS: ReadonlySet<string> = new Set([...TEXTS, ...NODES]);
 /** Around the place of a text: of Unicode's private use. */
