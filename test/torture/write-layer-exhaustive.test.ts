@@ -1,7 +1,7 @@
 /**
  * Every sequence of two operations on a share with a write layer, with every fault. For a machine that has
  * other work, the environment says how many: MOUNTKEEPER_SEQUENCE_EVERY=4 MOUNTKEEPER_SEQUENCE_FROM=1,
- * MOUNTKEEPER_SEQUENCE_ONLY='^rename f g', MOUNTKEEPER_SEQUENCE_LENGTH=3, MOUNTKEEPER_SEQUENCE_NAS=webdav.
+ * MOUNTKEEPER_SEQUENCE_ONLY='^rename f g', MOUNTKEEPER_SEQUENCE_LENGTH=3, MOUNTKEEPER_SEQUENCE_NAS=webdav (or smb, s3).
  */
 import { after, describe, it } from 'node:test';
 import { FaultSequences, FAULTS } from '../support/write-layer/fault-sequences.ts';
@@ -17,7 +17,7 @@ const exhaustive = new FaultSequences({
   every: Number(every),
   from: Number(from),
   only: new RegExp(only),
-  protocol: nas === 'webdav' ? nas : 'sftp',
+  protocol: (['webdav', 'smb', 's3'] as const).find((one) => one === nas) ?? 'sftp',
 });
 
 for (const fault of FAULTS) {

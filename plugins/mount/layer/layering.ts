@@ -12,6 +12,7 @@ import type {
   RemoteFailure,
   ShareSpec,
 } from 'mountkeeper';
+import { withFolders } from '../options/remote-config.ts';
 import { remotePath } from '../rclone/arguments.ts';
 import { asideFolders } from '../cache/identity.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
@@ -65,7 +66,12 @@ export async function planLayer(spec: ShareSpec, shown: MountPlan, tools: MountT
     cacheDir,
     stack,
     paths: layerPaths(cacheDir),
-    lowerSpec: { ...spec, share: { ...spec.share, mount_point: stack.fresh, read_only: true } },
+    // Users' empty folders have to be folders on the remote, too.
+    lowerSpec: {
+      ...spec,
+      connection: withFolders(spec.connection),
+      share: { ...spec.share, mount_point: stack.fresh, read_only: true },
+    },
     lowerPlan: { ...shown, mountPoint: stack.place },
     overlay: {
       mountPoint: shown.mountPoint,

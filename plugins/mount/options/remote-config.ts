@@ -20,6 +20,17 @@ export interface Backend {
   readonly providers: readonly Provider[] | undefined;
 }
 
+/** Backends that can store a folder as an object of its own; without one, an empty folder is none there. */
+export const HAS_FOLDER_OBJECTS: ReadonlySet<string> = new Set(['s3', 'google cloud storage', 'azureblob']);
+const FOLDER_OBJECTS = 'directory_markers';
+
+/** With folders stored as objects, where the backend can and its options say nothing of it. */
+export function withFolders(connection: ConnectionConfig): ConnectionConfig {
+  const { options, type } = connection;
+  if (!HAS_FOLDER_OBJECTS.has(type) || FOLDER_OBJECTS in options) return connection;
+  return { ...connection, options: { ...options, [FOLDER_OBJECTS]: 'true' } };
+}
+
 /** The connection's options with clear secrets, as text. Throws a sentence that names a missing secret. */
 export function clearOptions(connection: ConnectionConfig, secrets: Secrets): ReadonlyMap<string, string> {
   return new Map(

@@ -11,6 +11,7 @@ import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, Remote
 import { createRcClient } from './remote-control.ts';
 import type { RcAddress, RcClient } from './remote-control.ts';
 import { remoteFailure, silence } from './error-messages.ts';
+import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
 
@@ -200,13 +201,17 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   async moveFile(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () => this.#move(from, to, signal));
+    await this.#asked(signal, async () => {
+      await this.#keepFolderOf(from, signal);
+      await this.#move(from, to, signal);
+    });
   }
 
   async moveFolder(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     const { fs } = this.#options;
-    await this.#asked(signal, () =>
-      this.#jobs.run(
+    await this.#asked(signal, async () => {
+      await this.#keepFolderOf(from, signal);
+      await this.#jobs.run(
         'sync/move',
         {
           srcFs: below(fs, from),
@@ -216,12 +221,16 @@ export class RcloneFiles implements RemoteFiles {
           _config: ONCE,
         },
         { signal },
-      ),
-    );
+      );
+      await this.#moveFolderObject(from, to, signal);
+    });
   }
 
   async deleteFile(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () => this.#delete(path, signal));
+    await this.#asked(signal, async () => {
+      await this.#keepFolderOf(path, signal);
+      await this.#delete(path, signal);
+    });
   }
 
   async makeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
@@ -266,6 +275,22 @@ export class RcloneFiles implements RemoteFiles {
 
   close(): void {
     this.#rc.close();
+  }
+
+  /** In a bucket, a folder that others have made is gone with the last thing in it: it gets an object of its own. */
+  async #keepFolderOf(path: string, signal: AbortSignal): Promise<void> {
+    const [remote, { fs, type }] = [posix.dirname(path), this.#options];
+    if (remote === '.' || !HAS_FOLDER_OBJECTS.has(type)) return;
+    await this.#jobs.run('operations/mkdir', { fs, remote }, { signal });
+  }
+
+  /** rclone has moved what is in the folder; its own object, if it has one, is where it was. */
+  async #moveFolderObject(from: string, to: string, signal: AbortSignal): Promise<void> {
+    const { fs, type } = this.#options;
+    if (!HAS_FOLDER_OBJECTS.has(type)) return;
+    await this.#jobs.run('operations/mkdir', { fs, remote: to }, { signal });
+    if ((await this.#list(from, signal, { noModTime: true }))?.length !== 0) return;
+    await unlessMissing(this.#jobs.run('operations/rmdir', { fs, remote: from }, { signal }));
   }
 
   #move(from: string, to: string, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-/** A NAS on loopback: a real `rclone serve` of a generated folder, as a child of the test. */
+/** A NAS on loopback: a real server of a generated folder (rclone's, or smbd), as a child of the test. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -11,32 +11,43 @@ import { pipeline } from 'node:stream/promises';
 import type { ConnectionText } from '../config/config-text.ts';
 import { freePort } from '../platform/free-port.ts';
 import { nasRclone } from './rclone-binaries.ts';
+import { S3Bucket } from './s3-bucket.ts';
+import { endSmbd, startSmbd } from './smbd.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
 
 /** The one login of every test NAS. */
 export const NAS_USER = 'keeper';
 export const NAS_PASSWORD = 'n4s-pass-Wort-7781';
+const LOGIN = { user: NAS_USER, password: NAS_PASSWORD };
+
+/**
+ * Over SMB, each folder in the NAS's own is a share; those that are there when it starts. Over S3, what lies in
+ * the NAS's folder at the first start is brought into a bucket, and the folder is of no use any more.
+ */
+export type NasProtocol = 'sftp' | 'webdav' | 'smb' | 's3';
 
 export interface NasTraits {
   readonly name?: string;
-  readonly protocol?: 'sftp' | 'webdav';
+  readonly protocol?: NasProtocol;
   /** Path below the NAS folder → bytes of random content. */
   readonly files?: Readonly<Record<string, number>>;
   readonly start?: boolean;
 }
 
-/** One `rclone serve` over a folder. Ended with its scratch folder. */
+/** One server of a folder. Ended with its scratch folder. */
 export class Nas {
   readonly dir: string;
   readonly port: number;
-  private readonly protocol: 'sftp' | 'webdav';
+  private readonly protocol: NasProtocol;
   private child: ChildProcess | undefined;
+  private readonly bucket: S3Bucket | undefined;
 
   private constructor(scratch: Scratch, port: number, traits: NasTraits) {
     this.port = port;
     this.protocol = traits.protocol ?? 'sftp';
     this.dir = scratch.path(traits.name ?? 'nas');
+    this.bucket = traits.protocol === 's3' ? new S3Bucket(this.dir, port) : undefined;
   }
 
   /** Makes the folder and its files, and starts the server unless told not to. */
@@ -52,6 +63,19 @@ export class Nas {
   /** Starts the server; resolves when it accepts connections. Rejects after 30 s. */
   async start(): Promise<void> {
     const log = openSync(`${this.dir}.log`, 'a');
+    this.child =
+      this.protocol === 'smb' ? await this.serveSmb(log) : (this.bucket?.serve(log) ?? this.serve(log));
+    await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 30_000 });
+    await this.bucket?.fill();
+  }
+
+  private async serveSmb(log: number): Promise<ChildProcess> {
+    const folders = (await readdir(this.dir, { withFileTypes: true })).filter((one) => one.isDirectory());
+    const shares = new Map(folders.map(({ name }) => [name, this.path(name)]));
+    return startSmbd({ shares, room: `${this.dir}.smbd`, port: this.port, log, login: LOGIN });
+  }
+
+  private serve(log: number): ChildProcess {
     const args = [
       'serve',
       this.protocol,
@@ -70,8 +94,7 @@ export class Nas {
       RCLONE_USER: NAS_USER,
       RCLONE_PASS: NAS_PASSWORD,
     };
-    this.child = spawn(nasRclone(), args, { stdio: ['ignore', log, log], env });
-    await until(`the NAS listens on ${this.port}`, () => this.answers(), { timeoutMs: 30_000 });
+    return spawn(nasRclone(), args, { stdio: ['ignore', log, log], env });
   }
 
   /** Kills the server; resolves when it has ended. */
@@ -79,8 +102,19 @@ export class Nas {
     const child = this.child;
     this.child = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (this.protocol === 'smb') return endSmbd(child);
     child.kill('SIGKILL');
     await once(child, 'exit');
+  }
+
+  /** Of a share: the path of one of the NAS's folders over its protocol. */
+  remotePath(folder: string): string {
+    return this.bucket?.remotePath(folder) ?? folder;
+  }
+
+  /** A folder on the local disk with what the NAS has in one of its folders now. The NAS must run. */
+  async contents(folder: string): Promise<string> {
+    return this.bucket?.contents(folder) ?? this.path(folder);
   }
 
   /** As `[[connections]]` of a configuration; through a relay when its port is given. */
@@ -92,9 +126,10 @@ export class Nas {
         options: { url: `http://127.0.0.1:${port}`, vendor: 'other', user: NAS_USER, pass: NAS_PASSWORD },
       };
     }
+    if (this.bucket !== undefined) return { name, type: 's3', options: this.bucket.options(port) };
     return {
       name,
-      type: 'sftp',
+      type: this.protocol,
       options: { host: '127.0.0.1', port: String(port), user: NAS_USER, pass: NAS_PASSWORD },
     };
   }

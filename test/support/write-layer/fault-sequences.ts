@@ -13,6 +13,7 @@ import { BEGINNING, carryOut, sequences } from './operations.ts';
 import type { Step } from './operations.ts';
 import { differences, treeOf } from './folder-tree.ts';
 import { Nas } from '../nas/nas.ts';
+import type { NasProtocol } from '../nas/nas.ts';
 import { allProcesses } from '../platform/processes.ts';
 import { currentRclone } from '../nas/rclone-binaries.ts';
 import { createScratch } from '../platform/scratch-folder.ts';
@@ -28,7 +29,7 @@ export interface Choice {
   /** Those whose operations, joined by commas, this expression finds. */
   readonly only?: RegExp;
   /** Of the NAS. */
-  readonly protocol?: 'sftp' | 'webdav';
+  readonly protocol?: NasProtocol;
 }
 
 const CACHED = ['cached', 'partly cached', 'not cached'] as const;
@@ -95,7 +96,7 @@ async function stop(bench: Bench): Promise<void> {
   const { daemon } = bench;
   const { code } = await daemon.stop('SIGTERM', SYNCED_MS);
   assert.equal(code, 0);
-  assertOnNas(bench, 'after a stop with exit 0');
+  await assertOnNas(bench, 'after a stop with exit 0');
   await daemon.start();
   await daemon.healthy(['s']);
 }
@@ -119,8 +120,8 @@ export const FAULTS: readonly Fault[] = [
   },
 ];
 
-function assertOnNas({ nas, model }: Bench, when: string): void {
-  const wrong = differences(treeOf(nas.path('s')), treeOf(model));
+async function assertOnNas({ nas, model }: Bench, when: string): Promise<void> {
+  const wrong = differences(treeOf(await nas.contents('s')), treeOf(model));
   assert.deepEqual(wrong.slice(0, 40), [], `${wrong.length} paths are wrong ${when}`);
 }
 
@@ -134,7 +135,7 @@ interface Case {
 /** The sequences that were chosen, each with all of them beginning cached, partly cached and not cached. */
 export class FaultSequences {
   readonly #length: number;
-  readonly #protocol: 'sftp' | 'webdav';
+  readonly #protocol: NasProtocol;
   readonly #all: readonly Case[];
   readonly #scratches: Scratch[] = [];
 
@@ -182,7 +183,7 @@ export class FaultSequences {
     }
     await daemon.synced(SYNCED_MS);
     lap('sync');
-    assertOnNas(bench, 'while all_synced is true');
+    await assertOnNas(bench, 'while all_synced is true');
     // While a folder is moved on the NAS, what only lies there is out of sight for a moment.
     const roots = [...new Set(this.#all.map(({ folder }) => folder.slice(0, folder.indexOf('/'))))];
     const wanted = treeOf(model);
@@ -216,7 +217,7 @@ export class FaultSequences {
     const daemon = await Daemon.create(scratch, {
       rclone,
       connections: [nas.connection('nas')],
-      shares: [{ name: 's', connection: 'nas', remote_path: 's' }],
+      shares: [{ name: 's', connection: 'nas', remote_path: nas.remotePath('s') }],
       env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: {
         mount: {

@@ -6,17 +6,22 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { RemoteFiles } from 'mountkeeper';
+import { withFolders } from '../../../plugins/mount/options/remote-config.ts';
 import { createRcClient } from '../../../plugins/mount/rclone/remote-control.ts';
 import { RcloneFiles } from '../../../plugins/mount/rclone/remote-files.ts';
 import { NAS_PASSWORD, NAS_USER } from '../nas/nas.ts';
 import { freePort } from '../platform/free-port.ts';
 import { currentRclone, nasRclone } from '../nas/rclone-binaries.ts';
+import { S3Bucket } from '../nas/s3-bucket.ts';
 import { endSmbd, startSmbd } from '../nas/smbd.ts';
 import { until } from '../platform/wait.ts';
 import { clock } from './uploader-share.ts';
 
-/** `webdav` keeps no times; `local` has hashes; `smb` tells no case apart. */
-export type RemoteType = 'sftp' | 'webdav' | 'smb' | 'local';
+/**
+ * `webdav` keeps no times; `local` has hashes; `smb` tells no case apart; `s3` is a bucket that begins with what is
+ * in the folder.
+ */
+export type RemoteType = 'sftp' | 'webdav' | 'smb' | 's3' | 'local';
 
 const SHARE = 'share';
 
@@ -51,11 +56,16 @@ export async function startRemote(
     ends.push(() => end(child));
   };
   const [nasPort, port] = [await freePort(), await freePort()];
+  const bucket = new S3Bucket(folder, nasPort);
   if (type === 'smb') {
     const login = { user: NAS_USER, password: NAS_PASSWORD };
     const room = `${folder}.smbd`;
     const smbd = await startSmbd({ shares: new Map([[SHARE, folder]]), room, port: nasPort, login });
     ends.push(() => endSmbd(smbd));
+  } else if (type === 's3') {
+    const server = bucket.serve('ignore');
+    ends.push(() => end(server));
+    await until('the bucket is filled', () => bucket.fill().then(() => true), { timeoutMs: 60_000 });
   } else if (type !== 'local')
     run(nasRclone(), [
       'serve',
@@ -69,7 +79,8 @@ export async function startRemote(
       folder,
     ]);
   const rclone = currentRclone() ?? '';
-  const connection = await connectionTo(type, nasPort, rclone);
+  const connection =
+    type === 's3' ? inEnvironment(bucket.options(nasPort)) : await connectionTo(type, nasPort, rclone);
   run(
     rclone,
     [
@@ -84,7 +95,13 @@ export async function startRemote(
     connection,
   );
   const address = { port, user: 'u', password: 'p' };
-  const fs = { local: `nas:${folder}`, smb: `nas:${SHARE}`, sftp: 'nas:', webdav: 'nas:' }[type];
+  const fs = {
+    local: `nas:${folder}`,
+    smb: `nas:${SHARE}`,
+    s3: `nas:${bucket.remotePath('')}`,
+    sftp: 'nas:',
+    webdav: 'nas:',
+  }[type];
   const files = new RcloneFiles({ address, fs, type, clock });
   const rc = createRcClient(address);
   await until(
@@ -105,6 +122,14 @@ export async function startRemote(
 async function end(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');
   await once(child, 'exit');
+}
+
+/** As a share with a write layer has it. */
+function inEnvironment(options: Record<string, string>): Record<string, string> {
+  const whole = { type: 's3', ...withFolders({ name: 'nas', type: 's3', options }).options };
+  return Object.fromEntries(
+    Object.entries(whole).map(([name, value]) => [`RCLONE_CONFIG_NAS_${name.toUpperCase()}`, String(value)]),
+  );
 }
 
 async function connectionTo(type: RemoteType, port: number, rclone: string): Promise<Record<string, string>> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { remoteConfigText } from '../../../../plugins/mount/options/remote-config.ts';
+import { remoteConfigText, withFolders } from '../../../../plugins/mount/options/remote-config.ts';
 
 describe('the configuration that rclone reads', () => {
   const textOf = (options: Record<string, string>): Promise<string> =>
@@ -26,5 +26,16 @@ describe('the configuration that rclone reads', () => {
 
   it('keeps the lines of a key', async () => {
     assert.match(await textOf({ key_pem: 'a\r\nb\nc\n' }), /^key_pem = `a\\nb\\nc`$/m);
+  });
+});
+
+describe('a connection below a write layer', () => {
+  const told = (type: string, options: Record<string, string>): unknown =>
+    withFolders({ name: 'nas', type, options }).options;
+
+  it('stores folders as objects where there are none else, unless its options say otherwise', () => {
+    assert.deepEqual(told('s3', { region: 'x' }), { region: 'x', directory_markers: 'true' });
+    assert.deepEqual(told('s3', { directory_markers: 'false' }), { directory_markers: 'false' });
+    assert.deepEqual(told('sftp', { host: 'x' }), { host: 'x' });
   });
 });
