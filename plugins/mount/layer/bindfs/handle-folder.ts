@@ -4,7 +4,7 @@
  * another rclone below and a restart of the NFS server, a handle leads to the same file. A name that was
  * replaced or renamed past it leads by its path. After the process, its numbers would mean other files.
  */
-import { createSerialQueue } from 'mountkeeper';
+import { createSerialQueue, makeFolder } from 'mountkeeper';
 import type { HandleFolder, ManagedProcess } from 'mountkeeper';
 import { flagsOf, overlaySource } from '../overlay.ts';
 import type { OverlaySpec } from '../overlay.ts';
@@ -101,6 +101,8 @@ export class KeptHandles {
       throw new Error(`the share is not at ${mountPoint} just now`);
     await this.#endProcess();
     await this.#clear();
+    // The stack of a former version has no such folder.
+    await makeFolder(place);
     const { code } = await tools.processes.run({
       command: 'sh',
       args: ['-c', LOCK, 'sh', mountPoint, flagsOf(flags)],
