@@ -220,6 +220,7 @@ export class Daemon {
     this.#warnIfUnguarded();
     this.#noticeProtocols();
     await this.#endAttempt();
+    await this.#noticeTakenBack();
     this.#notifier.ready();
     log.info(
       { version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid },
@@ -234,6 +235,18 @@ export class Daemon {
     const { message } = attempt.safeMode;
     log.warn(message);
     status.setStanding('safe-mode', { level: 'warning', message });
+  }
+
+  /** The Debian package starts the former version with this variable when the new one did not come up. */
+  async #noticeTakenBack(): Promise<void> {
+    const failed = process.env['MOUNTKEEPER_INSTEAD_OF'];
+    if (failed === undefined || failed === '') return;
+    const { log, status } = this.#parts;
+    const message =
+      `version ${failed} did not come up after its installation, so ${await packageVersion()} runs instead of ` +
+      'it until another one is installed; the journal says why (journalctl -u mountkeeper)';
+    log.warn(message);
+    status.setStanding('taken-back', { level: 'warning', message });
   }
 
   #listen({ config: { web } }: LoadedConfig): Promise<void> {

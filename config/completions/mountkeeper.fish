@@ -21,7 +21,7 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from conflicts' -a '(__mountk
 complete -c mountkeeper -n __fish_use_subcommand -a doctor -d 'Check this machine and say what to do.'
 complete -c mountkeeper -n __fish_use_subcommand -a hash-password -d 'Read a password from standard input and print a hash of it for web.password.'
 complete -c mountkeeper -n __fish_use_subcommand -a help -d 'Show how a subcommand is used.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run status support token verify wait warmup webhook'
+complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token verify wait warmup webhook'
 complete -c mountkeeper -n __fish_use_subcommand -a import -d 'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the configuration; its secrets go into files of their own.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l from -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l name -x
@@ -69,6 +69,8 @@ complete -c mountkeeper -n __fish_use_subcommand -a refresh -d 'Refresh the fold
 complete -c mountkeeper -n '__fish_seen_subcommand_from refresh' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a run -d 'Run the daemon in the foreground; in safe mode without third parties\' plugins.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from run' -l safe-mode
+complete -c mountkeeper -n __fish_use_subcommand -a sessions -d 'Show who is connected over SMB, NFS and WebDAV, or disconnect one of them.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from sessions' -a 'end'
 complete -c mountkeeper -n __fish_use_subcommand -a status -d 'Show the state of every share.'
 complete -c mountkeeper -n __fish_use_subcommand -a support -d 'Collect status, logs, versions and the configuration, without secrets, in one archive.'
 complete -c mountkeeper -n __fish_use_subcommand -a token -d 'Make a token for programs that use the API, and print what the configuration needs.'

@@ -26,7 +26,7 @@ import { ARCHITECTURES, unpackNode } from './node-binary.ts';
 import type { Architecture } from './node-binary.ts';
 
 const run = promisify(execFile);
-const SCRIPTS = ['postinst', 'prerm', 'postrm'];
+const SCRIPTS = ['preinst', 'postinst', 'prerm', 'postrm'];
 const MANUALS = [
   ['mountkeeper.1', 1],
   ['mountkeeper.toml.5', 5],

@@ -2,7 +2,7 @@
  * Talks to a running daemon: over its command socket, or with the address and password of the configuration
  * file.
  */
-import { readFile } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import type { Secret, Secrets } from '../contract/config.ts';
@@ -11,6 +11,7 @@ import { createClock } from '../platform/clock.ts';
 import { UsageFault } from './arguments.ts';
 import { askOverSocket } from './command-socket.ts';
 import type { Answer, Call } from './command-socket.ts';
+import { spokenScheme } from './spoken-scheme.ts';
 
 /** Nothing listens at the daemon's address, or it does not answer. */
 export class NoDaemon extends Error {}
@@ -108,13 +109,31 @@ export async function request(options: ClientOptions, call: Call): Promise<Answe
 }
 
 async function requestOverTcp(options: ClientOptions, call: Call): Promise<Answer> {
-  const target = await findTarget(options);
+  const target = await spokenTarget(options);
   const response = await send(target, options.signal, call);
   if (response.status === 401)
     throw new Error(
       `the daemon ${target.authorization ? 'refuses the password' : 'asks for a password'}; ${passwordAdvice(options)}`,
     );
   return { status: response.status, body: await response.text() };
+}
+
+/** A file that this user may not read may say that TLS is spoken: the server is asked then. */
+async function spokenTarget(options: ClientOptions): Promise<Target> {
+  const target = await findTarget(options);
+  if (namedAddress(options) !== undefined || (await isReadable(options.configFile))) return target;
+  const scheme = await spokenScheme(
+    new URL(target.url),
+    createClock().deadline(ANSWER_TIMEOUT_MS, options.signal),
+  );
+  return { ...target, url: target.url.replace(/^http:/, `${scheme}:`) };
+}
+
+function isReadable(file: string): Promise<boolean> {
+  return access(file, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 function passwordAdvice(options: ClientOptions): string {

@@ -10,6 +10,7 @@ import { createConfigService } from '../config/service.ts';
 import { enabledIn, peekConfig } from '../config/peek.ts';
 import { createPluginHost } from '../plugins/host.ts';
 import { searchedFolders } from '../plugins/discovery/installed.ts';
+import { createCertificates } from '../platform/certificates/certificates.ts';
 import { createClock } from '../platform/clock.ts';
 import { readableLog } from '../platform/log/log-file.ts';
 import { createMountReader } from '../platform/mounts/mount-reader.ts';
@@ -63,6 +64,7 @@ export async function openInTree(configFile: string): Promise<Offline> {
     mountTable: createMountTable(),
     config,
     secrets,
+    certificates: createCertificates({ clock, log, stateDir: peeked.stateDir }),
     shares: { list: () => [] },
     plugins: { list: () => host.list(), enable: () => false, readme: async () => undefined },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },

@@ -22,6 +22,8 @@ export interface Outcome {
   readonly message: LocalText;
   /** Shown behind the message; may hold nodes with `hx-swap-oob`. */
   readonly content?: Content;
+  /** What it acted on, for the record of changes beside the share; shown nowhere. No secrets. */
+  readonly about?: Readonly<Record<string, string>>;
 }
 
 export interface ActionButton {

@@ -18,6 +18,24 @@ export interface ListenAddress {
   readonly addresses: readonly string[];
 }
 
+/** A client that is connected, or was until a moment ago. Byte counts are those on the wire. */
+export interface ClientSession {
+  /** Names it to `endSession`, and never another one later. At most 100 letters, digits and `.:_-`. */
+  readonly id: string;
+  /** Null: it did not log in with a name, or the protocol knows no names. */
+  readonly user: string | null;
+  readonly address: string;
+  /** The shares that it is in. Null: the protocol does not tell. */
+  readonly shares: readonly string[] | null;
+  /** When it came, in milliseconds since 1970; null: not known. */
+  readonly since: number | null;
+  /** When it last asked for something; null: not known. */
+  readonly lastAt: number | null;
+  /** Null: not known. */
+  readonly bytesToClient: number | null;
+  readonly bytesFromClient: number | null;
+}
+
 /** Shows healthy shares to clients of one protocol. Provided under `exporter:<protocol>`. */
 export interface Exporter {
   /** Called once a share is mounted. Idempotent. */
@@ -36,11 +54,21 @@ export interface Exporter {
    * when its service is not of the form `_name._tcp`, its port not from 1 to 65535, or its addresses are no texts.
    */
   offers?(): readonly Offer[];
+  /**
+   * Who is connected now. Asked only when somebody wants to know, and given 10 s. Rejects with a plain sentence when
+   * the server does not say. Left out: nobody can know.
+   */
+  sessions?(): Promise<readonly ClientSession[]>;
+  /**
+   * Disconnects this session and no other; its client may come again. Resolves once it is gone: with false when it was
+   * before. Rejects with a plain sentence when it is not. Left out: it cannot be done.
+   */
+  endSession?(id: string): Promise<boolean>;
 }
 
 /**
  * Exporters of plugins that are up, whoever brought them. What they say of their server is checked: `isEnabled`,
- * `listensAt` and `offers()` never throw here.
+ * `listensAt` and `offers()` never throw here, and `sessions()` rejects when what it gives cannot be used.
  */
 export interface ExportersService {
   /**

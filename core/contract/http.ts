@@ -21,7 +21,8 @@ export type Verb =
   | 'proof'
   | 'webhooks'
   | 'config'
-  | 'files';
+  | 'files'
+  | 'sessions';
 
 /**
  * Who sent a request: `request.auth.credentials`. Null there while nobody is asked, and for the command line of
@@ -36,6 +37,8 @@ export interface Principal {
   readonly shares?: readonly string[];
   /** Of a token for these verbs alone: its role counts for nothing then. */
   readonly verbs?: readonly Verb[];
+  /** Signed in by cookie: names the session in lists. */
+  readonly session?: string;
 }
 
 /** Who may use a route. A route that declares nothing is for the role `admin` alone. */

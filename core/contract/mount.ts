@@ -66,6 +66,8 @@ export interface QueuedUpload {
   readonly failures: number;
   /** Milliseconds since the epoch; absent when it goes as soon as there is room. */
   readonly goesAt?: number;
+  /** When it was last changed here, in milliseconds since the epoch; absent where the mounter does not know. */
+  readonly changedAt?: number;
 }
 
 /** Holds the uploads of one mount back for a while. What is being uploaded goes on. */
@@ -193,6 +195,13 @@ export interface CacheView {
   answers(): Promise<boolean>;
 }
 
+/** A folder that shows a mount's files, kept by a process of its own. */
+export interface HandleFolder {
+  readonly path: string;
+  /** Of the process. The kernel's handles in the folder last as long as it does. */
+  readonly pid: number;
+}
+
 /** One active mount. All calls are bounded by the caller's signal or their own deadline. */
 export interface Mount {
   readonly shareName: string;
@@ -224,6 +233,13 @@ export interface Mount {
    * cannot. Absent: it never can.
    */
   serve?(options: ServeOptions): Promise<boolean>;
+  /**
+   * A folder with the same files as the mount point, for servers that name files by the kernel's handles, where
+   * the mount point has none. Started at the first call, and again by a call after its process has ended; ends
+   * with the mount, and outlives the daemon as it does. Sizes and names may change below it at any time: ask it
+   * for them anew. Rejects with a plain sentence. Absent: the mount point itself has handles.
+   */
+  handleFolder?(): Promise<HandleFolder>;
   /** Uploads queued files now instead of after their write-back delay, where the tool can; ends a pause. */
   flush(signal: AbortSignal): Promise<void>;
   /**

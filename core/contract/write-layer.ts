@@ -36,6 +36,11 @@ export interface RemoteFiles {
    * precision.
    */
   readonly precisionMs: number;
+  /**
+   * Why the remote cannot keep an entry of this name, as the end of a sentence ("it has a control character").
+   * Undefined where it can, or where only the remote itself can tell.
+   */
+  nameProblem?(name: string): string | undefined;
   /** Undefined when there is nothing. `hash` asks the remote for it, which may read the whole file there. */
   stat(
     path: string,

@@ -206,6 +206,8 @@ function limitRoutes(server: Server, { ledgers, log, routeMs }: RoutingOptions):
 
 async function assemble(server: Server, options: RoutingOptions): Promise<void> {
   for (const ledger of inOrder(options.ledgers)) {
+    // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
+    await new Promise((resolve) => setImmediate(resolve));
     try {
       await registerLedger(server, ledger, options);
     } catch (error) {

@@ -126,7 +126,9 @@ function isTold(method: string, status: number | undefined): boolean {
 }
 
 /** Undefined when the client was gone before. */
-function statusOf({ response }: Request): number | undefined {
+function statusOf({ response, raw }: Request): number | undefined {
+  // What has answered by itself, as the status does, leaves no response but a symbol.
+  if (typeof response !== 'object') return raw.res.headersSent ? raw.res.statusCode : undefined;
   if ('isBoom' in response) return response.output.statusCode;
   return typeof response.statusCode === 'number' ? response.statusCode : undefined;
 }
@@ -167,7 +169,7 @@ function isQuestionOf(route: Request['route'] | null): boolean {
 /** By the route, or by an answer of the API: `{ ok: false, message }`, with any status. */
 function saysNotDone({ app, response }: Request): boolean {
   if (app.isDone === false) return true;
-  const source = 'source' in response ? response.source : undefined;
+  const source = typeof response === 'object' && 'source' in response ? response.source : undefined;
   return typeof source === 'object' && source !== null && (source as { ok?: unknown }).ok === false;
 }
 

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Exporter, ExportersService, ListenAddress, Offer } from '../contract/exporter.ts';
 import { EXPORTER, protocolsOf } from './discovery/found.ts';
 import { plainCopy, UnfitValue } from './instance/given-values.ts';
+import { clientSessions } from './instance/given-sessions.ts';
 import type { Member } from './plugin-set.ts';
 
 type Listed = ReturnType<ExportersService['list']>[number];
@@ -84,6 +85,12 @@ export class GuardedExporters {
         return read('listensAt', () => listenAddress(exporter.listensAt));
       },
       offers: () => this.#offers(found),
+      ...(typeof exporter.sessions === 'function' && {
+        sessions: async () => clientSessions(await exporter.sessions?.()),
+      }),
+      ...(typeof exporter.endSession === 'function' && {
+        endSession: async (id: string) => (await exporter.endSession?.(id)) === true,
+      }),
     } as Exporter);
   }
 

@@ -114,6 +114,8 @@ export type {
   ManagedServer as KeptServer,
   ManagedServerOptions as KeptServerOptions,
 } from './servers/managed-server.ts';
+export { tcpClients } from './servers/tcp-clients.ts';
+export type { TcpClient } from './servers/tcp-clients.ts';
 export { untilAnswered } from './servers/until-answered.ts';
 export type { AskedServer, Unanswered } from './servers/until-answered.ts';
 export { addressProblem, askOnce, ownAddress, portProblem } from './servers/server-address.ts';

@@ -2,9 +2,10 @@
 import { parseBasicCredentials, Throttle } from 'mountkeeper';
 import type { Clock, Logger, Secret, Secrets, Verdict } from 'mountkeeper';
 import type { AuthConfig, WebUser } from './config.ts';
-import { isExpired, ofPassword, ofToken, ofUser } from './principals.ts';
+import { isCurrent, isExpired, ofPassword, ofToken, ofUser } from './principals.ts';
 import type { Admitted } from './principals.ts';
 import { bearerOf, findToken } from './token.ts';
+import type { Sessions } from './sessions/sessions.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
 
@@ -31,10 +32,13 @@ export interface AuthenticatorParts {
   readonly clock: () => Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  readonly sessions: Sessions;
 }
 
 export interface RequestOrigin {
   readonly authorization: string | undefined;
+  /** The cookie of a session; counts without `authorization` alone. */
+  readonly session: string | undefined;
   readonly address: string;
   /** A signal that aborts when the client disconnects. Called only when a password must be checked. */
   readonly gone: () => AbortSignal;
@@ -42,6 +46,8 @@ export interface RequestOrigin {
 
 export interface Authenticator {
   decide(visitor: RequestOrigin): Promise<Verdicts>;
+  /** Ends the sessions of those who are no more what they were when they signed in. */
+  reviewSessions(): void;
 }
 
 /** A referenced password is read again after this time, so that a changed or repaired file is noticed. */
@@ -83,8 +89,31 @@ class PasswordAuthenticator implements Authenticator {
     if (lock.kind === 'closed') return { decision: 'closed' };
     const { users, tokens } = this.#parts.config();
     if (lock.kind === 'none' && users.length === 0 && tokens.length === 0) return { decision: 'open' };
+    if (visitor.authorization === undefined && visitor.session !== undefined)
+      return this.#decideBySession(visitor.session);
     const bearer = tokens.length === 0 ? undefined : bearerOf(visitor.authorization);
     return bearer === undefined ? this.#decideByPassword(visitor, lock) : this.#decideByToken(bearer);
+  }
+
+  reviewSessions(): void {
+    const now = this.#parts.clock().now();
+    this.#parts.sessions.review(
+      (admitted) =>
+        isCurrent(admitted, this.#parts.config(), now) &&
+        (admitted.verifier === undefined || this.#isStillRight(admitted.verifier)),
+    );
+  }
+
+  /** The password may be a reference, and what it stands for another one now. */
+  #isStillRight(verifier: object): boolean {
+    const lock = this.#currentLock();
+    return lock.kind === 'password' && lock.verifier === verifier;
+  }
+
+  #decideBySession(cookie: string): Verdicts {
+    this.reviewSessions();
+    const admitted = this.#parts.sessions.use(cookie);
+    return admitted ? { decision: 'known', admitted } : { decision: 'unauthorized' };
   }
 
   #decideByToken(bearer: string): Verdicts {
@@ -99,12 +128,15 @@ class PasswordAuthenticator implements Authenticator {
     if (!credentials) return { decision: 'unauthorized' };
     const { username } = credentials;
     const user = this.#userOf(username);
+    // As they are now: they may be others once the password has been checked.
+    const own = this.#parts.config();
     try {
-      const examination = this.#verifierFor(user, username, lock).examine(credentials);
+      const verifier = this.#verifierFor(user, username, lock);
+      const examination = verifier.examine(credentials);
       const verdict = await this.#throttled().examine({ address, signal: gone(), ...examination });
       const decision = DECISIONS[verdict];
       if (decision !== 'known') return { decision };
-      if (user === undefined) return { decision, admitted: ofPassword(username) };
+      if (user === undefined) return { decision, admitted: ofPassword(username, own, verifier) };
       // The configuration may have changed while the hash was being computed.
       const now = this.#userOf(username);
       return now?.password_hash === user.password_hash

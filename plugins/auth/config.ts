@@ -20,6 +20,7 @@ export const VERBS: readonly Verb[] = [
   'webhooks',
   'config',
   'files',
+  'sessions',
 ];
 
 export interface WebUser {

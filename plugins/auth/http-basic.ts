@@ -4,8 +4,14 @@
  */
 import type { Lifecycle, Plugin, Request, ResponseObject, ResponseToolkit, Server } from '@hapi/hapi';
 import { isFromCommandSocket, principalOf } from 'mountkeeper';
+import type { Texts } from 'mountkeeper';
 import { refusalOf } from './access.ts';
 import type { Decision, Authenticator } from './authenticator.ts';
+import { sessionCookie } from './sessions/cookie.ts';
+import { answerPage, isSigningIn, sessionRoutes } from './sessions/routes.ts';
+import type { Sessions } from './sessions/sessions.ts';
+import { signInPage } from './sessions/sign-in-page.ts';
+import type { Admitted } from './principals.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 type Refused = Exclude<Decision, 'open' | 'known'>;
@@ -37,37 +43,86 @@ const CHALLENGE = 'Basic realm="mountkeeper", charset="UTF-8"';
 const TOKEN_CHALLENGE = 'Bearer realm="mountkeeper", error="invalid_token"';
 const RETRY_SECONDS = '8';
 
+export interface HttpBasicParts {
+  readonly authenticator: Authenticator;
+  readonly open: OpenRequests;
+  readonly sessions: Sessions;
+  /** Of the page to sign in. */
+  readonly texts: Texts;
+  /** Called when a session has been ended. */
+  readonly ended: () => void;
+}
+
 /** Who sent the request is asked before routing; whether that is enough, as soon as the route is known. */
-export function httpBasic(authenticator: Authenticator, open: OpenRequests): Plugin<object> {
+export function httpBasic({ authenticator, ended, open, sessions, texts }: HttpBasicParts): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
     // The kernel has already checked which user this is.
-    if (isFromCommandSocket(request.raw.req)) return h.continue;
-    const authorization = request.raw.req.headers.authorization;
+    if (isFromCommandSocket(request.raw.req) || isSigningIn(request)) return h.continue;
+    const { authorization, cookie } = request.raw.req.headers;
+    const session = sessionCookie(cookie);
     const { address } = request.client;
     const gone = (): AbortSignal => goneOf(request);
-    const { decision, admitted } = await authenticator.decide({ authorization, address, gone });
-    if (decision === 'known') request.client.markKnown();
-    if (admitted !== undefined) {
-      Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
+    const { decision, admitted } = await authenticator.decide({ authorization, session, address, gone });
+    if (decision === 'open' || decision === 'known') {
+      letIn(request, { decision, admitted, open });
+      return h.continue;
     }
-    if (decision === 'open' || admitted?.entry !== undefined) open.add(request, admitted);
-    return decision === 'open' || decision === 'known' ? h.continue : refused(decision, h);
+    if (decision !== 'unauthorized' || authorization !== undefined) return refused(decision, h);
+    return unauthorized({ request, texts, hasSession: session !== undefined }, h);
   };
   return {
     name: 'auth/http-basic',
     register: (server: Server) => {
       server.ext('onRequest', onRequest);
       server.ext('onPreAuth', onPreAuth);
+      server.route(sessionRoutes({ authenticator, sessions, texts, goneOf, ended }));
     },
   };
 }
 
-function refused(decision: Refused, h: ResponseToolkit): ResponseObject {
+interface LetIn {
+  readonly decision: 'open' | 'known';
+  readonly admitted: Admitted | undefined;
+  readonly open: OpenRequests;
+}
+
+function letIn(request: Request, { decision, admitted, open }: LetIn): void {
+  if (decision === 'known') request.client.markKnown();
+  if (admitted !== undefined)
+    Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
+  if (decision === 'open' || admitted !== undefined) open.add(request, admitted);
+}
+
+function said(decision: Refused, h: ResponseToolkit): ResponseObject {
   const { status, error, message } = REFUSALS[decision];
-  const response = h.response({ statusCode: status, error, message }).code(status);
-  if (status !== 401) response.header('retry-after', RETRY_SECONDS);
+  return h.response({ statusCode: status, error, message }).code(status);
+}
+
+function refused(decision: Refused, h: ResponseToolkit): ResponseObject {
+  const response = said(decision, h);
+  if (response.statusCode !== 401) response.header('retry-after', RETRY_SECONDS);
   else response.header('www-authenticate', decision === 'no-token' ? TOKEN_CHALLENGE : CHALLENGE);
   return response.takeover();
+}
+
+interface Unauthorized {
+  readonly request: Request;
+  readonly texts: Texts;
+  /** It came with the cookie of a session that has ended. */
+  readonly hasSession: boolean;
+}
+
+/** Whoever has had a session signs in by the page again, and not by the question that the browser itself asks. */
+function unauthorized({ request, texts, hasSession }: Unauthorized, h: ResponseToolkit): ResponseObject {
+  const response = wantsPage(request)
+    ? answerPage(signInPage(request, texts), 401, h)
+    : said('unauthorized', h);
+  return (hasSession ? response : response.header('www-authenticate', CHALLENGE)).takeover();
+}
+
+/** A browser that opens a page. The API answers in JSON whatever is asked for. */
+function wantsPage({ headers, method, path }: Request): boolean {
+  return method === 'get' && !path.startsWith('/api/') && /^text\/html\b/.test(String(headers['accept']));
 }
 
 /** hapi's own answers to what nobody serves. */

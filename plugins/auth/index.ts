@@ -1,4 +1,4 @@
-import { definePlugin, readDescriptions } from 'mountkeeper';
+import { definePlugin, readDescriptions, readTexts } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
 import { check, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
@@ -7,9 +7,12 @@ import { exposureOf, openingProblem, passwordCheck } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 import { OpenRequests } from './open-requests.ts';
 import { isCurrent } from './principals.ts';
+import { Sessions } from './sessions/sessions.ts';
+import { sessionsTab } from './sessions/tab.ts';
 import { tokenCommand } from './token-command.ts';
 
-/** How late a stream ends whose token has expired. */
+const TEXTS = readTexts(import.meta.url);
+/** How late a stream ends whose token or session has expired. */
 const REVIEW_MS = 2_000;
 
 export default definePlugin<AuthConfig>({
@@ -26,7 +29,9 @@ export default definePlugin<AuthConfig>({
       const found = exposure();
       if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
     };
+    const sessions = new Sessions(() => ctx.use('clock'));
     const authenticator = createAuthenticator({
+      sessions,
       config: () => ctx.config,
       secrets: () => ctx.use('secrets'),
       clock: () => ctx.use('clock'),
@@ -36,9 +41,14 @@ export default definePlugin<AuthConfig>({
     const open = new OpenRequests();
     const review = (): void => {
       const now = ctx.use('clock').now();
-      open.review((admitted) => isCurrent(admitted, ctx.config, now));
+      authenticator.reviewSessions();
+      open.review((admitted) => {
+        const session = admitted?.principal.session;
+        return isCurrent(admitted, ctx.config, now) && (session === undefined || sessions.has(session));
+      });
     };
-    ctx.hapi(httpBasic(authenticator, open), {});
+    ctx.hapi(httpBasic({ authenticator, open, sessions, texts: TEXTS, ended: review }), {});
+    ctx.tab(sessionsTab({ sessions, texts: TEXTS, ended: review }));
     ctx.onConfigChange(review);
     ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });
     ctx.tap('collectNotices', () => {

@@ -1,5 +1,5 @@
 /**
- * Requests of users and tokens, and of those who were not asked, that are being answered. Event streams and downloads
+ * Requests that are being answered, but for those of the command socket. Event streams and downloads
  * may last for days, so what is being sent to somebody who may no longer see it ends at once.
  */
 import type { Request } from '@hapi/hapi';

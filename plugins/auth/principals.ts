@@ -3,15 +3,20 @@ import { isAnybodyAsked } from 'mountkeeper';
 import type { Principal } from 'mountkeeper';
 import type { AuthConfig, WebToken, WebUser } from './config.ts';
 
-/** Somebody who was let in, with the entry that let him in. */
+/** The name and password of `web.username` and `web.password`, which may be a reference. */
+export type OwnLogin = Pick<AuthConfig, 'username' | 'password'>;
+
+/** Somebody who was let in, with what of the configuration let him in. */
 export interface Admitted {
   readonly principal: Principal;
-  readonly entry: WebUser | WebToken | undefined;
+  readonly entry: WebUser | WebToken | OwnLogin;
+  /** Of `web.password`: what has found it right. Another password has another one. */
+  readonly verifier?: object;
 }
 
 /** Who has the password of `web.password`. */
-export function ofPassword(name: string): Admitted {
-  return { principal: { name, role: 'admin', kind: 'password' }, entry: undefined };
+export function ofPassword(name: string, { username, password }: OwnLogin, verifier: object): Admitted {
+  return { principal: { name, role: 'admin', kind: 'password' }, entry: { username, password }, verifier };
 }
 
 export function ofUser(user: WebUser): Admitted {
@@ -31,17 +36,20 @@ export function isExpired({ expires }: WebToken, now: number): boolean {
 }
 
 /**
- * False when the entry is gone, has changed, or has expired. A change of `web.password` counts from the next
- * request on. Undefined is who came while nobody was asked: false as soon as somebody is.
+ * False when the entry is gone, has changed, or has expired. Another text in a file that `web.password` refers to
+ * counts from the next request on. Undefined is who came while nobody was asked: false as soon as somebody is.
  */
 export function isCurrent(
   admitted: Admitted | undefined,
-  web: Pick<AuthConfig, 'password' | 'users' | 'tokens'>,
+  web: Pick<AuthConfig, 'username' | 'password' | 'users' | 'tokens'>,
   now: number,
 ): boolean {
   if (admitted === undefined) return !isAnybodyAsked(web);
   const { principal, entry } = admitted;
-  if (entry === undefined) return true;
+  if (principal.kind === 'password') {
+    const { username, password } = web;
+    return JSON.stringify(entry) === JSON.stringify({ username, password });
+  }
   const list: readonly (WebUser | WebToken)[] = principal.kind === 'user' ? web.users : web.tokens;
   const kept = list.find(({ name }) => name === principal.name);
   if (kept === undefined || JSON.stringify(kept) !== JSON.stringify(entry)) return false;

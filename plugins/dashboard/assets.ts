@@ -26,7 +26,9 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
 /** Loaded on every page, in this order. */
-export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph.js'];
+export const SCRIPTS: readonly string[] = ['htmx.js', 'app.js', 'sse.js', 'morph.js', 'outcomes.js'];
+/** Loaded on the overview. */
+export const OVERVIEW_FILES: readonly string[] = ['limit.js'];
 /** Loaded on the settings page. */
 export const SETTINGS_FILES: readonly string[] = ['settings.js'];
 /** Loaded on the page of a share. */
@@ -77,9 +79,12 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['sse.js', SCRIPT, inPackage('htmx-ext-sse', 'dist/sse.min.js')],
     ['morph.js', SCRIPT, morph],
     ['app.js', SCRIPT, join(client, 'app.js')],
+    ['outcomes.js', SCRIPT, join(client, 'outcomes.js')],
+    ['values.js', SCRIPT, join(client, 'values.js')],
     ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],
     ['charts.js', SCRIPT, join(client, 'charts.js')],
     ['settings.js', SCRIPT, join(client, 'settings.js')],
+    ['limit.js', SCRIPT, join(client, 'limit.js')],
     ['uplot.css', STYLE, inPackage('uplot', 'dist/uPlot.min.css')],
     ['style.css', STYLE, join(own, 'style.css')],
     ['icon.svg', 'image/svg+xml', join(own, 'icon.svg')],

@@ -10,7 +10,7 @@ import type {
 import { eventStream, html, openTo } from 'mountkeeper';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
-import { CHART_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
+import { CHART_FILES, OVERVIEW_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
 import type { AssetCache } from './assets.ts';
 import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
 import { loadLibraries } from './pages/libraries.ts';
@@ -22,7 +22,7 @@ import type { Sources } from './pages/sources.ts';
 import { SPANS } from './live/series.ts';
 import type { Series } from './live/series.ts';
 import { spanOf } from './tabs/share-panels.ts';
-import { signOutRoute } from './pages/sign-out.ts';
+import { signOutAt, signOutRoute } from './pages/sign-out.ts';
 
 export interface RouteParts {
   readonly sources: Sources;
@@ -62,6 +62,7 @@ function streamOf(page: PageName, query: Readonly<Record<string, string>>, since
 }
 
 function scriptsOf(page: PageName): readonly string[] {
+  if (page.kind === 'overview') return [...SCRIPTS, ...OVERVIEW_FILES];
   if (page.kind === 'share') return [...SCRIPTS, ...CHART_FILES];
   return page.kind === 'tab' && page.name === 'settings' ? [...SCRIPTS, ...SETTINGS_FILES] : SCRIPTS;
 }
@@ -85,7 +86,7 @@ async function answerPage(
     build,
     scripts: scriptsOf(page),
     asset: (name: string) => `/dashboard/assets/${build}/${name}`,
-    canSignOut: parts.isPasswordSet(),
+    signOutAt: parts.isPasswordSet() ? signOutAt(request) : undefined,
     isBare: page.kind === 'status' && isThere,
   };
   if (!feed)

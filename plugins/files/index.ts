@@ -7,7 +7,7 @@ export default definePlugin({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows the files of a share on its page, and which of them lie in the cache.',
-  requires: ['processes', 'shares', 'plugins'],
+  requires: ['processes', 'shares', 'plugins', 'clock'],
   register(ctx) {
     ctx.tab(filesPanel(ctx));
     ctx.route(downloadRoute(ctx));

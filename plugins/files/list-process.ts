@@ -13,6 +13,8 @@ export interface ListRequest {
   readonly access: CacheAccess;
   /** Relative to the share; empty for its root. */
   readonly folder: string;
+  /** Files in the folder that wait, where the view itself cannot tell. */
+  readonly queued: readonly UnsavedFile[];
 }
 
 export interface ListAnswer {
@@ -32,7 +34,7 @@ export interface ListAnswer {
 }
 
 async function answer(): Promise<ListAnswer> {
-  const { access, folder } = JSON.parse(await text(process.stdin)) as ListRequest;
+  const { access, folder, queued } = JSON.parse(await text(process.stdin)) as ListRequest;
   const { openCacheView } = (await import(access.module)) as {
     openCacheView: (parameters: CacheAccess['parameters']) => CacheView;
   };
@@ -40,7 +42,7 @@ async function answer(): Promise<ListAnswer> {
   const [{ folders, files: listed }, unsaved] = await Promise.all([
     view.list(folder),
     // Without it the badges say less, and nothing that is wrong about the remote.
-    Promise.resolve(view.unsaved?.(folder)).catch(() => undefined),
+    Promise.resolve(view.unsaved ? view.unsaved(folder) : queued).catch(() => undefined),
   ]);
   const files = withUnsaved(listed, unsaved ?? []);
   const byName = new Intl.Collator(undefined, { numeric: true }).compare;

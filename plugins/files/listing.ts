@@ -1,21 +1,25 @@
 /** Lists folders of a mounted share, with a helper process and a deadline. */
 import { fileURLToPath } from 'node:url';
-import type { PluginContext } from 'mountkeeper';
+import type { Mount, PluginContext, UnsavedFile } from 'mountkeeper';
 import type { ListAnswer, ListRequest } from './list-process.ts';
 
 const HELPER = fileURLToPath(new URL('./list-process.js', import.meta.url));
 const LONGEST_MS = 15_000;
+const QUEUE_MS = 5_000;
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
 
-/** Rejects with a plain sentence. */
+/** Thrown with words for the log; the page has its own. */
+export class NotMounted extends Error {}
+
+/** Rejects with a plain sentence, or NotMounted. */
 export async function listFolder(ctx: PluginContext, share: string, folder: string): Promise<ListAnswer> {
   const live = ctx
     .use('shares')
     .list()
     .find(({ spec }) => spec.share.name === share);
   const access = live?.mount?.cacheAccess?.();
-  if (!access) throw new Error('the share is not mounted now');
-  const request: ListRequest = { access, folder };
+  if (!access) throw new NotMounted('the share is not mounted now');
+  const request: ListRequest = { access, folder, queued: await queuedIn(ctx, live?.mount, folder) };
   // The request contains credentials, so it is passed through a pipe, never on the command line.
   const { code, stdout, stderr } = await ctx.use('processes').run({
     command: process.execPath,
@@ -27,6 +31,25 @@ export async function listFolder(ctx: PluginContext, share: string, folder: stri
   });
   if (code !== 0) throw new Error(stderr.trim().slice(-500) || 'the folder could not be listed');
   return JSON.parse(stdout) as ListAnswer;
+}
+
+/** Files directly in the folder that are not on the remote; empty where nobody can tell. */
+async function queuedIn(
+  ctx: PluginContext,
+  mount: Mount | undefined,
+  folder: string,
+): Promise<readonly UnsavedFile[]> {
+  const clock = ctx.use('clock');
+  const queue = (await mount?.uploadQueue?.(clock.deadline(QUEUE_MS)).catch(() => undefined)) ?? [];
+  const start = folder === '' ? '' : `${folder}/`;
+  return queue
+    .filter(({ path }) => path.startsWith(start) && !path.slice(start.length).includes('/'))
+    .map(({ path, bytes, isUploading, failures, changedAt }) => ({
+      name: path.slice(start.length),
+      bytes,
+      modifiedMs: changedAt ?? clock.now(),
+      state: isUploading ? 'uploading' : failures > 0 ? 'failed' : 'waiting',
+    }));
 }
 
 /** A normalised path below the share; undefined for an invalid one. */

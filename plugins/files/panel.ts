@@ -2,14 +2,16 @@
  * The files on a share's page: its folders and files, which of them are cached, and a button that caches a
  * folder.
  */
-import { html, inEveryLanguage, readTexts } from 'mountkeeper';
+import { html, inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { ListAnswer } from './list-process.ts';
 import { downloadAddress, mayDownload } from './download/route.ts';
-import { folderOf, listFolder } from './listing.ts';
+import { NotMounted, folderOf, listFolder } from './listing.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
+/** How long the click waits for the result. */
+const REFRESH_MS = 15_000;
 
 function crumbs(folder: string, view: View): Content {
   const parts = folder === '' ? [] : folder.split('/');
@@ -109,13 +111,18 @@ async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
   const warm = canWarm(ctx)
     ? view.button({ action: 'warm', label: text('warm'), values: { path: folder } })
     : null;
+  const refresh = ctx.find('directoryRefresher')
+    ? view.button({ action: 'refresh', label: text('refresh'), values: { path: folder } })
+    : null;
   try {
     const answer = await listFolder(ctx, view.share ?? '', folder);
     const hasDownload = mayDownload(ctx) && view.role === 'admin';
     return html`${crumbs(folder, view)}${listing(folder, { ...answer, hasDownload }, view)}
       ${mayDownload(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}
-      <div class="actions">${warm}</div>`;
+      <div class="actions">${warm}${refresh}</div>`;
   } catch (error) {
+    if (error instanceof NotMounted)
+      return html`${crumbs(folder, view)}<p class="empty">${view.t('not-mounted')}</p>`;
     const reason = error instanceof Error ? error.message : String(error);
     return html`${crumbs(folder, view)}
       <p class="failed" role="alert"><bdi>${reason}</bdi></p>`;
@@ -139,10 +146,23 @@ async function warm(ctx: PluginContext, view: View): Promise<Outcome> {
   return { ok: true, message: text('warming') };
 }
 
+/** For users of the share: the list here is the remote's own. */
+async function refresh(ctx: PluginContext, view: View): Promise<Outcome> {
+  const { share = '' } = view;
+  const path = folderOf(view.form['path']);
+  const refresher = ctx.find('directoryRefresher');
+  if (path === undefined || !refresher) return { ok: false, message: text('no-path') };
+  const done = refresher.refresh(share, path).then(({ ok, failed: [first] }) => ({
+    ok: first === undefined,
+    message: first ? `${first.path}: ${first.reason}` : view.plain('refreshed', { count: ok }),
+  }));
+  return timeBoxOr(ctx.use('clock'), REFRESH_MS, done, () => ({ ok: true, message: text('refreshing') }));
+}
+
 export function filesPanel(ctx: PluginContext): Tab {
   return {
     id: 'files',
-    access: { see: 'operator', act: { warm: 'operator' } },
+    access: { see: 'operator', act: { warm: 'operator', refresh: 'operator' } },
     place: 'share',
     order: 50,
     title: text('title'),
@@ -155,6 +175,6 @@ export function filesPanel(ctx: PluginContext): Tab {
         <p class="help">${view.t('looking')}</p>
       </div>`,
     parts: { folder: (view) => folderPart(ctx, view) },
-    actions: { warm: (view) => warm(ctx, view) },
+    actions: { warm: (view) => warm(ctx, view), refresh: (view) => refresh(ctx, view) },
   };
 }

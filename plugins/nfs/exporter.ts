@@ -7,9 +7,11 @@ import {
   ownAddress,
   portProblem,
   createExportTable,
+  tcpClients,
   writeWhole,
 } from 'mountkeeper';
 import type {
+  ClientSession,
   Config,
   ListenAddress,
   ExporterParts,
@@ -39,6 +41,7 @@ import {
   serverSpec,
 } from './ganesha.ts';
 import { nfsPaths, pathsProblem, preparePaths } from './paths.ts';
+import { sessionsOf } from './clients.ts';
 import { pathProblem, renderConfig, standing } from './server-config.ts';
 import type { ServedExport } from './server-config.ts';
 
@@ -76,6 +79,8 @@ class NfsParts implements ExporterParts<ServedExport> {
   #written: string | undefined;
   #isReady = false;
   #lost: readonly string[] = [];
+  /** By share: the process of its folder of handles; undefined when there is none. */
+  readonly #mirrors = new Map<string, string | undefined>();
 
   constructor(tools: NfsTools) {
     this.#tools = tools;
@@ -90,7 +95,7 @@ class NfsParts implements ExporterParts<ServedExport> {
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
       appliesAll: true,
-      basis: tools.config,
+      basis: () => this.#basis(),
     });
     this.server = manageServer({
       ...tools,
@@ -125,6 +130,19 @@ class NfsParts implements ExporterParts<ServedExport> {
   offers(): readonly Offer[] {
     const { host, port } = this.#address;
     return [{ service: '_nfs._tcp', port, addresses: [host], details: { path: '/' } }];
+  }
+
+  /**
+   * Machines that hold a connection and may mount something. The server tells nobody which shares a client has
+   * mounted, and a client whose connection is ended makes the next one unseen: so there is no `endSession`.
+   */
+  async sessions(): Promise<readonly ClientSession[]> {
+    const connections = await tcpClients(this.#tools.processes, this.#address.port);
+    const allowed = [...this.shown.entries.values()].flatMap(({ clients }) => [
+      ...clients.read,
+      ...clients.write,
+    ]);
+    return sessionsOf(connections.filter(({ address }) => allows(allowed, address)));
   }
 
   notices(): readonly Notice[] {
@@ -258,27 +276,50 @@ class NfsParts implements ExporterParts<ServedExport> {
     return new Map(former.map((one) => [one.share, one]));
   }
 
-  /** NFS identifies files by handles, which the overlay of a write layer does not provide. */
-  async #overlayProblem(path: string): Promise<string | undefined> {
-    if ((await this.#tools.mountTable.find(path))?.fsType !== 'overlay') return undefined;
-    return 'NFS cannot show a share with a write layer: use SMB or WebDAV for it, or set mount.write_layer = false';
-  }
-
   /** An id for each process behind the mount, saved before it is used. */
   async #describe(
     { share }: ShareSpec,
     mount: Mount,
     former: ServedExport | undefined,
   ): Promise<ServedExport> {
-    const path = mount.plan.mountPoint;
-    const problem = pathProblem(path) ?? (await this.#overlayProblem(path));
+    const { path, pid, isMirror } = await this.#placeOf(mount);
+    const problem = pathProblem(path);
     if (problem !== undefined) throw new Error(problem);
-    const instance = instanceOf(mount.pid);
+    const instance = instanceOf(pid);
     const isSame = former?.instance === instance && former.path === path;
     const id = isSame ? former.id : await this.#book.draw([...this.shown.entries.values()]);
     const clients = clientsOf(this.#tools.config(), share.name);
-    return { share: share.name, path, readOnly: share.read_only, clients, id, instance };
+    return { share: share.name, path, readOnly: share.read_only, clients, id, instance, isMirror };
   }
+
+  /** NFS names files by handles, which the mount point may not have. */
+  async #placeOf(mount: Mount): Promise<{ path: string; pid: number; isMirror: boolean }> {
+    const { shareName, plan, pid } = mount;
+    if (!mount.handleFolder) return { path: plan.mountPoint, pid, isMirror: false };
+    this.#mirrors.set(shareName, undefined);
+    const folder = await mount.handleFolder();
+    this.#mirrors.set(shareName, instanceOf(folder.pid));
+    return { ...folder, isMirror: true };
+  }
+
+  /**
+   * What shares are described by: another object than before where there is a new document, or where the process
+   * of a mirror has ended or could not be started.
+   */
+  #basis(): unknown {
+    const { config, shares } = this.#tools;
+    const isWhole = shares.list().every(({ spec: { share }, mount }) => {
+      if (!mount?.handleFolder || !this.#mirrors.has(share.name)) return true;
+      const instance = this.#mirrors.get(share.name);
+      return instance !== undefined && isRunning(instance);
+    });
+    return isWhole ? config() : {};
+  }
+}
+
+/** Whether the process that `instanceOf` identified is still there. */
+function isRunning(instance: string): boolean {
+  return instanceOf(Number(instance.split(' ')[1])) === instance;
 }
 
 /** Identifies a process by its id and start time, because ids are reused. */

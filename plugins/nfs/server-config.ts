@@ -12,8 +12,10 @@ export interface ServedExport {
    * another one.
    */
   readonly id: number;
-  /** Identifies the process behind the mount. */
+  /** Identifies the process behind the mount, or behind its folder of handles. */
   readonly instance: string;
+  /** It is a folder of handles. Absent in what a former version noted. */
+  readonly isMirror?: boolean;
 }
 
 export interface ServerSettings {
@@ -82,13 +84,18 @@ LOG {
 `;
 }
 
-/** The first block that a client is in holds: whoever may only look stands first. */
+/**
+ * The first block that a client is in holds: whoever may only look stands first. Of a mirror the server keeps no
+ * attributes: with them, it would say of a file that it is not there when the kernel has dropped its folder,
+ * where it has to say that the folder's handle is stale.
+ */
 function exportBlock(
   { uid, gid }: ServerSettings,
-  { share, path, readOnly, clients: { write, read }, id }: ServedExport,
+  { share, path, readOnly, clients: { write, read }, id, isMirror }: ServedExport,
 ): string {
   return `EXPORT {
   Export_Id = ${id};
+${isMirror === true ? '  Attr_Expiration_Time = 0;\n' : ''}\
   Path = "${path}";
   Pseudo = "/${share}";
   Squash = All_Squash;

@@ -1,5 +1,6 @@
 import { exporterOf, manageServer, createExportTable, shareAccess } from 'mountkeeper';
 import type {
+  ClientSession,
   ListenAddress,
   Config,
   ExporterParts,
@@ -16,6 +17,8 @@ import type {
 } from 'mountkeeper';
 import { ApplyAgain } from './apply-again.ts';
 import { GUEST, ownerName } from './accounts.ts';
+import { clientsOf, disconnectClient } from './clients.ts';
+import type { ClientTools } from './clients.ts';
 import type { Owner } from './accounts.ts';
 import { listenProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
@@ -132,6 +135,28 @@ class SmbParts implements ExporterParts<ServedShare> {
         addresses: interfaces.length === 0 ? ['0.0.0.0'] : addresses,
       },
     ];
+  }
+
+  async sessions(): Promise<readonly ClientSession[]> {
+    const tools = this.#clientTools();
+    return tools ? clientsOf(tools) : [];
+  }
+
+  async endSession(id: string): Promise<boolean> {
+    const tools = this.#clientTools();
+    return tools !== undefined && disconnectClient(id, tools);
+  }
+
+  #clientTools(): ClientTools | undefined {
+    if (!this.#samba) return undefined;
+    return {
+      processes: this.#tools.processes,
+      clock: this.#tools.clock,
+      paths: this.#paths,
+      env: serverEnvironment(this.#samba, this.#paths),
+      port: this.#tools.settings.port,
+      shares: new Set(this.shown.entries.keys()),
+    };
   }
 
   notices(): readonly Notice[] {

@@ -135,7 +135,11 @@ async function forEach(
 }
 
 /** A session that has ended needs to be told nothing. */
-async function tellSession(tools: SessionTools, pid: string, ...order: readonly string[]): Promise<void> {
+export async function tellSession(
+  tools: SessionTools,
+  pid: string,
+  ...order: readonly string[]
+): Promise<void> {
   try {
     await tell(tools, pid, ...order);
   } catch (error) {
@@ -143,7 +147,7 @@ async function tellSession(tools: SessionTools, pid: string, ...order: readonly 
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {

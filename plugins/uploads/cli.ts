@@ -4,7 +4,7 @@ import { durationMs, formatBytes } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import { ended, shownName } from './proof-command.ts';
 import type { VerifyBody } from './proof/verify-jobs.ts';
-import type { QueueBody } from './routes.ts';
+import type { QueueBody } from './queue-body.ts';
 
 const QUEUE_USAGE = '[SHARE [PATH]] [--send | --pause DURATION | --resume]';
 const CONFLICTS_USAGE = '[SHARE [PATH COPY mine|theirs|both]]';
@@ -124,7 +124,9 @@ async function read(cli: CliContext, share: string | undefined): Promise<readonl
     cli.printError(
       share === undefined
         ? 'the answer of the daemon cannot be understood'
-        : `no share '${share}' is mounted with a write layer`,
+        : status === 503
+          ? `the queue of '${share}' cannot be seen now`
+          : `no share '${share}' is mounted`,
     );
     return undefined;
   }
@@ -175,10 +177,11 @@ function show(queues: readonly QueueBody[], cli: CliContext): void {
 
 function summaryOf({ share, dirty_files, dirty_bytes, oldest_dirty_at, paused_until }: QueueBody): string {
   const paused = paused_until === null ? '' : `; paused until ${paused_until}`;
-  if (dirty_files === null || dirty_bytes === null) return `${share}: not looked at yet${paused}`;
+  if (dirty_files === null) return `${share}: not looked at yet${paused}`;
   if (dirty_files === 0) return `${share}: everything is on the remote${paused}`;
   const oldest = oldest_dirty_at === null ? '' : `, the oldest since ${oldest_dirty_at}`;
-  return `${share}: ${dirty_files} changes wait, ${formatBytes(dirty_bytes)}${oldest}${paused}`;
+  const size = dirty_bytes === null ? '' : `, ${formatBytes(dirty_bytes)}`;
+  return `${share}: ${dirty_files} changes wait${size}${oldest}${paused}`;
 }
 
 export const commands: readonly CliCommand[] = [

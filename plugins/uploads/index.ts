@@ -1,6 +1,6 @@
 import { definePlugin, Joi, readDescriptions } from 'mountkeeper';
 import { commands } from './cli.ts';
-import type { Mount } from 'mountkeeper';
+import type { LiveShare, Mount } from 'mountkeeper';
 import { proofOf, shareSchema } from './config.ts';
 import { receiptCommand } from './receipt-command.ts';
 import { ReceiptJobs } from './proof/receipt-jobs.ts';
@@ -39,17 +39,15 @@ export default definePlugin({
     );
     const shares = (): RunningUploader['shares'] => uploader()?.shares ?? new Map();
     const clock = () => ctx.use('clock');
-    const mountOf = (share: string): Mount | undefined =>
+    const liveOf = (share: string): LiveShare | undefined =>
       ctx
         .use('shares')
         .list()
-        .find(({ spec }) => spec.share.name === share)?.mount;
+        .find(({ spec }) => spec.share.name === share);
+    const mountOf = (share: string): Mount | undefined => liveOf(share)?.mount;
+    const proofs = { receipt: new ReceiptJobs({ clock, version: VERSION }), verify: new VerifyJobs(clock) };
     ctx.route(
-      ...routes(shares, clock, {
-        receipt: new ReceiptJobs({ clock, version: VERSION }),
-        verify: new VerifyJobs(clock),
-        mountOf,
-      }),
+      ...routes(shares, clock, { ...proofs, mountOf, statsOf: (share) => liveOf(share)?.figures?.stats }),
     );
     ctx.status('uploadPauses', {
       default: {},
@@ -64,7 +62,7 @@ export default definePlugin({
             }),
         ),
     });
-    ctx.tab(uploadsPanel({ shares, mountOf, clock, downloads: () => ctx.find('fileDownloads') }));
+    ctx.tab(uploadsPanel({ shares, mountOf, clock, downloads: () => ctx.find('fileDownloads'), proofs }));
     for (const command of [...commands, receiptCommand]) ctx.cli(command);
   },
 });

@@ -11,8 +11,8 @@ const ENTRY = Joi.object({
   action: text(),
   state: text(),
   bytes: count(),
-  sent_bytes: count(),
-  since: text(),
+  sent_bytes: maybe(),
+  since: text().allow(null),
   reason: text(),
   tries: count(),
   next_try_at: text().allow(null),
@@ -40,8 +40,8 @@ export const QUEUES: RouteDocument = {
   answers: { 200: Joi.object({ shares: Joi.array().items(QUEUE).required() }) },
 };
 export const ONE_QUEUE: RouteDocument = {
-  summary: 'What waits to be uploaded of one share',
-  answers: { 200: QUEUE, 404: null },
+  summary: 'What waits to be uploaded of one share, with a write layer or without',
+  answers: { 200: QUEUE, 404: null, 503: null },
 };
 const WORK = {
   share: text(),
@@ -62,6 +62,10 @@ export const RECEIPT = Joi.object({
 export const ONE_RECEIPT: RouteDocument = {
   summary: 'A media hash list (ASC MHL) of files that are proved to be on the remote',
   answers: { 200: RECEIPT, 404: null },
+};
+export const HASH_LIST: RouteDocument = {
+  summary: 'The media hash list of a receipt that is made, as a file',
+  answers: { 200: 'application/xml', 404: null },
 };
 export const ONE_VERIFICATION: RouteDocument = {
   summary: 'How uploaded files that still lie here compare with what the remote has',

@@ -1,49 +1,27 @@
 /** The upload queue over HTTP, `/api/queue`, and the commands for it. */
 import type { ResponseToolkit, Request, ResponseObject, ServerRoute } from '@hapi/hapi';
 import { documented, Joi } from 'mountkeeper';
-import type { Clock, Conflict, Mount, QueueEntry, RouteAccess, RouteDocument } from 'mountkeeper';
+import type { Clock, Mount, MountStats, RouteAccess, RouteDocument } from 'mountkeeper';
 import { pauseUploads, sendNow, sendOne } from './pause.ts';
 import type { Keep } from './conflicts/resolve.ts';
 import type { ReceiptJobs } from './proof/receipt-jobs.ts';
+import { layerBody, plainBody } from './queue-body.ts';
 import type { VerifyJobs } from './proof/verify-jobs.ts';
-import { ANSWER, ONE_QUEUE, ONE_RECEIPT, ONE_VERIFICATION, QUEUES, SUMMARIES } from './route-documents.ts';
+import {
+  ANSWER,
+  HASH_LIST,
+  ONE_QUEUE,
+  ONE_RECEIPT,
+  ONE_VERIFICATION,
+  QUEUES,
+  SUMMARIES,
+} from './route-documents.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const HOUR_S = 3_600;
+const QUEUE_MS = 5_000;
 const LONGEST_PAUSE_S = 7 * 24 * HOUR_S;
-
-/** A longer queue is shown only by its figures. */
-const MOST_ENTRIES = 1_000;
-
-export interface QueueBody {
-  readonly share: string;
-  readonly dirty_files: number | null;
-  readonly dirty_bytes: number | null;
-  /** When the oldest change was made that is not on the remote yet; null when there is none. */
-  readonly oldest_dirty_at: string | null;
-  readonly stuck_files: number | null;
-  /** Null when nothing is paused. */
-  readonly paused_until: string | null;
-  /** At most 1,000. */
-  readonly entries: readonly {
-    readonly path: string;
-    readonly action: string;
-    readonly state: string;
-    readonly bytes: number;
-    readonly sent_bytes: number;
-    readonly since: string;
-    readonly reason: string;
-    readonly tries: number;
-    readonly next_try_at: string | null;
-  }[];
-  readonly conflicts: readonly {
-    readonly path: string;
-    readonly copy: string;
-    readonly what: string;
-    readonly at: string;
-  }[];
-}
 
 interface Answer {
   readonly ok: boolean;
@@ -88,6 +66,8 @@ export interface Proofs {
 export interface RouteParts extends Proofs {
   /** Undefined while the share is not mounted. */
   readonly mountOf: (share: string) => Mount | undefined;
+  /** The mount's latest figures. */
+  readonly statsOf: (share: string) => MountStats | undefined;
 }
 
 export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): ServerRoute[] {
@@ -97,16 +77,28 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
       method: 'GET',
       path: '/api/queue',
       options: documented(QUEUES, { role: 'viewer', verb: 'queue' }),
-      handler: () => ({ shares: [...shares()].map(([name, uploads]) => bodyOf(name, uploads)) }),
+      handler: () => ({ shares: [...shares()].map(([name, uploads]) => layerBody(name, uploads)) }),
     },
     {
       method: 'GET',
       path: '/api/queue/{share}',
       options: documented(ONE_QUEUE, { role: 'viewer', verb: 'queue', share: 'share' }),
-      handler: (request, h) => {
+      handler: async (request, h) => {
         const name = String(request.params['share']);
         const uploads = shares().get(name);
-        return uploads === undefined ? h.response().code(404) : bodyOf(name, uploads);
+        if (uploads !== undefined) return layerBody(name, uploads);
+        const { mountOf, statsOf } = parts;
+        const signal = clock().deadline(QUEUE_MS);
+        // A queue that cannot be seen is not an empty one.
+        const queue = await mountOf(name)
+          ?.uploadQueue?.(signal)
+          .catch(() => undefined);
+        if (queue === undefined) return h.response().code(mountOf(name)?.uploadQueue ? 503 : 404);
+        return plainBody(name, {
+          queue,
+          stats: statsOf(name),
+          pausedUntil: mountOf(name)?.uploadPause?.until,
+        });
       },
     },
     post(
@@ -163,6 +155,7 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
       return { ok: true, message: 'The receipt is being made', id };
     }),
     answered('receipt', proofs.receipt, ONE_RECEIPT),
+    hashList(proofs.receipt),
   ];
 }
 
@@ -196,6 +189,25 @@ function answered(
     handler: (request, h) => {
       const { share, id } = request.params as { readonly share: string; readonly id: string };
       return jobs.get(share, id) ?? h.response().code(404);
+    },
+  };
+}
+
+/** The list alone, as a file to keep. */
+function hashList(jobs: ReceiptJobs): ServerRoute {
+  return {
+    method: 'GET',
+    path: '/api/queue/{share}/receipt/{id}/hash-list',
+    options: documented(HASH_LIST, ACCESS.receipt),
+    handler: (request, h) => {
+      const { share, id } = request.params as { readonly share: string; readonly id: string };
+      const list = jobs.get(share, id)?.hash_list;
+      if (list === undefined || list === null) return h.response().code(404);
+      return h
+        .response(list)
+        .type('application/xml; charset=utf-8')
+        .header('content-disposition', 'attachment; filename="receipt.mhl"')
+        .header('x-content-type-options', 'nosniff');
     },
   };
 }
@@ -242,48 +254,4 @@ function post<T>(
       }
     },
   };
-}
-
-function bodyOf(share: string, uploads: ManagedUploads): QueueBody {
-  const { figures } = uploads;
-  return {
-    share,
-    dirty_files: figures?.dirtyFiles ?? null,
-    dirty_bytes: figures?.dirtyBytes ?? null,
-    oldest_dirty_at: timeOf(figures?.oldestDirtyAt),
-    stuck_files: figures?.stuckFiles ?? null,
-    paused_until: timeOf(uploads.pausedUntil),
-    entries: uploads.queue().slice(0, MOST_ENTRIES).map(entryOf),
-    conflicts: uploads
-      .conflicts()
-      .map(({ path, copy, what, at }: Conflict) => ({ path, copy, what, at: new Date(at).toISOString() })),
-  };
-}
-
-function entryOf({
-  path,
-  action,
-  state,
-  bytes,
-  sentBytes,
-  since,
-  reason,
-  tries,
-  nextTryAt,
-}: QueueEntry): QueueBody['entries'][number] {
-  return {
-    path,
-    action,
-    state,
-    bytes,
-    sent_bytes: sentBytes,
-    since: new Date(since).toISOString(),
-    reason,
-    tries,
-    next_try_at: timeOf(nextTryAt),
-  };
-}
-
-function timeOf(at: number | undefined): string | null {
-  return at === undefined ? null : new Date(at).toISOString();
 }

@@ -6,7 +6,6 @@ import { html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type {
   ActionButton,
   Clock,
-  Conflict,
   Content,
   FileDownloads,
   Mount,
@@ -16,9 +15,13 @@ import type {
   Tab,
   View,
 } from 'mountkeeper';
+import { conflictList, keepVersion } from './page/conflict-rows.ts';
+import { proofForm, proofPart, prove } from './page/proof-form.ts';
+import type { ProofSources } from './page/proof-form.ts';
 import { rowActions, rowId } from './page/row-actions.ts';
 import type { RowTools } from './page/row-actions.ts';
 import { canPause, isPaused, pauseUploads, sendNow, sendOne } from './pause.ts';
+import type { Proofs } from './routes.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const TEXTS = readTexts(import.meta.url);
@@ -47,14 +50,8 @@ function row(entry: QueueEntry, tools: RowTools, view: View): Content {
     }</td></tr>`;
 }
 
-function conflict({ path, copy, at }: Conflict, view: View): Content {
-  return html`<li data-tone="warn"><div><p><bdi>${path}</bdi> <small>${view.time(at)}</small></p><p class="help"
-      >${view.t('copy-at', { copy: html`<bdi>${copy}</bdi>` })}</p></div></li>`;
-}
-
 function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
   const entries = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
-  const conflicts = uploads.conflicts();
   const heads = ['file', 'state', 'do', 'size', 'since', 'tries'];
   return html`<div class="drawn">${
     entries.length === 0
@@ -70,11 +67,7 @@ function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
         ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>`
         : null
     }
-    ${
-      conflicts.length === 0
-        ? null
-        : html`<h3>${view.t('conflicts')}</h3><ul class="notices">${conflicts.map((one) => conflict(one, view))}</ul>`
-    }</div>`;
+    ${conflictList(uploads.conflicts(), tools.text, view)}</div>`;
 }
 
 const QUEUE_MS = 5_000;
@@ -140,9 +133,12 @@ export interface UploadsPanelSources {
   readonly clock: () => Clock;
   /** Undefined while no plugin offers downloads. */
   readonly downloads: () => FileDownloads | undefined;
+  readonly proofs: Proofs;
 }
 
-export function uploadsPanel({ shares, mountOf, clock, downloads }: UploadsPanelSources): Tab {
+export function uploadsPanel({ shares, mountOf, clock, downloads, proofs }: UploadsPanelSources): Tab {
+  const uploadsOf = ({ share = '' }: View): ManagedUploads | undefined => shares().get(share);
+  const proofSources: ProofSources = { proofs, uploadsOf };
   const mount = ({ share = '' }: View): Mount | undefined => mountOf(share);
   const send =
     (said: string) =>
@@ -166,14 +162,15 @@ export function uploadsPanel({ shares, mountOf, clock, downloads }: UploadsPanel
     id: 'uploads',
     access: {
       see: 'viewer',
-      act: { send: 'operator', pause: 'operator', 'go-on': 'operator', retry: 'operator' },
+      // To choose between two versions takes one of them away: `keep` is an administrator's.
+      act: { send: 'operator', pause: 'operator', 'go-on': 'operator', retry: 'operator', prove: 'operator' },
     },
     place: 'share',
     order: 40,
     title: text('title'),
     texts: TEXTS,
     render: async (view) => {
-      const uploads = shares().get(view.share ?? '');
+      const uploads = uploadsOf(view);
       const line = pauseLine(mount(view), view);
       const tools: RowTools = { text, downloads: downloads() };
       const list = uploads
@@ -183,6 +180,16 @@ export function uploadsPanel({ shares, mountOf, clock, downloads }: UploadsPanel
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.
     buttons: (view) => (canPause(mount(view)) || isPaused(mount(view)) ? BUTTONS : []),
-    actions: { send: send('sending'), pause, 'go-on': send('going-on'), retry },
+    controls: (view) => proofForm(proofSources, view),
+    parts: { proof: (view) => proofPart(proofSources, view) },
+    actions: {
+      send: send('sending'),
+      pause,
+      'go-on': send('going-on'),
+      retry,
+      keep: (view) => keepVersion(uploadsOf(view), view),
+      prove: (view) => prove(proofSources, view),
+    },
+    questions: ['prove'],
   };
 }

@@ -147,6 +147,7 @@ async function waiting(
       isQuiet: () => true,
       isRested: () => false,
       isCut: () => false,
+      nameProblem: () => undefined,
       isUrgent: () => false,
       isWhole: true,
     }).items.values(),

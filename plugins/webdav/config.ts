@@ -1,5 +1,5 @@
-import { Joi, secret } from 'mountkeeper';
-import type { Config, ConfigProblem, Logins, Secret } from 'mountkeeper';
+import { Joi, secret, tls } from 'mountkeeper';
+import type { Config, ConfigProblem, Logins, Secret, TlsConfig } from 'mountkeeper';
 
 export interface WebdavUser {
   name: string;
@@ -11,6 +11,8 @@ export interface WebdavConfig {
   port: number;
   listen: string;
   users: WebdavUser[];
+  /** The port speaks TLS alone. Left out: plain HTTP. */
+  tls?: TlsConfig;
 }
 
 declare module 'mountkeeper' {
@@ -51,6 +53,7 @@ export const schema = Joi.object<WebdavConfig, true>({
     .default([])
     .unique('name')
     .description('Who may log in. With no user at all everybody is let in.'),
+  tls: tls().description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
 }).meta({ tier: 'protocol' });
 
 /** Checks that a schema cannot make. */

@@ -1,15 +1,24 @@
-import { isLoopback, SERVICE_USER, serviceUser } from 'mountkeeper';
+import { certificateCheck, createClock, isLoopback, SERVICE_USER, serviceUser } from 'mountkeeper';
 import type { Check, Config, Processes } from 'mountkeeper';
+import { plainHttpAdvice } from './exporter/certificate.ts';
 import type { Address } from './exporter/health-check.ts';
 import { listenProblem, proxyRights } from './exporter/proxy-process.ts';
 
-export async function checks({ webdav }: Config, processes: Processes): Promise<readonly Check[]> {
+export async function checks(
+  { supervisor, web, webdav }: Config,
+  processes: Processes,
+): Promise<readonly Check[]> {
   if (!webdav.enabled) return [{ title: 'WebDAV', result: 'ok', detail: 'off (webdav.enabled)', advice: '' }];
-  return [await addressCheck(webdav), loginCheck(webdav), ...(await rightsCheck(webdav, processes))];
+  return [
+    await addressCheck(webdav),
+    loginCheck(webdav),
+    ...(await rightsCheck(webdav, processes)),
+    ...tlsChecks({ web, webdav }, supervisor.state_dir),
+  ];
 }
 
 /** Does not report a taken port as an error: the daemon itself may be using it. */
-async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> {
+async function addressCheck({ listen, port, tls }: Config['webdav']): Promise<Check> {
   const title = 'WebDAV address';
   const problem = await listenProblem({ host: listen, port });
   const isWrong = problem !== undefined && !problem.includes('is taken');
@@ -18,7 +27,7 @@ async function addressCheck({ listen, port }: Config['webdav']): Promise<Check> 
     : {
         title,
         result: 'ok',
-        detail: `http://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`,
+        detail: `${tls ? 'https' : 'http'}://${listen.includes(':') ? `[${listen}]` : listen}:${port}/`,
         advice: '',
       };
 }
@@ -42,6 +51,15 @@ async function rightsCheck(address: Pick<Address, 'port'>, processes: Processes)
         'the program and Node.js; then restart the daemon.',
     },
   ];
+}
+
+function tlsChecks(config: Pick<Config, 'web' | 'webdav'>, stateDir: string): readonly Check[] {
+  const { tls } = config.webdav;
+  if (tls) return [certificateCheck(tls, { label: 'webdav.tls', stateDir, now: createClock().now() })];
+  const advice = plainHttpAdvice(config);
+  return advice === undefined
+    ? []
+    : [{ title: 'WebDAV TLS', result: 'warning', detail: 'plain HTTP beyond this machine', advice }];
 }
 
 function loginCheck({ users, listen }: Config['webdav']): Check {

@@ -27,6 +27,7 @@ export default definePlugin<WebdavConfig>({
         return new WebdavExporter({
           ...tools,
           secrets: ctx.use('secrets'),
+          certificates: ctx.use('certificates'),
           settings: ctx.config,
           config: () => ctx.use('config').current.config,
           // As last known while the plugin that mounts is being replaced.

@@ -120,6 +120,23 @@ describe('users and tokens', () => {
     assert.equal(await isOpen(unchanged), true);
   });
 
+  it('end what is being read with the former password or name of the administrator, and nothing else', async () => {
+    const web = (rest: string): string => `[web]\n${rest}\n`;
+    const own = (name: string, password: string) => ({
+      authorization: `Basic ${btoa(`${name}:${password}`)}`,
+    });
+    await open(withToken('role = "viewer"'), { clock: createManualClock() });
+    const [reading, script] = [await stream(own('admin', 'pw')), await stream(BEARER)];
+    await api.apply(withToken('role = "viewer"', web('password = "other"')));
+    assert.equal(await within('the end of the stream', 20_000, reading.ended), 'ended');
+    const again = await stream(own('admin', 'other'));
+    await api.apply(withToken('role = "viewer"', web('password = "other"\nhostnames = ["nas.lan"]')));
+    assert.equal(await isOpen(again), true, 'another change of the section ends nothing');
+    await api.apply(withToken('role = "viewer"', web('password = "other"\nusername = "root"')));
+    assert.equal(await within('the end of the stream', 20_000, again.ended), 'ended');
+    assert.equal(await isOpen(script), true);
+  });
+
   it('end what is being read by those who were not asked, once they are the first; so does a password', async () => {
     for (const next of [
       withToken('role = "viewer"', ''),

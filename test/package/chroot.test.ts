@@ -1,12 +1,12 @@
 /**
  * `npm run package-test`: the Debian package as it is released, looked at by lintian, installed by apt into a
- * clean Debian that has nothing else, upgraded, downgraded and purged there. Without systemd: what its units
- * do is not tried here.
+ * clean Debian that has nothing else, upgraded, downgraded and purged there. Without systemd: its units are tried
+ * by test/e2e/package/installed.test.ts.
  */
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { ARCHITECTURE, buildDeb, run } from '../support/package/build-packages.ts';
+import { ARCHITECTURE, asVersion, buildDeb, run } from '../support/package/build-packages.ts';
 import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { createScratch } from '../support/platform/scratch-folder.ts';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
@@ -20,25 +20,6 @@ async function debian(): Promise<{ readonly mirror: string; readonly release: st
     /^VERSION_CODENAME=(\w+)/m.exec(await readFile('/etc/os-release', 'utf8')) ?? [];
   assert.ok(line, 'apt is set to a mirror of Debian');
   return { mirror: line.split(' ')[0] ?? '', release };
-}
-
-/** The same package with another version, to upgrade from. */
-async function reversioned(deb: string, version: string, room: string): Promise<string> {
-  await run('dpkg-deb', ['--raw-extract', deb, `${room}/tree`]);
-  const control = `${room}/tree/DEBIAN/control`;
-  await writeFile(
-    control,
-    (await readFile(control, 'utf8')).replace(/^Version: .*$/m, `Version: ${version}`),
-  );
-  await run('dpkg-deb', [
-    '--build',
-    '--root-owner-group',
-    '-Zgzip',
-    '-z1',
-    `${room}/tree`,
-    `${room}/old.deb`,
-  ]);
-  return `${room}/old.deb`;
 }
 
 /** Run in the clean Debian; a line is printed for each thing that was seen. */
@@ -135,8 +116,7 @@ describe('the Debian package as it is released', () => {
       maxBuffer: 64 * 1024 * 1024,
     });
     await copyFile(deb, `${root}/new.deb`);
-    await mkdir(scratch.path('old'));
-    await copyFile(await reversioned(deb, '0.0.9', scratch.path('old')), `${root}/old.deb`);
+    await copyFile(await asVersion(deb, '0.0.9', scratch.path('old')), `${root}/old.deb`);
     await copyFile(currentRclone() ?? '/usr/bin/rclone', `${root}/usr/local/bin/rclone`);
     await writeFile(`${root}/inside.sh`, INSIDE);
     const setUp = `mount --make-rprivate /; mount --bind /dev ${root}/dev; exec chroot ${root} sh /inside.sh`;
@@ -148,7 +128,7 @@ describe('the Debian package as it is released', () => {
     assert.deepEqual(
       done.stdout.trim().split('\n'),
       [
-        'version mountkeeper 0.1.0',
+        'version mountkeeper 0.0.9',
         'check 0',
         'mode 700 /etc/mountkeeper',
         'mode 600 /etc/mountkeeper/web-password',

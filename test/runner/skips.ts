@@ -13,9 +13,12 @@ export interface Machine {
   readonly hasFuse: boolean;
   readonly hasLoopDevices: boolean;
   readonly hasIpv6: boolean;
+  readonly hasControlGroups: boolean;
   /** An IPv4 address that is not loopback. */
   readonly hasNetwork: boolean;
 }
+
+const CONTROL_GROUPS = ['/sys/fs/cgroup/unified/cgroup.procs', '/sys/fs/cgroup/cgroup.procs'];
 
 export interface SkipRule {
   readonly reason: string;
@@ -38,6 +41,10 @@ export const SKIPS = {
   network: { reason: 'needs an address beside loopback', isAllowed: ({ hasNetwork }) => !hasNetwork },
   // The set-up brings it where it may.
   chromium: { reason: 'needs Chromium', isAllowed: ({ isCi, isRoot }) => !isCi && !isRoot },
+  controlGroups: {
+    reason: 'needs root and control groups of version 2',
+    isAllowed: ({ isRoot, hasControlGroups }) => !(isRoot && hasControlGroups),
+  },
   blockMap: { reason: 'needs a file system that tells which blocks were written', isAllowed: () => true },
 } as const satisfies Readonly<Record<string, SkipRule>>;
 
@@ -52,6 +59,7 @@ export function thisMachine(): Machine {
     hasFuse: existsSync('/dev/fuse'),
     hasLoopDevices: existsSync('/dev/loop-control'),
     hasNetwork: addresses.some(({ family, internal }) => family === 'IPv4' && !internal),
+    hasControlGroups: CONTROL_GROUPS.some((path) => existsSync(path)),
     hasIpv6: addresses.some(({ address }) => address === '::1'),
   };
 }

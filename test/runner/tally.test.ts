@@ -18,6 +18,7 @@ const FULL: Machine = {
   hasLoopDevices: true,
   hasIpv6: true,
   hasNetwork: true,
+  hasControlGroups: true,
 };
 const LIFE = 'test/e2e/life.test.ts';
 const SHARE = 'test/core/shares/state-machine.test.ts';

@@ -1,7 +1,7 @@
 /**
  * The uploader over real servers: one that keeps whole seconds (SFTP), one that keeps no times and has no
- * hashes (WebDAV), one with hashes. What users did comes there, what others did stays, and no word of it is
- * wrong.
+ * hashes (WebDAV), one that tells no case apart (SMB), one with hashes. What users did comes there, what others
+ * did stays, and no word of it is wrong.
  */
 import assert from 'node:assert/strict';
 import {
@@ -24,7 +24,7 @@ import type { Fault } from '../support/write-layer/uploader-share.ts';
 
 const FILES = ['a', 'b', 'd/x', 'd/s/y', 'e/z'];
 
-for (const type of ['sftp', 'webdav', 'local'] as const satisfies readonly RemoteType[]) {
+for (const type of ['sftp', 'webdav', 'smb', 'local'] as const satisfies readonly RemoteType[]) {
   describe(`the uploader over ${type}`, () => {
     let share: TestShare;
     let remote: TestRemote;
@@ -79,7 +79,8 @@ for (const type of ['sftp', 'webdav', 'local'] as const satisfies readonly Remot
     it('brings up what was made, changed, renamed and removed', async () => {
       writeFileSync(share.at('new'), 'new');
       mkdirSync(share.at('n/m'), { recursive: true });
-      writeFileSync(share.at('n/m/file ü：%41'), '');
+      // On an SMB server, rclone marks a name with its look-alike of a colon.
+      writeFileSync(share.at(type === 'smb' ? 'n/m/file ü%41' : 'n/m/file ü：%41'), '');
       appendFileSync(share.at('a'), ', more');
       renameSync(share.at('b'), share.at('d/b'));
       renameSync(share.at('d'), share.at('D'));

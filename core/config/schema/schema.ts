@@ -5,19 +5,23 @@
  */
 import Joi from 'joi';
 import type { ArraySchema, ObjectSchema } from 'joi';
-import type { ConfigContribution } from '../../contract/config.ts';
-import { connectionsKey, coreSections, pluginsKeys, shareKeys, sharesKey } from './core-schema.ts';
 import { described } from './described.ts';
-import { buildNode, mergeTables } from './key-tree.ts';
+import { buildNode } from './key-tree.ts';
 import type { KeyNode } from './key-tree.ts';
+import {
+  assertDisjoint,
+  closed,
+  core,
+  joinedPart,
+  ownTable,
+  partOf,
+  SHARE,
+  sharesOf,
+  withDefault,
+} from './parts.ts';
+import type { ContributionEntry, Part } from './parts.ts';
 
-export interface ContributionEntry {
-  readonly owner: string;
-  readonly contribution: ConfigContribution;
-  readonly thirdParty: boolean;
-  readonly enabledByDefault: boolean;
-  readonly version: string;
-}
+export type { ContributionEntry } from './parts.ts';
 
 /** Whether a document switches the plugin on. In-tree plugins count as on in any case. */
 export function isOn({ owner, enabledByDefault, thirdParty }: ContributionEntry, document: unknown): boolean {
@@ -42,20 +46,10 @@ export interface Assembly {
   readonly plugins: readonly string[];
 }
 
-interface Part {
-  readonly schema: ObjectSchema;
-  readonly node: KeyNode;
-}
-
 /** Sections under construction, by name; shares are kept as `[[shares]]`. */
 type Parts = Map<string, Part>;
 
-const SHARE = 'shares[]';
 const OWN_NAMES = new Set(['connections', 'shares', 'plugins']);
-
-function part(schema: ObjectSchema, path: string, owner: string): Part {
-  return { schema, node: buildNode(described(schema), { path, owner, tier: 'global' }) };
-}
 
 let last: { readonly of: readonly ContributionEntry[]; readonly assembly: Assembly } | undefined;
 
@@ -85,10 +79,7 @@ function areSame(some: readonly ContributionEntry[], others: readonly Contributi
 }
 
 function assembleAnew(entries: readonly ContributionEntry[]): Assembly {
-  const parts: Parts = new Map([
-    [SHARE, part(shareKeys(), SHARE, 'core')],
-    ...coreSections().map(([name, schema]) => [name, part(schema, name, 'core')] as const),
-  ]);
+  const parts: Parts = new Map([[SHARE, core().share], ...core().sections]);
   const joined: ContributionEntry[] = [];
   const rejected: Rejection[] = [];
   const own = new Map<string, Part>();
@@ -120,77 +111,30 @@ function contributed(entry: ContributionEntry): (readonly [string, Part])[] {
   if (section !== undefined) {
     if (OWN_NAMES.has(section) || !/^[a-z][a-z0-9_]*$/.test(section))
       throw new Error(`plugin ${entry.owner}: "${section}" cannot be the name of its section`);
-    additions.push([section, part(schema, section, entry.owner)]);
+    additions.push([section, partOf(schema, section, entry.owner)]);
   }
   if (share !== undefined) {
     assertOurJoi(share, entry.owner);
-    additions.push([SHARE, part(share.unknown(false), SHARE, entry.owner)]);
+    additions.push([SHARE, partOf(closed(share), SHARE, entry.owner)]);
   }
   return additions;
 }
 
-function assertDisjoint(existing: Part | undefined, addition: Part): void {
-  for (const [key, node] of addition.node.children) {
-    const other = existing?.node.children.get(key);
-    if (other !== undefined) {
-      const holder = other.owner === 'core' ? 'the core' : `plugin ${other.owner}`;
-      throw new Error(`plugin ${node.owner} and ${holder} both declare the key ${node.path}`);
-    }
-  }
-}
-
 function join(parts: Parts, name: string, addition: Part): void {
   const existing = parts.get(name);
-  parts.set(
-    name,
-    existing === undefined
-      ? addition
-      : {
-          schema: existing.schema.concat(addition.schema),
-          node: mergeTables(existing.node, addition.node),
-        },
-  );
-}
-
-/** `[plugins.<name>]`: the switch, and the plugin's keys when it has no section of its own. */
-function ownTable(entry: ContributionEntry): Part {
-  const { owner, contribution } = entry;
-  const path = `plugins.${owner}`;
-  const base = Joi.object({
-    // Switching a third-party plugin on runs its code.
-    enabled: Joi.boolean()
-      .default(entry.enabledByDefault)
-      .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
-      .description('Whether the plugin is on.'),
-    ...(entry.thirdParty && {
-      isolation: Joi.string()
-        .valid('own', 'shared', 'none')
-        .default('own')
-        .meta({ tier: 'live', fileOnly: true })
-        .description(
-          'Where its code runs: `own`, in a process of its own that can hurt nobody by accident; `shared`, in one ' +
-            'process with all others that say so and have the same permissions, which saves memory, and in which ' +
-            'they can hurt each other; `none`, inside the daemon, for a plugin that you vouch for.',
-        ),
-    }),
-  });
-  const standing = part(base, path, 'core');
-  if (contribution.section !== undefined) return standing;
-  const addition = part(contribution.schema, path, owner);
-  assertDisjoint(standing, addition);
-  return { schema: base.concat(contribution.schema), node: mergeTables(standing.node, addition.node) };
+  parts.set(name, existing === undefined ? addition : joinedPart(existing)(addition));
 }
 
 function finish(parts: Parts, own: ReadonlyMap<string, Part>): Pick<Assembly, 'schema' | 'root'> {
   const share = parts.get(SHARE) as Part;
   const sections = sectionOrder(parts).map((name) => [name, parts.get(name) as Part] as const);
-  const connections = connectionsKey();
-  const shares = sharesKey(share.schema);
+  const { connections } = core();
+  const shares = sharesOf(share.schema);
   const plugins = pluginsPart(own);
   const schema = Joi.object({
     connections,
     shares,
-    ...Object.fromEntries(sections.map(([name, { schema: section }]) => [name, section.default()])),
+    ...Object.fromEntries(sections.map(([name, { schema: section }]) => [name, withDefault(section)])),
     plugins: plugins.schema,
   });
   const children = new Map<string, KeyNode>([
@@ -210,14 +154,13 @@ function finish(parts: Parts, own: ReadonlyMap<string, Part>): Pick<Assembly, 's
 }
 
 function pluginsPart(own: ReadonlyMap<string, Part>): Part {
-  const base = pluginsKeys();
-  const tables = Object.fromEntries([...own].map(([name, { schema }]) => [name, schema.default()]));
+  const { schema: base, node } = core().plugins;
+  const tables = Object.fromEntries([...own].map(([name, { schema }]) => [name, withDefault(schema)]));
   // Plugins that were not found keep their keys: their folder may come back.
   // An empty list of keys would allow none at all.
   const schema = (own.size === 0 ? base : base.keys(tables))
     .pattern(Joi.string(), Joi.object().unknown())
     .default();
-  const node = part(base, 'plugins', 'core').node;
   return {
     schema,
     node: {
@@ -237,9 +180,9 @@ function arrayNode(schema: ArraySchema, path: string): KeyNode {
 
 /** The core's sections in their own order, then the plugins' by name. */
 function sectionOrder(parts: Parts): string[] {
-  const core = coreSections().map(([name]) => name);
-  const added = [...parts.keys()].filter((name) => name !== SHARE && !core.includes(name)).toSorted();
-  return [...core, ...added];
+  const ours = core().sections.map(([name]) => name);
+  const added = [...parts.keys()].filter((name) => name !== SHARE && !ours.includes(name)).toSorted();
+  return [...ours, ...added];
 }
 
 /** Joi rules of two copies of the library cannot be mixed, and some copies fail only when first used. */

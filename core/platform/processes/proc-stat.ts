@@ -2,7 +2,7 @@
  * What the kernel reports about one process. Process ids are reused, so a process is the same one only when
  * its start time is equal, too.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
 export interface ProcStat {
@@ -14,6 +14,8 @@ export interface ProcStat {
   readonly threads: number;
   /** Clock ticks since the machine's start. */
   readonly startTicks: string;
+  /** Of the processor, in clock ticks: its own and that of its children that have ended. */
+  readonly busyTicks: number;
 }
 
 /** Names one process for as long as the machine runs. */
@@ -22,12 +24,20 @@ export interface ProcessIdentity {
   readonly startTicks: string;
 }
 
+/** Longer than the kernel's line. One for all: who reads a file as a whole makes a new one of 64 KiB each time. */
+const line = Buffer.alloc(4_096);
+
+/** At a third of what it costs to read a file as a whole: some look at every process of the machine. */
 export function readProcStat(pid: number): ProcStat | undefined {
+  let file: number | undefined;
   try {
-    return parseProcStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    file = openSync(`/proc/${pid}/stat`, 'r');
+    return parseProcStat(line.toString('latin1', 0, readSync(file, line)));
   } catch {
     // The process is gone.
     return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
 }
 
@@ -45,6 +55,7 @@ export function parseProcStat(text: string): ProcStat | undefined {
     session: Number(session),
     threads: Number(threads),
     startTicks,
+    busyTicks: fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0),
   };
 }
 

@@ -89,6 +89,7 @@ export class Runners {
       begin: { entry, folder, name, declared },
       confinement: { entry, folder, permissions },
       launch: (options) => (isolation === 'shared' ? shared.seat(options) : new RunnerProcess(options)),
+      giveUpSeat: () => shared.forget(name),
       onGivenUp: (reason) => this.#onGivenUp(plugin, reason),
       onAbsence: (why) => {
         state.absence = why;

@@ -1,14 +1,19 @@
 /**
  * Server-sent events for a plugin's route. The stream ends when the client leaves or the HTTP generation is
- * replaced; the browser then reconnects by itself. A slow reader cannot fill memory: only the newest event
- * of each name waits for it.
+ * replaced; the browser then reconnects by itself. What is sent in one go leaves as one piece, since hundreds of
+ * small ones for each of many readers would keep the daemon busy. A slow reader cannot fill memory: only the
+ * newest event of each name waits for it.
  */
 import { Readable } from 'node:stream';
 import type { Request, ResponseObject, ResponseToolkit } from '@hapi/hapi';
 
 export interface StreamEvent {
-  /** Events of one name replace each other while the reader is slow. */
   readonly event: string;
+  /**
+   * Events of which this is equal replace each other until they leave, which takes long where the reader is slow.
+   * Default: the event's name.
+   */
+  readonly replaces?: string;
   readonly data: string;
   readonly id?: string;
 }
@@ -30,6 +35,19 @@ const RETRY_MS = 2_000;
 const HEARTBEAT_MS = 20_000;
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const READ_AHEAD_BYTES = 16 * 1024;
+/** Most that leaves as one piece, beside a single longer event. */
+const PIECE_BYTES = 256 * 1024;
+
+/** One event often goes to many readers. */
+const encoded = new WeakMap<StreamEvent, string>();
+
+function textOf(event: StreamEvent): string {
+  const known = encoded.get(event);
+  if (known !== undefined) return known;
+  const text = encode(event);
+  encoded.set(event, text);
+  return text;
+}
 
 function encode({ event, data, id }: StreamEvent): string {
   const lines = data
@@ -45,8 +63,10 @@ function encode({ event, data, id }: StreamEvent): string {
 class EventReadable extends Readable {
   readonly #waiting = new Map<string, string>();
   readonly #maxWaitingBytes: number;
+  #waitingBytes = 0;
   #hungry = true;
   #ended = false;
+  #isDue = false;
 
   constructor(maxWaitingBytes: number) {
     super({ highWaterMark: READ_AHEAD_BYTES, encoding: undefined });
@@ -55,15 +75,18 @@ class EventReadable extends Readable {
 
   put(name: string, text: string): void {
     if (this.#ended || this.destroyed) return;
-    this.#waiting.delete(name);
+    this.#forget(name);
     this.#waiting.set(name, text);
-    if (this.#waitingBytes() > this.#maxWaitingBytes) this.finish();
-    else this.#flush();
+    this.#waitingBytes += text.length;
+    if (this.#waitingBytes > this.#maxWaitingBytes) this.#flush();
+    if (this.#waitingBytes > this.#maxWaitingBytes) this.finish();
+    else this.#flushSoon();
   }
 
-  /** Drops what waits; `farewell` is the last text that the reader gets. */
+  /** Drops what the reader was too slow for; `farewell` is the last text that it gets. */
   finish(farewell?: string): void {
     if (this.#ended) return;
+    this.#flush();
     this.#ended = true;
     this.#waiting.clear();
     if (farewell !== undefined) this.push(farewell);
@@ -75,16 +98,33 @@ class EventReadable extends Readable {
     this.#flush();
   }
 
-  #waitingBytes(): number {
-    return [...this.#waiting.values()].reduce((sum, text) => sum + text.length, 0);
+  #forget(name: string): void {
+    this.#waitingBytes -= this.#waiting.get(name)?.length ?? 0;
+    this.#waiting.delete(name);
+  }
+
+  #flushSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      this.#isDue = false;
+      this.#flush();
+    });
   }
 
   #flush(): void {
+    while (this.#hungry && !this.#ended && !this.destroyed && this.#waiting.size > 0)
+      this.#hungry = this.push(this.#take());
+  }
+
+  #take(): string {
+    let piece = '';
     for (const [name, text] of this.#waiting) {
-      if (!this.#hungry || this.#ended) return;
-      this.#waiting.delete(name);
-      this.#hungry = this.push(text);
+      this.#forget(name);
+      piece += text;
+      if (piece.length >= PIECE_BYTES) break;
     }
+    return piece;
   }
 }
 
@@ -119,7 +159,7 @@ export function eventStream(
     release();
   });
   try {
-    release = start({ send: (event) => stream.put(event.event, encode(event)), end });
+    release = start({ send: (event) => stream.put(event.replaces ?? event.event, textOf(event)), end });
   } catch (error) {
     stream.destroy();
     throw error;

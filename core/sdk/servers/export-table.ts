@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Notice } from '../../contract/notifications.ts';
 import type { Mount, ShareSpec } from '../../contract/mount.ts';
 import type { Clock, Logger, MountTable } from '../../contract/platform.ts';
-import type { SharesService } from '../../contract/shares.ts';
+import type { LiveShare, SharesService } from '../../contract/shares.ts';
 import { createSerialQueue } from '../../platform/serial-queue.ts';
 
 /** Shares of a former daemon that no mounted share has claimed after this time are removed. */
@@ -37,7 +37,7 @@ export interface ExportTableOptions<Entry extends { readonly path: string }> {
   readonly appliesAll?: boolean;
   /**
    * What else than the shares `describe` reads, such as the document: when it is another object than before,
-   * `catchUp` describes all exported shares again. Default: nothing else.
+   * `catchUp` describes all shares again, also those that could not be exported. Default: nothing else.
    */
   readonly basis?: () => unknown;
 }
@@ -54,12 +54,15 @@ export interface ExportTable<Entry> {
   /** Exports the share, or removes it when it should not be exported. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;
   remove(share: string): Promise<void>;
-  /** Describes all exported shares again, because something other than the shares has changed. */
+  /**
+   * Describes all exported shares again, and those that could not be exported, because something other than the
+   * shares has changed.
+   */
   redescribe(): Promise<void>;
   /** Removes exports of a former daemon that no share has claimed. Call it every few seconds. */
   dropUnclaimed(): Promise<void>;
   /**
-   * Describes all exported shares again when their basis is another one, applies again what a rejected `apply`
+   * Describes them again when their basis is another one, applies again what a rejected `apply`
    * has left, and never rejects. Call it every few seconds.
    */
   catchUp(): Promise<void>;
@@ -130,9 +133,10 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
   async redescribe(): Promise<void> {
     await this.inTurn(async () => {
       const basis = this.#options.basis?.();
-      for (const name of this.entries.keys()) {
+      for (const name of new Set([...this.entries.keys(), ...this.#refused.keys()])) {
         const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
-        if (live?.mount) await this.#take(live.spec, live.mount);
+        if (live?.mount && (this.entries.has(name) || this.#isWanted(live)))
+          await this.#take(live.spec, live.mount);
       }
       this.#basis = basis;
       // All of them are known by the first call, so that a server that reads all at once does so once.
@@ -146,6 +150,10 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
     const work = isOther ? this.redescribe() : this.inTurn(() => this.#apply([...this.#unapplied.keys()]));
     // Told in the log.
     await work.catch(() => undefined);
+  }
+
+  #isWanted({ spec, health }: LiveShare): boolean {
+    return health === 'healthy' && spec.share.protocols.includes(this.#options.protocol);
   }
 
   async #show(spec: ShareSpec, mount: Mount): Promise<void> {

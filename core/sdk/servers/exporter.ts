@@ -2,7 +2,13 @@
  * What every exporter with its own server does, whatever the protocol: start, take shares, be checked,
  * stop.
  */
-import type { Exporter, ExportersService, ListenAddress, Offer } from '../../contract/exporter.ts';
+import type {
+  ClientSession,
+  Exporter,
+  ExportersService,
+  ListenAddress,
+  Offer,
+} from '../../contract/exporter.ts';
 import type { Notice } from '../../contract/notifications.ts';
 import type { Made, PluginContext } from '../../contract/plugin.ts';
 import type { Clock, Logger, MountTable, Paths, Processes } from '../../contract/platform.ts';
@@ -43,6 +49,10 @@ export interface ExporterParts<Entry> {
   readonly notices?: () => readonly Notice[];
   /** Called only while it serves. */
   readonly offers?: () => readonly Offer[];
+  /** See `Exporter.sessions`; called only while its server runs. */
+  readonly sessions?: () => Promise<readonly ClientSession[]>;
+  /** See `Exporter.endSession`. */
+  readonly endSession?: (id: string) => Promise<boolean>;
   /** A further condition; the server must answer in any case. */
   readonly isServing?: () => boolean;
 }
@@ -83,6 +93,12 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
       return [...down, ...(parts.notices?.() ?? []), ...shown.notices()];
     },
     offers: () => (isServing() ? (parts.offers?.() ?? []) : []),
+    ...(parts.sessions && {
+      sessions: async () => (server.process && (await parts.sessions?.())) ?? [],
+    }),
+    ...(parts.endSession && {
+      endSession: async (id: string) => (server.process && (await parts.endSession?.(id))) ?? false,
+    }),
   };
 }
 

@@ -3,6 +3,8 @@
  * zone, copies addresses, and shows errors next to the button that was clicked.
  */
 
+import { watchValues } from './values.js';
+
 interface Beat {
   readonly age: number;
   readonly build: string;
@@ -40,6 +42,7 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
+  made.addEventListener('values', showValues);
   // While the browser reconnects by itself there is nothing to do; the extension takes over when the
   // browser has given up. Without an event it does so without a message in the console: the page itself
   // says that it is disconnected.
@@ -144,34 +147,37 @@ function ago(at: number): string {
   return AGO.format(-Math.floor(passed / size), unit);
 }
 
-function writeTimes(): void {
+function writeTimes(place: ParentNode): void {
   const today = new Date().toDateString();
-  for (const element of document.querySelectorAll<HTMLTimeElement>('time[data-at]')) {
+  for (const element of place.querySelectorAll<HTMLTimeElement>('time[data-at]')) {
     const at = Number(element.dataset['at']);
     const moment = (): string => (new Date(at).toDateString() === today ? TODAY : ANY_DAY).format(at);
     const text = element.dataset['style'] === 'ago' ? ago(at) : moment();
     if (element.textContent !== text) element.textContent = text;
-    // What is drawn anew has none.
-    if (element.title === '') element.title = IN_FULL.format(at);
+    // What is drawn anew has none, and another moment has that of the former one.
+    if (element.dataset['titled'] === element.dataset['at']) continue;
+    element.title = IN_FULL.format(at);
+    element.dataset['titled'] = String(at);
   }
 }
 
-let isDue = false;
+const changed = new Set<ParentNode>();
 
 /** Once for all parts that one update brings, before they are painted. */
-function writeTimesSoon(): void {
-  if (isDue) return;
-  isDue = true;
-  requestAnimationFrame(() => {
-    isDue = false;
-    writeTimes();
-  });
+function writeTimesSoon(place: unknown): void {
+  if (changed.size === 0)
+    requestAnimationFrame(() => {
+      for (const one of changed) writeTimes(one);
+      changed.clear();
+    });
+  changed.add(place instanceof Element ? place : document);
 }
 
-setInterval(writeTimes, TIMES_MS);
-document.addEventListener('htmx:afterSettle', writeTimesSoon);
-document.addEventListener('htmx:sseMessage', writeTimesSoon);
-writeTimes();
+const showValues = watchValues(writeTimesSoon);
+setInterval(() => writeTimes(document), TIMES_MS);
+document.addEventListener('htmx:afterSettle', ({ target }) => writeTimesSoon(target));
+document.addEventListener('htmx:sseMessage', ({ target }) => writeTimesSoon(target));
+writeTimes(document);
 
 // ---------------------------------------------------------------- long lists
 
@@ -257,5 +263,3 @@ document.addEventListener('htmx:sendError', (event) => {
     (banner?.dataset['lost'] ?? '').replace('%', seconds(performance.now() - heardAt)),
   );
 });
-
-export {};

@@ -72,7 +72,8 @@ function options(name: ChartName, box: HTMLElement): object {
     width: box.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    padding: [8, 28, 0, 0],
+    // Without points there is no axis below, and the lowest figure still needs its height.
+    padding: [8, 28, 8, 0],
     cursor: { drag: { x: false, y: false } },
     scales: {
       y: {

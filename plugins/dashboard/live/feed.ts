@@ -4,7 +4,7 @@
  * or everything.
  */
 import { randomUUID } from 'node:crypto';
-import type { EventSink, Logger } from 'mountkeeper';
+import type { EventSink, Logger, StreamEvent } from 'mountkeeper';
 
 /** A part of a page that is replaced as a whole. */
 export interface Part {
@@ -12,7 +12,15 @@ export interface Part {
   /** Equal keys mean that nothing has to be rendered again; absent when only rendering can tell. */
   readonly signature?: () => string;
   readonly draw: () => Promise<string> | string;
+  /**
+   * What may change without a new rendering, by the names of `live` elements; all else is in `signature`. Sent
+   * alone, which costs the daemon and the browser a small part of what rendering does.
+   */
+  readonly values?: () => Values;
 }
+
+/** Texts by `NAME`, attributes by `NAME@ATTRIBUTE`; an empty one is not there. */
+export type Values = Readonly<Record<string, string>>;
 
 export interface PageModel {
   readonly title: string;
@@ -26,10 +34,17 @@ interface Drawn {
   readonly signature: string;
   readonly html: string;
   readonly changedAt: number;
+  /** As JSON. */
+  readonly values: string | undefined;
+  readonly valuesAt: number;
+  /** The values that stand in `html`, which may be older ones. */
+  readonly drawnValues: string | undefined;
 }
 
 /** Sent when the list of parts has changed. */
 export const FRAME_EVENT = 'frame';
+/** Its data is JSON: `{ id, values }`. */
+export const VALUES_EVENT = 'values';
 
 export class Feed {
   readonly model: PageModel;
@@ -39,9 +54,12 @@ export class Feed {
   #drawn: ReadonlyMap<string, Drawn> = new Map();
   #isDrawn = false;
   #sequence = 0;
+  /** That of what is drawn, not of what is being drawn. */
+  #drawnSequence = 0;
   #frameChangedAt = 0;
   #drawing: Promise<void> | undefined;
   #isAsked = false;
+  #isWhole = false;
 
   constructor(model: PageModel, log: Logger) {
     this.model = model;
@@ -54,7 +72,7 @@ export class Feed {
 
   /** Position of a reader who has seen everything. */
   get position(): string {
-    return `${this.#epoch}-${this.#sequence}`;
+    return `${this.#epoch}-${this.#drawnSequence}`;
   }
 
   /** Empty until it could be drawn once: a frame around nothing would say that there is nothing. */
@@ -63,9 +81,13 @@ export class Feed {
     return this.model.frame((id) => this.#drawn.get(id)?.html ?? '');
   }
 
-  /** Renders again and sends the differences. Calls during a rendering lead to one more. Never rejects. */
-  async refresh(): Promise<void> {
+  /**
+   * Renders again and sends the differences. Calls during a rendering lead to one more. `isWhole`: `html` has the
+   * newest values then, too. Never rejects.
+   */
+  async refresh({ isWhole = false }: { readonly isWhole?: boolean } = {}): Promise<void> {
     this.#isAsked = true;
+    this.#isWhole ||= isWhole;
     this.#drawing ??= this.#drawWhileAsked().finally(() => {
       this.#drawing = undefined;
     });
@@ -77,21 +99,22 @@ export class Feed {
     this.#sinks.add(sink);
     const [epoch, sequence] = (seen ?? '').split('-');
     const from = epoch === this.#epoch && /^\d+$/.test(sequence ?? '') ? Number(sequence) : -1;
-    if (this.#frameChangedAt > from) this.#send(FRAME_EVENT, this.html(), [sink]);
-    else
-      for (const [id, { html, changedAt }] of this.#drawn) if (changedAt > from) this.#send(id, html, [sink]);
+    if (this.#frameChangedAt > from) this.#sendFrame([sink]);
+    else this.#sendSince(from, [sink]);
     return () => void this.#sinks.delete(sink);
   }
 
   tell(event: string, data: string): void {
-    for (const sink of this.#sinks) sink.send({ event, data });
+    send(this.#sinks, { event, data });
   }
 
   async #drawWhileAsked(): Promise<void> {
     while (this.#isAsked) {
       this.#isAsked = false;
+      const isWhole = this.#isWhole;
+      this.#isWhole = false;
       try {
-        await this.#drawOnce();
+        await this.#drawOnce(isWhole);
       } catch (err) {
         // What was drawn last stays.
         this.#log.error({ page: this.model.title, err }, 'a page of the dashboard could not be drawn');
@@ -99,34 +122,50 @@ export class Feed {
     }
   }
 
-  async #drawOnce(): Promise<void> {
+  async #drawOnce(isWhole: boolean): Promise<void> {
+    const from = this.#sequence;
     const parts = this.model.parts();
     const drawn = await Promise.all(
-      parts.map(async (part) => [part.id, await this.#redraw(part, this.#drawn.get(part.id))] as const),
+      parts.map(
+        async (part) => [part.id, await this.#redraw(part, this.#drawn.get(part.id), isWhole)] as const,
+      ),
     );
     const next = new Map(drawn);
-    const changed = drawn
-      .filter(([id, one]) => one.changedAt !== this.#drawn.get(id)?.changedAt)
-      .map(([id]) => id);
     const isOther = !this.#isDrawn || [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
     this.#isDrawn = true;
-    if (isOther) {
-      this.#sequence += 1;
-      this.#frameChangedAt = this.#sequence;
-      this.#send(FRAME_EVENT, this.html());
-      return;
-    }
-    for (const id of changed) this.#send(id, next.get(id)?.html ?? '');
+    if (isOther) this.#frameChangedAt = this.#sequence += 1;
+    this.#drawnSequence = this.#sequence;
+    if (isOther) this.#sendFrame();
+    else this.#sendSince(from);
   }
 
-  async #redraw(part: Part, known: Drawn | undefined): Promise<Drawn> {
+  async #redraw(part: Part, known: Drawn | undefined, isWhole: boolean): Promise<Drawn> {
     const signature = part.signature?.();
-    if (known && signature !== undefined && signature === known.signature) return known;
-    const html = await this.#draw(part, known);
-    if (known?.html === html) return { ...known, signature: signature ?? '' };
+    const values = part.values && JSON.stringify(part.values());
+    if (!known || signature === undefined || signature !== known.signature)
+      return this.#anew(known, { signature: signature ?? '', html: await this.#draw(part, known), values });
+    const current = this.#withValues(known, values);
+    if (!isWhole || current.drawnValues === values) return current;
+    // Readers have these values already.
+    return { ...current, html: await this.#draw(part, known), drawnValues: values };
+  }
+
+  #anew(known: Drawn | undefined, drawn: Pick<Drawn, 'signature' | 'html' | 'values'>): Drawn {
+    return known?.html === drawn.html
+      ? { ...this.#withValues(known, drawn.values), ...drawn, drawnValues: drawn.values }
+      : this.#changed(drawn);
+  }
+
+  #changed(drawn: Pick<Drawn, 'signature' | 'html' | 'values'>): Drawn {
     this.#sequence += 1;
-    return { signature: signature ?? '', html, changedAt: this.#sequence };
+    return { ...drawn, changedAt: this.#sequence, valuesAt: this.#sequence, drawnValues: drawn.values };
+  }
+
+  #withValues(known: Drawn, values: string | undefined): Drawn {
+    if (values === known.values) return known;
+    this.#sequence += 1;
+    return { ...known, values, valuesAt: this.#sequence };
   }
 
   async #draw(part: Part, known: Drawn | undefined): Promise<string> {
@@ -138,7 +177,32 @@ export class Feed {
     }
   }
 
-  #send(event: string, data: string, to: Iterable<EventSink> = this.#sinks): void {
-    for (const sink of to) sink.send({ event, data, id: this.position });
+  #sendFrame(to: Iterable<EventSink> = this.#sinks): void {
+    send(to, { event: FRAME_EVENT, data: this.html(), id: this.position });
+    for (const [id, drawn] of this.#drawn) if (isOld(drawn)) this.#sendValues(id, drawn, to);
   }
+
+  #sendSince(from: number, to: Iterable<EventSink> = this.#sinks): void {
+    for (const [id, drawn] of this.#drawn) {
+      const isDrawnAnew = drawn.changedAt > from;
+      if (isDrawnAnew) send(to, { event: id, data: drawn.html, id: this.position });
+      if (isDrawnAnew ? isOld(drawn) : drawn.valuesAt > from) this.#sendValues(id, drawn, to);
+    }
+  }
+
+  #sendValues(id: string, { values = '{}' }: Drawn, to: Iterable<EventSink>): void {
+    const data = `{"id":${JSON.stringify(id)},"values":${values}}`;
+    // Those of one part replace each other: each has all of them.
+    send(to, { event: VALUES_EVENT, replaces: `${VALUES_EVENT} ${id}`, data, id: this.position });
+  }
+}
+
+/** Whether its markup has older values than it should. */
+function isOld({ values, drawnValues }: Drawn): boolean {
+  return values !== drawnValues;
+}
+
+/** One event for all of them, so that it is encoded once. */
+function send(to: Iterable<EventSink>, event: StreamEvent): void {
+  for (const sink of to) sink.send(event);
 }

@@ -55,7 +55,7 @@ export class Feeds {
   /** The page's feed, up to date; undefined when there is no such page. */
   async open(request: PageRequest): Promise<Feed | undefined> {
     const feed = this.#entry(request)?.feed;
-    await feed?.refresh();
+    await feed?.refresh({ isWhole: true });
     return feed;
   }
 

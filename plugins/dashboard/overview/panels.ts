@@ -1,10 +1,14 @@
-/** Parts of the overview around the shares: the main sentence, notices, the servers, the bandwidth limit. */
+/** Parts of the overview around the shares: the main sentence, notices, the servers. */
 import { html } from 'mountkeeper';
-import type { BandwidthState, Content, Notice, StatusRecord, View } from 'mountkeeper';
+import type { CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
-import { offerOf, reachedAs } from './share-data.ts';
+import { saidIn } from '../said.ts';
+import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
+
+/** Shares that the sentence names; a longer list is not read. */
+const MOST_NAMES = 8;
 
 export function sentencePanel(sentence: Sentence, view: View): Content {
   const { tone, key, files, bytes, since } = sentence;
@@ -45,9 +49,21 @@ function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Co
       ? [view.t('sentence-oldest', { time: view.time(oldestAt, 'ago') })]
       : []),
     ...(shares.length > 0
-      ? [shares.map((name, index) => [index === 0 ? null : view.t('list-comma'), html`<bdi>${name}</bdi>`])]
+      ? [
+          shares.length > MOST_NAMES
+            ? [named(shares.slice(0, MOST_NAMES), view), ' ', more(shares, view)]
+            : named(shares, view),
+        ]
       : []),
   ];
+}
+
+function named(shares: readonly string[], view: View): Content {
+  return shares.map((name, index) => [index === 0 ? null : view.t('list-comma'), html`<bdi>${name}</bdi>`]);
+}
+
+function more(shares: readonly string[], view: View): Content {
+  return view.t('and-more', { count: shares.length - MOST_NAMES });
 }
 
 export function noticesPanel(notices: readonly Notice[], view: View): Content {
@@ -58,7 +74,7 @@ export function noticesPanel(notices: readonly Notice[], view: View): Content {
   return html`<ul class="notices" aria-label=${view.t('notices')}>${sorted.map(
     ({ level, message }) =>
       html`<li data-tone=${tones[level]}>
-    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${message}</bdi></p></li>`,
+    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${saidIn(view.language, message)}</bdi></p></li>`,
   )}</ul>`;
 }
 
@@ -70,43 +86,27 @@ export interface ServerFacts {
 
 /** Whether each server is serving, and at which address. */
 export function serversPanel({ record, offers, host }: ServerFacts, view: View): Content {
-  const rows = [
-    { name: 'SMB', isUp: record.smbdRunning, service: '_smb._tcp' },
-    { name: 'NFS', isUp: record.nfsExported, service: '_nfs._tcp' },
-    { name: 'WebDAV', isUp: record.webdavRunning, service: '_webdav._tcp' },
-  ];
-  return html`<ul class="servers">${rows.map(({ name, isUp, service }) => {
-    const offer = offerOf(offers, name.toLowerCase(), service);
+  const isUp = { smb: record.smbdRunning, nfs: record.nfsExported, webdav: record.webdavRunning };
+  return html`<ul class="servers">${PROTOCOLS.map(({ protocol, key, services }) => {
+    const offer = offerOf(offers, key, services);
     const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
-    return html`<li data-tone=${isUp ? 'good' : 'off'}><span class="protocol">${name}</span> <span>${view.t(
-      isUp ? 'serving' : 'not-serving',
-    )}</span>${isUp ? where : null}</li>`;
+    return html`<li data-tone=${isUp[key] ? 'good' : 'off'}><span class="protocol">${protocol}</span> <span>${view.t(
+      isUp[key] ? 'serving' : 'not-serving',
+    )}</span>${isUp[key] ? where : null}</li>`;
   })}</ul>`;
 }
 
-export function limitPanel({ limit, effective }: BandwidthState, view: View): Content {
-  const shown = (rate: number): Content => (rate === 0 ? view.t('unlimited') : view.rate(rate));
-  const isAdapted = effective.up !== limit.up || effective.down !== limit.down;
-  return html`<dl class="figures"><div><dt>${view.t('limit-up')}</dt><dd>${shown(limit.up)}</dd></div>
-    <div><dt>${view.t('limit-down')}</dt><dd>${shown(limit.down)}</dd></div>
-    ${
-      isAdapted
-        ? html`<div><dt>${view.t('limit-now')}</dt><dd
-            >↑ ${shown(effective.up)} ↓ ${shown(effective.down)}</dd></div>`
-        : null
-    }</dl>`;
-}
-
-/** Not refreshed automatically, so that nobody's input is overwritten. */
-export function limitForm(action: string, view: View): Content {
-  const choices = ['0', '512K', '1M', '2M', '5M', '10M', '50M'];
-  return html`<form class="limit act" method="post" action=${action} hx-post=${action} hx-target="find output"
-      hx-swap="innerHTML" hx-disabled-elt="find button">
-    <label>${view.t('limit-up')} <input name="up" list="rates" required inputmode="text" autocomplete="off"
-        size="8" placeholder="5M" aria-describedby="rate-help" /></label>
-    <label>${view.t('limit-down')} <input name="down" list="rates" required inputmode="text" autocomplete="off"
-        size="8" placeholder="0" aria-describedby="rate-help" /></label>
-    <datalist id="rates">${choices.map((rate) => html`<option value=${rate} />`)}</datalist>
-    <button type="submit">${view.t('limit-set')}</button><output aria-live="polite"></output>
-    <p id="rate-help" class="help">${view.t('limit-help')}</p></form>`;
+/** For people to compare with what their browser shows; anybody who connects is shown the same. */
+export function certificatesPanel(
+  certificates: ReturnType<CertificatesService['list']>,
+  view: View,
+): Content {
+  if (certificates.length === 0) return null;
+  return html`<ul class="servers certificates">${certificates.map(
+    ({ label, fingerprint, endsAt }) =>
+      html`<li><span>${view.t('certificate', {
+        of: html`<code>${label}</code>`,
+        end: new Date(endsAt).toISOString().slice(0, 10),
+      })}</span> <code class="fingerprint">${fingerprint}</code></li>`,
+  )}</ul>`;
 }

@@ -4,18 +4,22 @@
  */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
-import { copyable, icon, meter, sparkline } from '../pages/nodes.ts';
+import type { Values } from '../live/feed.ts';
+import { copyable, icon, live, meter, sparkline } from '../pages/nodes.ts';
+import { saidIn } from '../said.ts';
+import { isWarmed, liveValues, usedCache } from './live-values.ts';
 import type { ShareAddress, ShareData } from './share-data.ts';
 
 export const sharePath = (share: string): string => `/shares/${encodeURIComponent(share)}`;
 
 export function shareCard(data: ShareData, view: View): Content {
   const { status, tone } = data;
+  const values = liveValues(data, view);
   return html`<div class="share" data-tone=${tone} data-share=${status.name}>
     <header><h3><a href=${sharePath(status.name)}><bdi>${status.name}</bdi></a></h3>${healthBadge(data, view)}</header>
-    ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${status.healthMessage}</bdi></p>`}
-    ${cacheBar(data, view)}
-    <dl class="figures">${figures(data, view)}</dl>
+    ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${saidIn(view.language, status.healthMessage)}</bdi></p>`}
+    ${cacheBar(data, values)}
+    <dl class="figures">${figures(data, values, view)}</dl>
     ${addresses(data.addresses, view)}
   </div>`;
 }
@@ -30,51 +34,34 @@ export function healthBadge({ status, tone, since }: ShareData, view: View): Con
  * The used part of the cache, the waiting part of that, and the limit. Without a limit there is no bar to
  * draw.
  */
-export function cacheBar({ status, cacheLimit, dirtyBytes }: ShareData, view: View): Content {
-  // rclone measures its cache only now and then, but waiting files are certainly in it.
-  const used = Math.max(status.cacheBytes, dirtyBytes ?? 0);
-  const label =
-    cacheLimit === 0
-      ? view.t('cache-used', { used: view.bytes(used) })
-      : view.t('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) });
-  const whole = cacheLimit === 0 ? Math.max(used, 1) : cacheLimit;
-  return html`<div class="cache"><p>${label}</p>
-    ${
-      cacheLimit === 0 && used === 0
-        ? null
-        : meter({
-            whole,
-            parts: [
-              { kind: 'dirty', size: dirtyBytes ?? 0 },
-              { kind: 'clean', size: used - (dirtyBytes ?? 0) },
-            ],
-          })
-    }</div>`;
+export function cacheBar(data: ShareData, values: Values): Content {
+  return html`<div class="cache"><p>${live('cache', values['cache'])}</p>
+    ${data.cacheLimit === 0 && usedCache(data) === 0 ? null : meter(values)}</div>`;
 }
 
 function figure(label: Content, value: Content, tone?: string): Content {
   return html`<div data-tone=${tone}><dt>${label}</dt><dd>${value}</dd></div>`;
 }
 
-function figures(data: ShareData, view: View): Content {
-  const { status, speeds } = data;
-  const moving = view.t('transfers', { count: status.transfers });
+function figures(data: ShareData, values: Values, view: View): Content {
+  const { status } = data;
   return [
-    figure(
-      view.t('to-upload'),
-      [waiting(data, view), paused(data, view)],
-      status.dirtyCount > 0 ? 'warn' : undefined,
-    ),
+    html`<div data-live="waits" data-tone=${values['waits@data-tone'] || undefined}><dt>${view.t('to-upload')}</dt>
+      <dd>${live('waiting', values['waiting'])}${oldest(data, values, view)}${paused(data, view)}</dd></div>`,
     status.erroredFiles > 0
       ? figure(view.t('refused-files'), view.t('files', { count: status.erroredFiles }), 'bad')
       : null,
     figure(
       view.t('speed'),
-      html`${view.rate(status.speed)} <small>${status.transfers > 0 ? moving : null}</small>${sparkline(speeds)}`,
+      html`${live('speed', values['speed'])} <small data-live="moving">${values['moving']}</small>${sparkline(values)}`,
     ),
     status.warmupState === 'none'
       ? null
-      : figure(view.t('warmup'), warmup(data, view), status.warmupState === 'failed' ? 'bad' : undefined),
+      : figure(
+          view.t('warmup'),
+          warmup(data, values, view),
+          status.warmupState === 'failed' ? 'bad' : undefined,
+        ),
     status.dirRefreshActive || status.lastDirRefreshAt !== null
       ? figure(
           view.t('refresh'),
@@ -85,19 +72,11 @@ function figures(data: ShareData, view: View): Content {
   ];
 }
 
-export function waiting({ status, dirtyBytes, oldestDirtyAt }: ShareData, view: View): Content {
-  if (status.dirtyCount === 0) return view.t(status.mounted ? 'nothing' : 'nothing-known');
-  const count = status.dirtyCount;
-  return html`${
-    dirtyBytes === undefined
-      ? view.t('files', { count })
-      : view.t('files-bytes', { count, bytes: view.bytes(dirtyBytes) })
-  }
-    ${
-      oldestDirtyAt === undefined
-        ? null
-        : html` <small>${view.t('oldest', { time: view.time(oldestDirtyAt, 'ago') })}</small>`
-    }`;
+/** There also when nothing waits, since that changes from one cycle to the next. */
+function oldest({ oldestDirtyAt = 0 }: ShareData, values: Values, view: View): Content {
+  return html` <small data-live="oldest" hidden=${values['oldest@hidden'] !== ''}>${view.t('oldest', {
+    time: view.time(oldestDirtyAt, 'ago'),
+  })}</small>`;
 }
 
 function paused({ pausedUntil }: ShareData, view: View): Content {
@@ -105,12 +84,9 @@ function paused({ pausedUntil }: ShareData, view: View): Content {
   return html` <small>${view.t('paused-until', { time: view.time(pausedUntil) })}</small>`;
 }
 
-function warmup({ status }: ShareData, view: View): Content {
-  const state = view.t(`warmup-${status.warmupState}`);
-  const isCounted = status.warmupState === 'caching' || status.warmupState === 'complete';
-  return isCounted
-    ? html`${state} <small>${view.t('done-of', { done: status.warmupDone, total: status.warmupTotal })}</small>`
-    : state;
+function warmup(data: ShareData, values: Values, view: View): Content {
+  const state = view.t(`warmup-${data.status.warmupState}`);
+  return isWarmed(data) ? html`${state} <small data-live="warmed">${values['warmed']}</small>` : state;
 }
 
 function refreshed({ status }: ShareData, view: View): Content {

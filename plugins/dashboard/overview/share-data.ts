@@ -78,28 +78,35 @@ function pausedUntil(share: LiveShare | undefined): number | undefined {
   return share?.mount?.uploadPause?.until;
 }
 
-const PROTOCOLS = [
-  { service: '_smb._tcp', protocol: 'SMB', key: 'smb' },
-  { service: '_nfs._tcp', protocol: 'NFS', key: 'nfs' },
-  { service: '_webdav._tcp', protocol: 'WebDAV', key: 'webdav' },
+const SECURE_WEBDAV = '_webdavs._tcp';
+export const PROTOCOLS = [
+  { protocol: 'SMB', key: 'smb', services: ['_smb._tcp'] },
+  { protocol: 'NFS', key: 'nfs', services: ['_nfs._tcp'] },
+  { protocol: 'WebDAV', key: 'webdav', services: ['_webdav._tcp', SECURE_WEBDAV] },
 ] as const;
 
 function addressesOf(share: string, { config, offers, host }: ShareSources): readonly ShareAddress[] {
   const shown = config.shares.find(({ name }) => name === share)?.protocols ?? [];
-  return PROTOCOLS.filter(({ key }) => shown.includes(key)).flatMap(({ service, protocol, key }) => {
-    const offer = offerOf(offers, key, service);
+  return PROTOCOLS.filter(({ key }) => shown.includes(key)).flatMap(({ services, protocol, key }) => {
+    const offer = offerOf(offers, key, services);
     return offer === undefined
       ? []
-      : [addressOf(protocol, share, { host: reachedAs(offer, host), port: offer.port })];
+      : [
+          addressOf(protocol, share, {
+            host: reachedAs(offer, host),
+            port: offer.port,
+            isSecure: offer.service === SECURE_WEBDAV,
+          }),
+        ];
   });
 }
 
 export function offerOf(
   offers: readonly ProtocolOffer[],
   protocol: string,
-  service: string,
+  services: readonly string[],
 ): ProtocolOffer | undefined {
-  return offers.find((one) => one.protocol === protocol && one.service === service);
+  return offers.find((one) => one.protocol === protocol && services.includes(one.service));
 }
 
 /**
@@ -118,11 +125,11 @@ export function reachedAs({ addresses }: Offer, host: string): string {
 export function addressOf(
   protocol: ShareAddress['protocol'],
   share: string,
-  at: { readonly host: string; readonly port: number },
+  at: Omit<Place, 'path'>,
 ): ShareAddress {
   const host = at.host.includes(':') ? `[${at.host}]` : at.host;
-  const address = addressAt(protocol, { host, port: at.port, path: encodeURIComponent(share) });
-  const shown = addressAt(protocol, { host, port: at.port, path: share });
+  const address = addressAt(protocol, { ...at, host, path: encodeURIComponent(share) });
+  const shown = addressAt(protocol, { ...at, host, path: share });
   return {
     protocol,
     address,
@@ -131,13 +138,21 @@ export function addressOf(
   };
 }
 
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  /** Of WebDAV: over TLS. */
+  readonly isSecure?: boolean;
+}
+
 function addressAt(
   protocol: ShareAddress['protocol'],
-  { host, port, path }: { readonly host: string; readonly port: number; readonly path: string },
+  { host, port, path, isSecure = false }: Place,
 ): string {
   if (protocol === 'SMB') return `smb://${host}${port === 445 ? '' : `:${port}`}/${path}`;
   if (protocol === 'NFS') return `nfs://${host}${port === 2049 ? '' : `:${port}`}/${path}`;
-  return `http://${host}:${port}/${path}/`;
+  return `${isSecure ? 'https' : 'http'}://${host}:${port}/${path}/`;
 }
 
 /** The host name by which others reach this machine, if it is known: nobody else reaches it as localhost. */

@@ -5,13 +5,16 @@ import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
 import type { Unsaved } from '../overview/sentence.ts';
+import { liveValues, shapeOf } from '../overview/live-values.ts';
 import { shareCard } from '../overview/share-card.ts';
 import { shareData } from '../overview/share-data.ts';
 import type { ShareData } from '../overview/share-data.ts';
 import type { PageModel, Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
 import { PluginPart } from './plugin-part.ts';
-import { drawnInto, toHtml } from './shell.ts';
+import { toHtml } from './shell.ts';
+import { partId, pluginSlot, slot } from './slots.ts';
+import type { Drawn } from './slots.ts';
 import { controlsOf, shareButtons, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
@@ -20,17 +23,6 @@ export interface ModelTraits {
   readonly reader: Reader;
   /** Renders the page again: a slow plugin has finished. */
   readonly onLate: () => void;
-}
-
-type Drawn = (id: string) => string;
-
-/** The element of a part: the event of its name replaces its content. */
-function slot(id: string, drawn: Drawn, attributes: Readonly<Record<string, string>> = {}): Content {
-  return drawnInto(
-    'div',
-    { id, class: 'slot', 'sse-swap': id, 'hx-swap': 'morph:innerHTML', ...attributes },
-    drawn(id),
-  );
 }
 
 function dataOf(sources: Sources, reader: Reader, record: StatusRecord): readonly ShareData[] {
@@ -71,11 +63,6 @@ function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: 
     signature: () => JSON.stringify(sentence),
     draw: () => toHtml(sentencePanel(sentence, view)),
   };
-}
-
-/** A share's own part is named by a hash, so that no panel can have the same name. */
-function partId({ tab }: OwnedTab): string {
-  return `${tab.place === 'share' ? 'panel' : (tab.place ?? 'tab')}-${tab.id}`;
 }
 
 /** Renders what plugins show, each one separately; kept for all renderings of a page. */
@@ -198,7 +185,8 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
 function sharePart(data: ShareData, view: View): Part {
   return {
     id: shareId(data.status.name),
-    signature: () => JSON.stringify(data),
+    signature: () => shapeOf(data),
+    values: () => liveValues(data, view),
     draw: () => toHtml(shareCard(data, view)),
   };
 }
@@ -208,8 +196,8 @@ function card(
   view: View,
 ): Content {
   const { id, title } = owned.tab;
-  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${slot(
-    partId(owned),
+  return html`<article class="card" id=${`frame-${id}`}><h2>${view.text(title)}</h2>${pluginSlot(
+    owned,
     drawn,
   )}${controlsOf(sources, owned, view)}</article>`;
 }
@@ -235,8 +223,8 @@ export function tabModel(
         html`<h1>${view.text(owned.tab.title)}</h1>
         ${
           now
-            ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${slot(
-                partId(owned),
+            ? html`${controlsOf(sources, now, createView({ ...reader, query, tab: now.tab }))}${pluginSlot(
+                owned,
                 drawn,
               )}`
             : html`<p class="empty">${createView({ ...reader }).t('tab-off')}</p>`
@@ -260,11 +248,11 @@ export function shareModel(
     const { record } = sources;
     const shares = dataOf(sources, reader, record);
     const now = shares.find(({ status }) => status.name === share);
-    const drawn = (): Content =>
-      now ? shareCard(now, view) : html`<p class="empty">${view.t('share-gone')}</p>`;
     return [
       sentencePart(record, shares, view),
-      { id: shareId(share), signature: () => JSON.stringify(now ?? null), draw: () => toHtml(drawn()) },
+      now
+        ? sharePart(now, view)
+        : { id: shareId(share), draw: () => toHtml(html`<p class="empty">${view.t('share-gone')}</p>`) },
     ];
   };
   return {
@@ -282,7 +270,7 @@ export function shareModel(
       ${panels().map(
         (owned) =>
           html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>
-        ${slot(partId(owned), drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`,
+        ${pluginSlot(owned, drawn)}${controlsOf(sources, owned, viewOf(owned))}</section>`,
       )}`,
       ),
   };

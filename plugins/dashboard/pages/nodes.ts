@@ -4,6 +4,7 @@
  */
 import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
+import type { Values } from '../live/feed.ts';
 
 const ICONS: Readonly<Record<string, string>> = {
   good: 'M5 12.5l4.5 4.5L19 7.5',
@@ -23,49 +24,71 @@ export function icon(name: string): Content {
   return drawing(ICONS[name] ?? ICONS['info'] ?? '');
 }
 
-export interface MeterPart {
-  readonly kind: string;
-  readonly size: number;
+/**
+ * A text that changes without its part being rendered again. `name`: that of its value in the part's `values`; the
+ * page's script finds it by that.
+ */
+export function live(name: string, text: string | undefined): Content {
+  return html`<span data-live=${name}>${text}</span>`;
 }
 
 const METER_WIDTH = 100;
+const METER_PARTS = ['dirty', 'clean'] as const;
 
-/** Hidden from screen readers: the figures are next to it as text. */
-export function meter({
-  whole,
-  parts,
-}: {
-  readonly whole: number;
-  readonly parts: readonly MeterPart[];
-}): Content {
+/** The attributes of a meter's bars. */
+export function meterValues(whole: number, sizes: Readonly<Record<(typeof METER_PARTS)[number], number>>) {
   let x = 0;
-  const bars = parts
-    .filter(({ size }) => size > 0)
-    .map(({ kind, size }) => {
-      // Even a very small part must be visible.
-      const width = Math.min(METER_WIDTH - x, Math.max(1, (size / whole) * METER_WIDTH));
-      const bar = html`<rect class=${kind} x=${x.toFixed(2)} width=${width.toFixed(2)} height="8" />`;
-      x += width;
-      return bar;
-    });
-  return html`<svg class="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-    <rect class="whole" width="100" height="8" />${bars}</svg>`;
+  const values: Record<string, string> = {};
+  for (const kind of METER_PARTS) {
+    const size = sizes[kind];
+    // Even a very small part must be visible.
+    const width = size > 0 ? Math.min(METER_WIDTH - x, Math.max(1, (size / whole) * METER_WIDTH)) : 0;
+    values[`${kind}@x`] = x.toFixed(2);
+    values[`${kind}@width`] = width.toFixed(2);
+    x += width;
+  }
+  return values;
 }
 
-const LINE_HEIGHT = 24;
-const LINE_STEP = 2;
+/** Hidden from screen readers: the figures are next to it as text. */
+export function meter(values: Values): Content {
+  return html`<svg class="meter" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="whole" width="100" height="8" />${METER_PARTS.map(
+      (kind) =>
+        html`<rect class=${kind} data-live=${kind} x=${values[`${kind}@x`]} width=${
+          values[`${kind}@width`]
+        } height="8" />`,
+    )}</svg>`;
+}
 
-/** The newest value is at the right. Nothing is drawn when all values are zero. */
-export function sparkline(values: readonly number[]): Content {
-  const most = Math.max(...values, 0);
-  if (values.length < 2 || most === 0) return null;
-  const points = values.map(
-    (value, index) =>
-      `${index * LINE_STEP},${(LINE_HEIGHT - 1 - (value / most) * (LINE_HEIGHT - 2)).toFixed(1)}`,
-  );
-  return html`<svg class="spark" viewBox=${`0 0 ${(values.length - 1) * LINE_STEP} ${LINE_HEIGHT}`}
+/** Whole numbers, which are quicker to write. */
+const LINE_HEIGHT = 240;
+const LINE_STEP = 20;
+const LINE_ROOM = 10;
+
+export function hasLine(values: readonly number[]): boolean {
+  return values.length > 1 && values.some((value) => value > 0);
+}
+
+/** The newest value is at the right. */
+export function lineValues(values: readonly number[]): Values {
+  if (!hasLine(values)) return {};
+  const scale = (LINE_HEIGHT - 2 * LINE_ROOM) / Math.max(...values);
+  let points = '';
+  let x = 0;
+  for (const value of values) {
+    points += `${x},${LINE_HEIGHT - LINE_ROOM - Math.round(value * scale)} `;
+    x += LINE_STEP;
+  }
+  return { 'spark@viewBox': `0 0 ${x - LINE_STEP} ${LINE_HEIGHT}`, 'line@points': points.trimEnd() };
+}
+
+/** Nothing is drawn when all values are zero. */
+export function sparkline(values: Values): Content {
+  if (values['line@points'] === undefined) return null;
+  return html`<svg class="spark" data-live="spark" viewBox=${values['spark@viewBox']}
       preserveAspectRatio="none" aria-hidden="true">
-    <polyline points=${points.join(' ')} /></svg>`;
+    <polyline data-live="line" points=${values['line@points']} /></svg>`;
 }
 
 /** A text with a button that copies it; `shown` is displayed instead when given. */

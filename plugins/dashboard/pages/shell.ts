@@ -20,7 +20,8 @@ export interface ShellTraits {
   /** Returns the address of one of the dashboard's files. */
   readonly asset: (name: string) => string;
   readonly scripts: readonly string[];
-  readonly canSignOut: boolean;
+  /** Where the button to sign out leads; undefined where nobody is asked. */
+  readonly signOutAt: string | undefined;
   /** True: without navigation and footer. */
   readonly isBare: boolean;
   /** Changes with every version of the page. */
@@ -35,6 +36,8 @@ const HTMX_CONFIG = JSON.stringify({
   includeIndicatorStyles: false,
   selfRequestsOnly: true,
   historyEnabled: false,
+  // What waits is another frame to draw, for fades that these pages do not have.
+  defaultSettleDelay: 0,
   scrollIntoViewOnBoost: false,
   responseHandling: [
     { code: '204', swap: false },
@@ -87,7 +90,13 @@ export function shell(traits: ShellTraits): string {
   return `<!doctype html>${libraries().render(document)}`;
 }
 
-const OWN_SCRIPTS: ReadonlySet<string> = new Set(['app.js', 'charts.js', 'settings.js']);
+const OWN_SCRIPTS: ReadonlySet<string> = new Set([
+  'app.js',
+  'outcomes.js',
+  'limit.js',
+  'charts.js',
+  'settings.js',
+]);
 
 /** The dashboard's own scripts are modules; the packages' are not. */
 function loaded(name: string, address: string): Content {
@@ -120,7 +129,7 @@ function lostBanner(view: View): Content {
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 
-function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
+function footer({ view, theme, path, signOutAt }: ShellTraits): Content {
   const back = html`<input type="hidden" name="back" value=${path} />`;
   const choice = (name: string, value: string, label: Content, isChosen: boolean): Content =>
     html`<button type="submit" class="quiet" name=${name} value=${value}
@@ -134,8 +143,8 @@ function footer({ view, theme, path, canSignOut }: ShellTraits): Content {
       )}</span>
     </form>
     ${
-      canSignOut
-        ? html`<form method="post" action="/dashboard/sign-out"><button type="submit" class="quiet">${view.t(
+      signOutAt !== undefined
+        ? html`<form method="post" action=${signOutAt}><button type="submit" class="quiet">${view.t(
             'sign-out',
           )}</button></form>`
         : null

@@ -3,14 +3,21 @@
  * refused once; afterwards, any valid one opens the page again.
  */
 import { randomUUID } from 'node:crypto';
-import type { RouteOptions, ServerRoute } from '@hapi/hapi';
+import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
+import { principalOf } from 'mountkeeper';
 import { htmlAnswer } from './answer.ts';
 import { createView } from '../view.ts';
 import { readerOf } from './preferences.ts';
 import { toHtml } from './shell.ts';
 
 const PATH = '/dashboard/sign-out';
+/** Of those who have signed in by a form; the plugin `auth` ends their session there. */
+const SESSION_PATH = '/sign-out';
 const MOST_REMEMBERED = 64;
+
+export function signOutAt(request: Request): string {
+  return principalOf(request)?.session === undefined ? PATH : SESSION_PATH;
+}
 
 export function signOutRoute(options: RouteOptions): ServerRoute {
   const refused = new Set<string>();

@@ -76,6 +76,11 @@ export class Sources {
       );
   }
 
+  /** Of the servers that speak TLS. */
+  get certificates() {
+    return this.#ctx.find('certificates')?.list() ?? [];
+  }
+
   /** Those that the reader may see. */
   tabs(place: NonNullable<Tab['place']>, { role }: Pick<Reader, 'role'>): readonly OwnedTab[] {
     const all = this.#ctx

@@ -105,7 +105,7 @@ export function actionRoute(sources: Sources, options: RouteOptions): ServerRout
       const outcome = await outcomeOf(sources, found, act);
       const { share } = found.view;
       request.app.isDone = outcome.ok;
-      if (share !== undefined) request.app.about = { share };
+      request.app.about = { ...outcome.about, ...(share !== undefined && { share }) };
       return htmlAnswer(request, h, toHtml(outcomeNode(outcome, found.view)));
     },
   };

@@ -18,6 +18,8 @@ interface Section {
 
 const CHOICE = /^"[^"]*"(?: \| "[^"]*")*$/;
 const WHOLE = /^-?\d{1,15}$/;
+/** An empty text, as it is typed where an empty field means the default. */
+const EMPTY = '""';
 /** New options can be added only in the text. */
 const OPTIONS = 'options';
 
@@ -251,7 +253,7 @@ function input({ key, path, value }: Field, { id, byDefault, view }: Input): Con
     </select>`;
   }
   const isSecret = key.secret || isMask(value);
-  const shown = value === undefined ? '' : shownValue(value);
+  const shown = value === undefined ? '' : typeable(value, key.default);
   return html`<input
     ...${attributes}
     type=${isSecret ? 'password' : 'text'}
@@ -260,6 +262,11 @@ function input({ key, path, value }: Field, { id, byDefault, view }: Input): Con
     placeholder=${byDefault}
     spellcheck="false"
   />`;
+}
+
+/** An empty text that stands in place of another default is written as TOML does, to be told from none. */
+function typeable(value: unknown, byDefault: unknown): string {
+  return value === '' && typeof byDefault === 'string' && byDefault !== '' ? EMPTY : shownValue(value);
 }
 
 function isMask(value: unknown): boolean {
@@ -271,8 +278,33 @@ function word(value: string, view: View): Content {
 }
 
 export function shownValue(value: unknown): string {
-  if (Array.isArray(value)) return value.map(String).join(', ');
+  if (Array.isArray(value)) return shownList(value);
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
+}
+
+/** With commas between them; as TOML writes it where that would be read as another list. */
+function shownList(value: readonly unknown[]): string {
+  const text = value.map(String).join(', ');
+  const isSame = value.length > 0 && JSON.stringify(listOf(text)) === JSON.stringify(value);
+  return isSame ? text : JSON.stringify(value);
+}
+
+function numberOf(text: string): number | string {
+  return Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function listOf(text: string): unknown {
+  if (text.startsWith('[')) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // A text that only begins so.
+    }
+  }
+  return text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
 }
 
 /**
@@ -282,12 +314,9 @@ export function shownValue(value: unknown): string {
 export function typed(text: string, type: string, before: unknown): unknown {
   if (text === '') return undefined;
   if (type === 'boolean') return text === 'true';
-  if (type === 'integer' || type === 'number') return Number.isFinite(Number(text)) ? Number(text) : text;
-  if (type.startsWith('array of'))
-    return text
-      .split(',')
-      .map((one) => one.trim())
-      .filter((one) => one !== '');
+  if (type === 'integer' || type === 'number') return numberOf(text);
+  if (type.startsWith('array of')) return listOf(text);
+  if (type === 'string' && text === EMPTY) return '';
   return typeof before === 'number' && WHOLE.test(text) ? Number(text) : text;
 }
 

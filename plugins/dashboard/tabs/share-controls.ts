@@ -2,7 +2,8 @@
 import { rateBytes } from 'mountkeeper';
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { limitForm, limitPanel, serversPanel } from '../overview/panels.ts';
+import { limitForm, limitPanel } from '../overview/limit.ts';
+import { certificatesPanel, serversPanel } from '../overview/panels.ts';
 import { goOnAll, pauseAll, pauseButton, pausePanel } from '../overview/pause-all.ts';
 import type { Sources } from '../pages/sources.ts';
 
@@ -51,8 +52,10 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       title: everywhere('servers'),
       access: { see: 'viewer' },
       texts: CATALOGUES,
-      render: (view) =>
+      render: (view) => [
         serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
+        certificatesPanel(sources.certificates, view),
+      ],
     },
     {
       id: 'limit',
@@ -66,7 +69,7 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
         pausePanel(ctx.use('shares').list(), view),
       ],
       controls: (view) => [
-        view.may('set') && limitForm(view.action('set'), view),
+        view.may('set') && limitForm(view.action('set'), ctx.use('bandwidth').read(), view),
         pauseButton(ctx.use('shares').list(), view),
       ],
       actions: {

@@ -6,6 +6,7 @@ import type { ShareEvent, ShareEvents } from '../live/events.ts';
 import { SPAN_NAMES } from '../live/series.ts';
 import type { Series, Span } from '../live/series.ts';
 import { icon } from '../pages/nodes.ts';
+import { saidIn } from '../said.ts';
 
 const TONES = {
   healthy: 'good',
@@ -22,7 +23,7 @@ function event({ at, kind, reason, files }: ShareEvent, view: View): Content {
   return html`<li data-tone=${TONES[kind]}>${icon(TONES[kind])}<div><p>${view.t(`event-${kind}`, {
     count: files ?? 0,
   })} <small>${view.time(at)}</small></p>
-    ${reason === undefined || reason === '' ? null : html`<p class="help"><bdi>${reason}</bdi></p>`}</div></li>`;
+    ${reason === undefined || reason === '' ? null : html`<p class="help"><bdi>${saidIn(view.language, reason)}</bdi></p>`}</div></li>`;
 }
 
 export function spanOf(text: string | undefined): Span {

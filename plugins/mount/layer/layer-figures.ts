@@ -2,7 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { durationMs, sizeBytes } from 'mountkeeper';
-import type { MountStats, ShareUploads, UploadFigures, UploadOptions, UploadPause } from 'mountkeeper';
+import type {
+  MountStats,
+  QueuedUpload,
+  QueueEntry,
+  ShareUploads,
+  UploadFigures,
+  UploadOptions,
+  UploadPause,
+} from 'mountkeeper';
 import { treesOf } from '../cache/metadata.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 
@@ -72,6 +80,21 @@ export function withUploads(
     uploadedBytes: waiting.uploadedBytes,
     trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
   };
+}
+
+/** The files among what waits; folders and removals have nothing to show. */
+export function queuedFiles(entries: readonly QueueEntry[]): readonly QueuedUpload[] {
+  return entries
+    .filter(({ action }) => action === 'upload')
+    .map(({ path, bytes, state, tries, nextTryAt, since }) => ({
+      path,
+      bytes,
+      isUploading: state === 'uploading',
+      // What no remote can store is refused before its first try.
+      failures: state === 'stuck' ? Math.max(1, tries) : tries,
+      ...(nextTryAt !== undefined && { goesAt: nextTryAt }),
+      changedAt: since,
+    }));
 }
 
 /** The uploader pauses by itself, at any setting. */

@@ -7,10 +7,12 @@ import { UNMOUNTED } from '../rclone/error-messages.ts';
 import type {
   Bandwidth,
   CacheAccess,
+  HandleFolder,
   ManagedProcess,
   MountPlan,
   MountStats,
   PendingFiles,
+  QueuedUpload,
   RefreshResult,
   ShareUploads,
   UploadPause,
@@ -24,7 +26,17 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
-import { isCached, NOTHING_READ, pauseOf, remotePathOf, uploadRules, withUploads } from './layer-figures.ts';
+import {
+  isCached,
+  NOTHING_READ,
+  pauseOf,
+  queuedFiles,
+  remotePathOf,
+  uploadRules,
+  withUploads,
+} from './layer-figures.ts';
+import { KeptHandles } from './bindfs/handle-folder.ts';
+import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
 import { activeFolders } from './upper/active-folders.ts';
 import { LocalLayer } from './upper/local-layer.ts';
@@ -37,7 +49,7 @@ import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { usedPaths } from './upper/open-for-writing.ts';
-import { clearStack, endPassingOn } from './stack.ts';
+import { clearStack } from './stack.ts';
 
 const FORGET_MS = 30_000;
 const LOOK_MS = 30_000;
@@ -89,6 +101,7 @@ export class LayeredMount implements RunningRclone {
   readonly #held: HeldVersions;
   readonly #uploads: ShareUploads;
   readonly #pathCheck: PathCheck;
+  readonly #handles: KeptHandles;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -113,7 +126,7 @@ export class LayeredMount implements RunningRclone {
       onUp: (living) => this.#useLower(living),
       onDown: () => this.#remote.use(undefined),
     });
-    this.#remote = new RemoteBelow(() => this.#supervisor.problem);
+    this.#remote = new RemoteBelow(options.type, () => this.#supervisor.problem);
     this.#names = new NameDropper({
       shareName,
       mountPoint: plan.mountPoint,
@@ -165,6 +178,13 @@ export class LayeredMount implements RunningRclone {
       log: tools.log,
     });
     void this.#pathCheck.run(clock, this.#end.signal);
+    this.#handles = new KeptHandles({
+      shareName,
+      mountPoint: plan.mountPoint,
+      flags: options,
+      place: options.stack.handles,
+      tools,
+    });
     this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {
       this.#end.abort();
       await this.#stopUploads();
@@ -263,12 +283,17 @@ export class LayeredMount implements RunningRclone {
     return result;
   }
 
+  handleFolder(): Promise<HandleFolder> {
+    return this.#handles.folder();
+  }
+
   async unmount(): Promise<void> {
     this.#end.abort();
     const lower = await this.#supervisor.stop();
     await this.#stopUploads();
+    await this.#handles.end();
     await this.#takeOffPath();
-    await endPassingOn(this.#options.bindfs);
+    await endBindfs(this.#options.bindfs);
     await lower?.unmount();
     await clearStack(this.#options.stack, this.#options.tools);
   }
@@ -279,10 +304,15 @@ export class LayeredMount implements RunningRclone {
     const stopped = this.#stopUploads();
     const lower = await this.#supervisor.stop();
     await lower?.kill();
-    await endPassingOn(this.#options.bindfs);
+    await endBindfs(this.#options.bindfs);
+    await this.#handles.end();
     await this.#takeOffPath();
     await clearStack(this.#options.stack, this.#options.tools);
     await stopped;
+  }
+
+  async uploadQueue(): Promise<readonly QueuedUpload[]> {
+    return queuedFiles(this.#uploads.queue());
   }
 
   cacheAccess(): CacheAccess {
@@ -310,6 +340,7 @@ export class LayeredMount implements RunningRclone {
     void this.#stopUploads();
     void this.#supervisor.stop().then((lower) => lower?.release());
     this.#options.bindfs.release();
+    this.#handles.release();
   }
 
   get cacheRoot(): string {

@@ -21,6 +21,8 @@ import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../lifecycle/tools.ts';
 import { recoverAside, recoverUnmounted } from './upper/set-aside.ts';
 import { LayeredMount } from './layered-mount.ts';
+import { endHandles } from './bindfs/handle-folder.ts';
+import { endBindfs } from './bindfs/start.ts';
 import { dropNames, isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
 import type { LayerPlan } from './layer-plan.ts';
 import { layerPaths, stackPaths } from './paths.ts';
@@ -28,7 +30,6 @@ import { RemoteBelow } from './remote-below.ts';
 import {
   clearFresh,
   clearStack,
-  endPassingOn,
   isPassedOn,
   moveIn,
   moveMount,
@@ -136,7 +137,7 @@ async function clearUpper(
   if (count > 0)
     log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');
   for (const folder of [paths.upper, paths.records]) await makeFolder(folder);
-  const remote = new RemoteBelow(() => 'the remote does not answer');
+  const remote = new RemoteBelow(overlay.type, () => 'the remote does not answer');
   if (lower)
     remote.use(
       new RcloneFiles({
@@ -182,7 +183,7 @@ interface Parts {
 
 async function undo({ shown, stack }: LayerPlan, { bindfs, lower }: Parts, tools: MountTools): Promise<void> {
   await lower?.kill();
-  if (bindfs) await endPassingOn(bindfs);
+  if (bindfs) await endBindfs(bindfs);
   const entry = await tools.mountTable.find(shown.mountPoint);
   if (entry && isOverlaySource(entry.source))
     await clearMountPoint(shown.mountPoint, tools, { active: 'detach' });
@@ -191,8 +192,9 @@ async function undo({ shown, stack }: LayerPlan, { bindfs, lower }: Parts, tools
 
 /** Ends the processes and mounts of a former daemon's share that nobody adopted. */
 export async function endFormerStack(shareName: string, tools: MountTools): Promise<void> {
+  await endHandles(shareName, tools);
   const bindfs = await tools.processes.adopt(stackKey(shareName));
-  if (bindfs) await endPassingOn(bindfs);
+  if (bindfs) await endBindfs(bindfs);
   const stack = stackPaths(await realpath(tools.paths.stateDir), shareName);
   await clearStack(stack, tools);
 }

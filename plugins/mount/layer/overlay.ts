@@ -78,8 +78,12 @@ export async function mountOverlay(
   if (code !== 0) throw new Error(refusal(stderr, paths));
 }
 
-function flagsOf({ exec, readOnly }: Pick<OverlaySpec, 'exec' | 'readOnly'>): string {
-  return `${readOnly ? 'ro' : 'rw'},nosuid,nodev${exec ? '' : ',noexec'}`;
+/**
+ * Options of the mount itself. Symlinks cannot be followed: no remote keeps them, and a server that goes by
+ * paths would be led out of the share.
+ */
+export function flagsOf({ exec, readOnly }: Pick<OverlaySpec, 'exec' | 'readOnly'>): string {
+  return `${readOnly ? 'ro' : 'rw'},nosuid,nodev,nosymfollow${exec ? '' : ',noexec'}`;
 }
 
 /**

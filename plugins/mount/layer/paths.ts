@@ -50,6 +50,8 @@ export interface StackPaths {
   readonly fresh: string;
   /** Where the overlay is mounted before it is moved to the share's mount point. */
   readonly staging: string;
+  /** Where the overlay is mirrored for NFS. */
+  readonly handles: string;
 }
 
 /** rclone's mount point in `fresh` appears in its command line. */
@@ -64,5 +66,6 @@ export function stackPaths(stateDir: string, shareName: string): StackPaths {
     lower: join(through, 'low'),
     fresh: join(folder, 'fresh'),
     staging: join(folder, 'staging'),
+    handles: join(folder, 'handles'),
   };
 }

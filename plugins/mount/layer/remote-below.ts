@@ -3,15 +3,18 @@
  * rclones are replaced.
  */
 import type { RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash } from 'mountkeeper';
+import { nameProblem } from '../rclone/kept-names.ts';
 import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
 
 export class RemoteBelow implements RemoteFiles {
+  readonly #type: string;
   readonly #problem: () => string;
   #files: RcloneFiles | undefined;
   #precisionMs = Infinity;
 
-  /** `problem` returns why there is no rclone at the moment. */
-  constructor(problem: () => string) {
+  /** `type` is the backend's name in rclone; `problem` returns why there is no rclone at the moment. */
+  constructor(type: string, problem: () => string) {
+    this.#type = type;
     this.#problem = problem;
   }
 
@@ -25,6 +28,10 @@ export class RemoteBelow implements RemoteFiles {
   get precisionMs(): number {
     const now = this.#files?.precisionMs ?? Infinity;
     return Number.isFinite(now) ? now : this.#precisionMs;
+  }
+
+  nameProblem(name: string): string | undefined {
+    return nameProblem(this.#type, name);
   }
 
   async stat(

@@ -8,8 +8,10 @@
  * folder in its place would make everything on the remote look deleted.
  */
 import { makeFolder } from 'mountkeeper';
-import type { Clock, ManagedProcess, MountTable, Processes } from 'mountkeeper';
+import type { ManagedProcess, MountTable } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
+import { startBindfs } from './bindfs/start.ts';
+import type { BindfsTools } from './bindfs/start.ts';
 import type { StackPaths } from './paths.ts';
 
 export const STACK_PREFIX = 'layer/';
@@ -17,25 +19,11 @@ export const STACK_PREFIX = 'layer/';
 export const PLACEHOLDER_SOURCE = 'mountkeeper-away';
 const PASSED_ON = 'mountkeeper-below';
 const COMMAND_TIMEOUT_MS = 5_000;
-const READY_MS = 10_000;
-const LOOK_MS = 10;
-const STOP_GRACE_MS = 1_500;
 /** Most stacked mounts that are removed from one path. */
 const MOST_MOUNTS = 32;
 
-/**
- * bindfs options. Only names and their inode numbers are cached: a cached size would truncate a file that
- * is replaced. Mounted read-only, so the man page's warning about several threads (owners of new files)
- * does not apply; with a single thread, each slow read would block everybody. No extended attributes: a
- * remote's `trusted.overlay.…` must not be believed.
- */
-const PASS_ON = [
-  '-f',
-  '--multithreaded',
-  '--xattr-none',
-  '-o',
-  `ro,noforget,attr_timeout=0,entry_timeout=0,negative_timeout=0,nosuid,nodev,fsname=${PASSED_ON}`,
-];
+/** Read-only, so the man page's warning about several threads (owners of new files) does not apply. */
+const PASS_ON = ['-o', `ro,fsname=${PASSED_ON}`];
 
 /** A FUSE connection without a server: it is dead as soon as the file is closed. */
 const PLACEHOLDER = `
@@ -48,11 +36,7 @@ exit $code`;
 const PREPARE = `
 mount -n --bind -- "$1" "$1" && mount -n --make-private -- "$1"`;
 
-export interface StackTools {
-  readonly processes: Processes;
-  readonly mountTable: MountTable;
-  readonly clock: Clock;
-}
+export type StackTools = BindfsTools;
 
 export function stackKey(shareName: string): string {
   return `${STACK_PREFIX}${shareName}`;
@@ -68,7 +52,8 @@ export async function prepareStack(paths: StackPaths, tools: StackTools): Promis
     'the folder below the share cannot be made private',
     tools,
   );
-  for (const folder of [paths.place, paths.through, paths.fresh, paths.staging]) await makeFolder(folder);
+  for (const folder of [paths.place, paths.through, paths.fresh, paths.staging, paths.handles])
+    await makeFolder(folder);
 }
 
 /**
@@ -84,31 +69,23 @@ export async function clearStack({ folder }: StackPaths, tools: StackTools): Pro
 }
 
 /** Starts bindfs. The next daemon finds the share by its process record. */
-export async function passOn(
+export function passOn(
   shareName: string,
   paths: StackPaths,
   { fingerprint, notes }: Pick<ManagedProcess, 'fingerprint' | 'notes'>,
   tools: StackTools,
 ): Promise<ManagedProcess> {
-  const { clock, mountTable, processes } = tools;
-  const bindfs = await processes.start({
-    key: stackKey(shareName),
-    command: 'bindfs',
-    args: [...PASS_ON, paths.source, paths.through],
-    fingerprint,
-    notes,
-  });
-  const deadline = clock.deadline(READY_MS);
-  while (!(await isMounted(paths.through, mountTable))) {
-    if (deadline.aborted || !bindfs.isAlive()) {
-      await bindfs.stop({ graceMs: 0 });
-      throw new Error(
-        `bindfs does not pass on what lies below the share: ${(await bindfs.tail(1))[0] ?? 'no reason given'}`,
-      );
-    }
-    await clock.sleep(LOOK_MS);
-  }
-  return bindfs;
+  return startBindfs(
+    {
+      key: stackKey(shareName),
+      options: PASS_ON,
+      source: paths.source,
+      place: paths.through,
+      fingerprint,
+      notes,
+    },
+    tools,
+  );
 }
 
 /** Whether bindfs is mounted where the overlay expects it. */
@@ -155,11 +132,6 @@ export async function moveMount(from: string, to: string, tools: StackTools): Pr
     `what is mounted at ${from} cannot be moved`,
     tools,
   );
-}
-
-/** Ends bindfs, and with it all calls that still hang in it. */
-export async function endPassingOn(bindfs: ManagedProcess): Promise<void> {
-  await bindfs.stop({ graceMs: STOP_GRACE_MS });
 }
 
 async function isMounted(path: string, mountTable: MountTable): Promise<boolean> {

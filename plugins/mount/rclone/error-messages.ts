@@ -84,6 +84,9 @@ const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: Re
   [/unknown flag/i, 'the installed rclone does not know an option that it is started with'],
 ];
 
+/** All that these messages are put into; translated on the dashboard. */
+export const PLAIN_SENTENCES: readonly string[] = [...new Set(SENTENCES.map(([, sentence]) => sentence))];
+
 const MAX_DETAIL = 200;
 
 /** A plain sentence for rclone's output, followed by its own last message. `lines`: the newest last. */

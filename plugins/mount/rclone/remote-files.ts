@@ -12,10 +12,11 @@ import { createRcClient } from './remote-control.ts';
 import type { RcAddress, RcClient } from './remote-control.ts';
 import { remoteFailure, silence } from './error-messages.ts';
 import { Jobs } from './jobs.ts';
+import { nameProblem, rclonePath } from './kept-names.ts';
 
 /**
- * rclone's local backend without conversion of file names. A file that changes while it is read makes the
- * upload fail.
+ * rclone's local backend, which converts file names only from rclone's own form (`rclonePath`). A file that
+ * changes while it is read makes the upload fail.
  */
 const LOCAL = ':local,encoding=Raw:/';
 const ONCE = { IgnoreTimes: true, LowLevelRetries: 1 } as const;
@@ -90,6 +91,10 @@ export class RcloneFiles implements RemoteFiles {
     return ms > 365 * 86_400_000 ? Infinity : ms;
   }
 
+  nameProblem(name: string): string | undefined {
+    return nameProblem(this.#options.type, name);
+  }
+
   async stat(
     path: string,
     { signal, hash = false }: { readonly signal: AbortSignal; readonly hash?: boolean },
@@ -150,7 +155,7 @@ export class RcloneFiles implements RemoteFiles {
       await this.#knowledge(signal);
       const from = {
         srcFs: LOCAL,
-        srcRemote: local.replace(/^\/+/, ''),
+        srcRemote: rclonePath(local.replace(/^\/+/, '')),
         dstFs: this.#options.fs,
         _config: { ...ONCE, PartialSuffix: this.#suffix },
       };

@@ -89,6 +89,8 @@ export interface Conditions {
   readonly isRested: (changedNs: bigint) => boolean;
   /** Nothing was renamed during the scan. */
   readonly isWhole: boolean;
+  /** Why the remote cannot keep a name, as the end of a sentence. */
+  readonly nameProblem: (name: string) => string | undefined;
   /** True for files that were changed while the disk was full. */
   readonly isCut: (changedNs: bigint) => boolean;
   /** Paths that are to be sent without waiting. */

@@ -118,7 +118,7 @@ class Draft {
     else
       this.#add(entry, place, {
         isRefused: true,
-        hold: 'The remote takes files and folders only, or cannot keep this name.',
+        hold: 'The remote takes files and folders only, with names that are valid UTF-8.',
       });
   }
 
@@ -271,16 +271,30 @@ class Draft {
     { hold, isRefused = false, isDisplaced = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
-    const why =
-      hold ?? (item.move?.going === undefined ? (this.#awaited(item) ?? this.#tornBy(item)) : undefined);
+    const unkept = item.action === 'delete' ? undefined : this.#unkept(item.place);
+    const why = unkept ?? hold ?? this.#waitsFor(item);
     this.items.set(id, {
       ...item,
       id,
       needs: new Set(),
-      isRefused,
+      isRefused: isRefused || unkept !== undefined,
       isDisplaced,
       ...(why !== undefined && { hold: why }),
     });
+  }
+
+  #waitsFor(item: Pick<Item, 'action' | 'place' | 'move'>): string | undefined {
+    return item.move?.going === undefined ? (this.#awaited(item) ?? this.#tornBy(item)) : undefined;
+  }
+
+  /** The sentence about a name that the remote would give back as another one; of a folder, for all in it. */
+  #unkept(place: string): string | undefined {
+    for (const name of place.split('/')) {
+      const problem = this.#conditions.nameProblem(name);
+      if (problem !== undefined)
+        return `The remote cannot keep the name ${JSON.stringify(name)}: ${problem}. Rename it.`;
+    }
+    return undefined;
   }
 
   /**

@@ -76,8 +76,12 @@ export class Planner {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
     this.#forgetMoves(scan, records);
-    const room = { isCut: await this.#space.look(), isUrgent: options.isUrgent ?? (() => false) };
-    const conditions = { ...this.#times(options), ...room };
+    const conditions = {
+      ...this.#times(options),
+      isCut: await this.#space.look(),
+      isUrgent: options.isUrgent ?? (() => false),
+      nameProblem: (name: string) => remote.nameProblem?.(name),
+    };
     const first = planUpper(scan, records, {
       ...conditions,
       isOpen: () => false,

@@ -151,7 +151,7 @@ async function awaitReady(
     const isThere = await isShown(
       { host: '127.0.0.1', port },
       `${formatPath({ share, parts: [] })}/`,
-      { name, password },
+      { user: { name, password } },
       clock.deadline(2_000, deadline),
     ).catch(() => false);
     if (isThere) return;

@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
+  CertificatesService,
+  ClientSession,
   ListenAddress,
   Config,
   ExporterTools,
@@ -19,16 +22,19 @@ import type {
 } from 'mountkeeper';
 import { isAnswering, isShown } from './health-check.ts';
 import type { Address } from './health-check.ts';
+import { plainHttpAdvice, ProxyCertificate } from './certificate.ts';
 import type { WebdavConfig } from '../config.ts';
 import { Backends } from '../backends/backends.ts';
 import {
   awaitReady,
+  endSession,
   proxyRights,
   proxySpec,
   GRACE_MS,
   listenProblem,
   PROCESS_KEY,
   report,
+  sessions,
   tell,
 } from './proxy-process.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
@@ -46,6 +52,7 @@ const RETURN_MS = 15_000;
 
 export interface WebdavTools extends ExporterTools {
   readonly secrets: Secrets;
+  readonly certificates: Pick<CertificatesService, 'keep'>;
   readonly settings: WebdavConfig;
   readonly config: () => Config;
   /** The program that shares are mounted with. */
@@ -66,6 +73,7 @@ export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #paths;
   readonly #address: Address;
+  readonly #certificate: ProxyCertificate;
   readonly #server: ManagedServer;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
@@ -79,9 +87,13 @@ export class WebdavExporter implements ServingExporter {
   #planned: { readonly spool: string; readonly rights: ProcessRights | undefined } | undefined;
   #possible: Promise<ProcessRights | undefined> | undefined;
   #told: string | undefined;
+  /** Of the certificate that the proxy shows, by its own report. */
+  #fingerprint: string | undefined;
   #isReady = false;
   #isAnswering = false;
   #isClosed = false;
+  /** Tells the proxy which requests are this daemon's own. */
+  readonly #mark = randomUUID();
   #lost: readonly string[] = [];
   #silences = 0;
 
@@ -89,7 +101,20 @@ export class WebdavExporter implements ServingExporter {
     const { clock, log, processes } = tools;
     this.#tools = tools;
     this.#paths = webdavPaths(tools.paths.stateDir);
-    this.#address = { host: tools.settings.listen, port: tools.settings.port };
+    this.#address = {
+      host: tools.settings.listen,
+      port: tools.settings.port,
+      // The proxy may have it before it is known that it has.
+      ...(tools.settings.tls && {
+        isOurs: (fingerprint) =>
+          [this.#fingerprint, this.#certificate.pair?.fingerprint].includes(fingerprint),
+      }),
+    };
+    this.#certificate = new ProxyCertificate({
+      certificates: tools.certificates,
+      config: tools.config,
+      onChange: () => void this.realign(),
+    });
     this.#backends = new Backends({
       clock,
       log,
@@ -128,6 +153,7 @@ export class WebdavExporter implements ServingExporter {
         this.#isReady = false;
         this.#isAnswering = false;
         this.#told = undefined;
+        this.#fingerprint = undefined;
         if (this.#planned) await giveFolders(this.#paths, this.#planned.spool, this.#planned.rights?.user);
       },
     });
@@ -149,6 +175,7 @@ export class WebdavExporter implements ServingExporter {
       await this.#server.stop();
       return this.#backends.keepOnly(new Set());
     }
+    await this.#certificate.keep();
     await this.#shown.open(() => this.#former());
     this.#server.start();
   }
@@ -156,6 +183,7 @@ export class WebdavExporter implements ServingExporter {
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
     this.#isAnswering = false;
+    await this.#certificate.close();
     const { enabled } = this.#tools.settings;
     if (keepsRunning && enabled) {
       await this.#server.release();
@@ -183,9 +211,10 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.remove(share);
   }
 
-  /** Called when a document has been applied: shares, or groups, may name others. */
+  /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
   async realign(): Promise<void> {
     if (!this.#tools.settings.enabled) return;
+    await this.#certificate.keep();
     // It has its folders open, and gets others with a start.
     if (this.#planned && this.#planned.spool !== this.#wantedSpool()) this.#server.renew();
     await this.#shown.inTurn(() => this.#tellOrLog());
@@ -211,16 +240,26 @@ export class WebdavExporter implements ServingExporter {
   }
 
   offers(): readonly Offer[] {
-    const { host, port } = this.#address;
-    return this.isServing
-      ? [{ service: '_webdav._tcp', port, addresses: [host], details: { path: '/' } }]
-      : [];
+    const { host, port, isOurs } = this.#address;
+    const service = isOurs ? '_webdavs._tcp' : '_webdav._tcp';
+    return this.isServing ? [{ service, port, addresses: [host], details: { path: '/' } }] : [];
+  }
+
+  async sessions(): Promise<readonly ClientSession[]> {
+    if (!this.#server.process) return [];
+    return sessions(this.#paths, this.#tools.clock.deadline(ANSWER_MS));
+  }
+
+  async endSession(id: string): Promise<boolean> {
+    if (!this.#server.process) return false;
+    return endSession(this.#paths, id, this.#tools.clock.deadline(ANSWER_MS));
   }
 
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
     if (!settings.enabled) return [];
     const problem = this.#server.problem;
+    const plain = plainHttpAdvice(this.#tools.config());
     const known = settings.users.length - this.#userProblems.length;
     const nobody =
       settings.users.length > 0 && known <= 0
@@ -251,6 +290,8 @@ export class WebdavExporter implements ServingExporter {
         level: 'error' as const,
         message: `the share '${share}' does not answer over WebDAV`,
       })),
+      ...this.#certificate.notices(this.#fingerprint !== undefined),
+      ...(plain === undefined ? [] : [{ level: 'warning' as const, message: plain }]),
       ...this.#shown.notices(),
     ];
   }
@@ -306,6 +347,7 @@ export class WebdavExporter implements ServingExporter {
     const { cache, web } = config();
     return {
       users,
+      ...(this.#certificate.pair && { certificate: this.#certificate.pair }),
       isOpen: settings.users.length === 0,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,
@@ -314,6 +356,7 @@ export class WebdavExporter implements ServingExporter {
       shares: [...this.#shown.entries.values()],
       access: accessOf(config(), [...this.#shown.entries.keys(), ...this.#returning.keys()]),
       returning: [...this.#returning.keys()],
+      mark: this.#mark,
     };
   }
 
@@ -327,7 +370,8 @@ export class WebdavExporter implements ServingExporter {
     const text = JSON.stringify(state);
     if (text === this.#told) return;
     this.#told = undefined;
-    await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
+    const { fingerprint } = await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
+    this.#fingerprint = fingerprint;
     this.#told = text;
   }
 
@@ -344,6 +388,11 @@ export class WebdavExporter implements ServingExporter {
 
   async #ask(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#tools;
+    // Nobody can connect, and its notice says why.
+    if (this.#address.isOurs && this.#fingerprint === undefined) {
+      this.#isAnswering = false;
+      return;
+    }
     const deadline = clock.deadline(ANSWER_MS, signal);
     try {
       this.#isAnswering = await this.#isLetIn(undefined, deadline);
@@ -360,7 +409,7 @@ export class WebdavExporter implements ServingExporter {
       this.#silences = 0;
       // Wrong passwords from this machine slow down the daemon's own request, too: an answer that says so
       // still counts.
-      const isDeaf = !(await isAnswering(ownAddress(this.#address), clock.deadline(ANSWER_MS, signal)));
+      const isDeaf = !(await isAnswering(this.#own, clock.deadline(ANSWER_MS, signal)));
       if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
       return;
     }
@@ -383,7 +432,12 @@ export class WebdavExporter implements ServingExporter {
     if (access && !user) return true;
     if (settings.users.length > 0 && !user) return false;
     const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
-    return isShown(ownAddress(this.#address), path, user, signal);
+    return isShown(this.#own, path, { user, mark: this.#mark }, signal);
+  }
+
+  /** Where this machine itself reaches the proxy. */
+  get #own(): Address {
+    return { ...this.#address, ...ownAddress(this.#address) };
   }
 
   // ------------------------------------------------------------ shares

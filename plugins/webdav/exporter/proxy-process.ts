@@ -3,11 +3,18 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addressProblem, leastRights, portProblem, untilAnswered } from 'mountkeeper';
-import type { Clock, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
+import type {
+  ClientSession,
+  Clock,
+  ManagedProcess,
+  Processes,
+  ProcessRights,
+  ProcessSpec,
+} from 'mountkeeper';
 import { formerSpools } from './folders.ts';
 import { ask } from './health-check.ts';
 import type { Address } from './health-check.ts';
-import type { ProxyReport, ProxyState } from '../proxy/state.ts';
+import type { ProxyReport, ProxySession, ProxyState } from '../proxy/state.ts';
 import type { WebdavPaths } from './paths.ts';
 
 export const PROCESS_KEY = 'webdav/front';
@@ -48,9 +55,10 @@ export async function proxyRights(
 
 /** A running proxy is kept until its own files, its user or its folders have changed. */
 export async function proxySpec({ paths, address, rights, spool }: ProxyOptions): Promise<ProcessSpec> {
-  const { host, port } = address;
+  const { host, port, isOurs } = address;
+  const scheme = isOurs ? 'https' : 'http';
   const hash = createHash('sha256').update(
-    JSON.stringify([process.execPath, HEAP, paths.root, host, port, rights, spool]),
+    JSON.stringify([process.execPath, HEAP, paths.root, host, port, scheme, rights, spool]),
   );
   for (const file of await programFiles()) hash.update(await readFile(file));
   const folders = [
@@ -63,7 +71,7 @@ export async function proxySpec({ paths, address, rights, spool }: ProxyOptions)
   return {
     key: PROCESS_KEY,
     command: process.execPath,
-    args: [join(PROXY, 'main.js'), paths.root, host, String(port), ...folders],
+    args: [join(PROXY, 'main.js'), paths.root, host, String(port), scheme, ...folders],
     env: { NODE_OPTIONS: HEAP },
     fingerprint: hash.digest('hex').slice(0, 32),
     rights,
@@ -86,18 +94,42 @@ async function scriptsIn(folder: string): Promise<readonly string[]> {
 /**
  * Sends the wanted state to the proxy. Resolves once the proxy has let go of everything that is not in it.
  */
-export async function tell(paths: WebdavPaths, state: ProxyState, signal: AbortSignal): Promise<void> {
+export async function tell(paths: WebdavPaths, state: ProxyState, signal: AbortSignal): Promise<ProxyReport> {
   const { status, text } = await ask(
     { socketPath: paths.control, method: 'PUT', path: '/' },
     JSON.stringify(state),
     signal,
   );
   if (status !== 200) throw new Error(`the WebDAV proxy did not accept its state: ${text.slice(0, 200)}`);
+  return JSON.parse(text) as ProxyReport;
 }
 
 export async function report(paths: WebdavPaths, signal: AbortSignal): Promise<ProxyReport> {
   const { text } = await ask({ socketPath: paths.control, method: 'GET', path: '/' }, '', signal);
   return JSON.parse(text) as ProxyReport;
+}
+
+export async function sessions(paths: WebdavPaths, signal: AbortSignal): Promise<readonly ClientSession[]> {
+  const { text } = await ask({ socketPath: paths.control, method: 'GET', path: '/sessions' }, '', signal);
+  return (JSON.parse(text) as readonly ProxySession[]).map(
+    ({ id, user, share, address, since, lastAt, toClient, fromClient }) => ({
+      id,
+      user,
+      address,
+      shares: [share],
+      since,
+      lastAt,
+      bytesToClient: toClient,
+      bytesFromClient: fromClient,
+    }),
+  );
+}
+
+/** Resolves with false when there is no such session. */
+export async function endSession(paths: WebdavPaths, id: string, signal: AbortSignal): Promise<boolean> {
+  const path = `/sessions/${encodeURIComponent(id)}`;
+  const { text } = await ask({ socketPath: paths.control, method: 'DELETE', path }, '', signal);
+  return text === 'true';
 }
 
 /** Resolves once the proxy can be controlled. */

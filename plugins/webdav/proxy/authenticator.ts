@@ -30,7 +30,8 @@ const FOREIGN_NAME: Refusal = {
 };
 
 /** Who is let in, by the name that was logged in with; or why nobody is. */
-export type Admission = { readonly user: string | undefined } | { readonly refusal: Refusal };
+export type Admission =
+  { readonly user: string | undefined; readonly address: string } | { readonly refusal: Refusal };
 
 /** Decides which requests are accepted. */
 export class Authenticator {
@@ -66,15 +67,15 @@ export class Authenticator {
   /** `gone` aborts when the client leaves. */
   async admit(request: IncomingMessage, gone: AbortSignal): Promise<Admission> {
     // Without passwords, a web page must not get in through a host name that its own DNS points here.
+    const address = clientAddress(request.socket.remoteAddress ?? '', request.headers, this.#proxies);
     if (this.#isOpen)
-      return this.#isOwnName(request.headers.host) ? { user: undefined } : { refusal: FOREIGN_NAME };
+      return this.#isOwnName(request.headers.host) ? { user: undefined, address } : { refusal: FOREIGN_NAME };
     const credentials = parseBasicCredentials(request.headers.authorization);
     if (!credentials) return { refusal: CHALLENGE };
-    const address = clientAddress(request.socket.remoteAddress ?? '', request.headers, this.#proxies);
     const id = this.#digest.of(credentials).toString('base64');
     const verify = (): boolean => this.#isRight(credentials);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
-    if (verdict === 'right') return { user: credentials.username };
+    if (verdict === 'right') return { user: credentials.username, address };
     return { refusal: verdict === 'wrong' ? CHALLENGE : TOO_OFTEN };
   }
 

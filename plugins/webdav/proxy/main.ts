@@ -26,21 +26,36 @@ async function control(
   response: ServerResponse,
 ): Promise<void> {
   try {
-    const body = await bodyOf(request, MAX_STATE_BYTES);
-    if (request.method === 'PUT' && body) await proxy.take(JSON.parse(body.toString('utf8')) as ProxyState);
-    response.end(JSON.stringify(proxy.report));
+    response.end(JSON.stringify(await answerOf(proxy, request)));
   } catch (error) {
     response.statusCode = 500;
     response.end(String(error));
   }
 }
 
-async function main([folder = '', host = '', port = '', ...places]: readonly string[]): Promise<void> {
+/** `/` is the state and what came of it, `/sessions` those who are here, `/sessions/<id>` one of them. */
+async function answerOf(proxy: WebdavProxy, request: IncomingMessage): Promise<unknown> {
+  const { method, url = '/' } = request;
+  const body = await bodyOf(request, MAX_STATE_BYTES);
+  const { sessions } = proxy.visitors;
+  if (url === '/sessions') return sessions.list();
+  if (method === 'DELETE') return sessions.end(url.slice('/sessions/'.length));
+  if (method === 'PUT' && body) await proxy.take(JSON.parse(body.toString('utf8')) as ProxyState);
+  return proxy.report;
+}
+
+async function main([
+  folder = '',
+  host = '',
+  port = '',
+  scheme = '',
+  ...places
+]: readonly string[]): Promise<void> {
   process.umask(0o077);
   takePlaces(places);
   const proxy = new WebdavProxy(folder, log);
   await proxy.open();
-  const server = proxy.createServer();
+  const server = proxy.createServer({ isSecure: scheme === 'https' });
   const fail = (error: Error): void => {
     log(error.message);
     process.exit(1);

@@ -1,5 +1,6 @@
+import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { endsWithin } from 'mountkeeper/sdk';
+import { endsWithin, SecureServer } from 'mountkeeper/sdk';
 import { ClearUp } from './writes/clear-up.ts';
 import { Authenticator } from './authenticator.ts';
 import { clock } from './clock.ts';
@@ -9,8 +10,9 @@ import { Visitors } from './visitors.ts';
 import type { UserName } from './visitors.ts';
 import { Journal } from './writes/journal.ts';
 import { createProxy } from './server.ts';
-import type { ProxyLimits } from './server.ts';
+import type { ProxyServerOptions } from './server.ts';
 import { prepareSpool } from './writes/spool.ts';
+import { OWN_HEADER } from './state.ts';
 import type { ProxyReport, ProxyState } from './state.ts';
 
 /** How long the daemon waits for locks. */
@@ -25,6 +27,9 @@ export class WebdavProxy {
   readonly journal: Journal;
   readonly clearUp: ClearUp;
   #state: ProxyState | undefined;
+  /** Undefined where plain HTTP is spoken. */
+  #secureServer: SecureServer | undefined;
+  #fingerprint: string | undefined;
   #bodies: ReadonlySet<string> = new Set();
   readonly #cleared = new Set<string>();
   readonly #log: (sentence: string) => void;
@@ -42,7 +47,8 @@ export class WebdavProxy {
   }
 
   get report(): ProxyReport {
-    return { shares: [...this.upstreams.values()].flatMap(({ attached }) => attached?.share ?? []) };
+    const shares = [...this.upstreams.values()].flatMap(({ attached }) => attached?.share ?? []);
+    return { shares, ...(this.#fingerprint !== undefined && { fingerprint: this.#fingerprint }) };
   }
 
   /** Resolves once everything that is not in the new state has been let go of. */
@@ -50,6 +56,7 @@ export class WebdavProxy {
     // First of all: nobody goes on who may not.
     this.authenticator.admitOnly(state);
     const ended = this.visitors.admitOnly(state);
+    this.#show(state);
     // Removes only what a former proxy left, never what is being received.
     if (!this.#cleared.has(state.spool)) await prepareSpool(state.spool, this.#bodies);
     this.#cleared.add(state.spool);
@@ -72,19 +79,30 @@ export class WebdavProxy {
     await endsWithin(clock, LOCKS_MS, this.locks.keepOnly(mayWrite, ended));
   }
 
-  /** Without a state the server refuses everybody. */
-  createServer(limits?: ProxyLimits): ReturnType<typeof createProxy> {
+  /** Clients that are connected go on with the one they were shown. */
+  #show({ certificate }: ProxyState): void {
+    if (!this.#secureServer || !certificate || certificate.fingerprint === this.#fingerprint) return;
+    this.#secureServer.setCertificate(certificate);
+    this.#fingerprint = certificate.fingerprint;
+  }
+
+  /** Without a state the server refuses everybody; with TLS and without a certificate nobody can connect. */
+  createServer({ limits, isSecure = false }: ProxyServerOptions = {}): Server {
     const put = { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp };
-    return createProxy(
+    const server = createProxy(
       {
         authenticator: this.authenticator,
         visitors: this.visitors,
         upstreams: this.upstreams,
+        isOwn: ({ headers }) =>
+          headers[OWN_HEADER] !== undefined && headers[OWN_HEADER] === this.#state?.mark,
         log: this.#log,
         put: { ...put, locks: this.locks },
       },
-      limits,
+      { limits, isSecure },
     );
+    if (server instanceof SecureServer) this.#secureServer = server;
+    return server;
   }
 
   #spool(): { folder: string; minFreeBytes: number } {

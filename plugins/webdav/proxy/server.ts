@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { ConnectionPool } from 'mountkeeper/sdk';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import { ConnectionPool, SecureServer } from 'mountkeeper/sdk';
 import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
 import { answer } from './answer.ts';
 import type { Refusal } from './answer.ts';
@@ -30,16 +30,27 @@ const MAX_HEAD_BYTES = 32_768;
 
 export type ProxyLimits = Pick<ConnectionPoolOptions, 'maxConnections' | 'maxPerAddress'>;
 
+export interface ProxyServerOptions {
+  readonly limits?: ProxyLimits | undefined;
+  /** True: TLS is spoken, and nothing else, once there is a certificate. */
+  readonly isSecure?: boolean;
+}
+
 export interface ProxyTools {
   readonly authenticator: Authenticator;
   readonly visitors: Visitors;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly put: ShareTools;
+  /** Whether the daemon itself asks. */
+  readonly isOwn: (request: IncomingMessage) => boolean;
   readonly log: (sentence: string) => void;
 }
 
 /** The server for clients. */
-export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
+export function createProxy(
+  tools: ProxyTools,
+  { limits = LIMITS, isSecure = false }: ProxyServerOptions,
+): Server {
   const connections = new ConnectionPool({
     clock,
     headMs: HEAD_MS,
@@ -47,7 +58,7 @@ export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
     isTrustedProxy: (address) => tools.authenticator.isTrustedProxy(address),
   });
   // A transfer may take days; only the head of a request has a time limit.
-  const server = createServer({
+  const options: ServerOptions = {
     maxHeaderSize: MAX_HEAD_BYTES,
     headersTimeout: LATER_HEAD_MS,
     connectionsCheckingInterval: LOOK_FOR_LATE_MS,
@@ -55,7 +66,8 @@ export function createProxy(tools: ProxyTools, limits = LIMITS): Server {
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAlive: true,
     noDelay: true,
-  });
+  };
+  const server = isSecure ? new SecureServer(options) : createServer(options);
   const take =
     (expectsContinue: boolean) =>
     (request: IncomingMessage, response: ServerResponse): void =>
@@ -86,19 +98,21 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
     const refusal = methodRefusal(request);
     if (refusal) return answer(request, response, refusal);
     tools.connections.serve(request, 'known');
-    await route(request, response, { ...tools, user: admission.user, gone });
+    await route(request, response, { ...tools, ...admission, gone });
   } catch (error) {
     if (!gone.signal.aborted) return answer(request, response, refusalOf(error, tools.log));
     response.destroy();
   }
 }
 
-async function route(
-  request: IncomingMessage,
-  response: ServerResponse,
-  tools: HandleTools & { readonly user: UserName; readonly gone: AbortController },
-): Promise<void> {
-  const { user, gone, visitors } = tools;
+interface Visiting extends HandleTools {
+  readonly user: UserName;
+  readonly address: string;
+  readonly gone: AbortController;
+}
+
+async function route(request: IncomingMessage, response: ServerResponse, tools: Visiting): Promise<void> {
+  const { user, address, gone, visitors } = tools;
   const url = request.url ?? '';
   const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
   if (!place) throw new Refused(400, 'This path cannot be asked for.');
@@ -129,6 +143,7 @@ async function route(
   visitors.enter({
     user,
     share: upstream.name,
+    from: tools.isOwn(request) ? undefined : { address, socket: request.socket },
     isWriting: isWriting(request.method ?? ''),
     end: () => {
       // Its connection may serve another request by now.

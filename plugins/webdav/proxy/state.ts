@@ -10,6 +10,8 @@ export interface ProxyState {
   readonly hostnames: readonly string[];
   /** Addresses and ranges of trusted proxies. */
   readonly trustedProxies: readonly string[];
+  /** What clients are shown. Left out: plain HTTP, or the one of the former state stays in use. */
+  readonly certificate?: ProxyKeyPair;
   /** Folder for bodies that overwrite a file, until they are complete. */
   readonly spool: string;
   /** Free bytes that uploads must leave on that disk. */
@@ -19,6 +21,16 @@ export interface ProxyState {
   readonly access: Readonly<Record<string, ShareAccess>>;
   /** Shares that are away for a moment: their clients wait. */
   readonly returning: readonly string[];
+  /** What the daemon's own requests carry in `OWN_HEADER`, so that they are nobody's session. Nobody else knows it. */
+  readonly mark: string;
+}
+
+/** A certificate with its chain, and its key, both PEM. */
+export interface ProxyKeyPair {
+  readonly cert: string;
+  readonly key: string;
+  /** SHA-256 of the certificate, as `AB:CD:…`. */
+  readonly fingerprint: string;
 }
 
 export interface ProxyUser {
@@ -48,7 +60,24 @@ export interface Backend {
   readonly takesProperties: boolean;
 }
 
+/** Who has been here of late. Times in milliseconds since 1970, bytes on the wire. */
+export interface ProxySession {
+  readonly id: string;
+  /** Null: the server has no users. */
+  readonly user: string | null;
+  readonly share: string;
+  readonly address: string;
+  readonly since: number;
+  readonly lastAt: number;
+  readonly toClient: number;
+  readonly fromClient: number;
+}
+
+export const OWN_HEADER = 'x-mountkeeper-mark';
+
 /** The proxy's answer to the daemon. */
 export interface ProxyReport {
   readonly shares: readonly ProxyShare[];
+  /** Of the certificate that clients are shown; left out as long as there is none. */
+  readonly fingerprint?: string;
 }

@@ -1,5 +1,7 @@
 import { entranceOf } from 'mountkeeper/sdk';
 import type { Entrance, ShareAccess } from 'mountkeeper/sdk';
+import { Sessions } from './sessions.ts';
+import type { Origin } from './sessions.ts';
 import type { ProxyState } from './state.ts';
 
 /** Composed (NFC), as logins are. Undefined: somebody whom a server without users has let in. */
@@ -8,6 +10,8 @@ export type UserName = string | undefined;
 export interface Visit {
   readonly user: UserName;
   readonly share: string;
+  /** Undefined: the daemon asks whether the share is there; that is nobody's session. */
+  readonly from: Origin | undefined;
   readonly isWriting: boolean;
   readonly end: () => void;
   /** Resolves when all is done that the visit has begun, a half upload's take-back, too. */
@@ -17,6 +21,7 @@ export interface Visit {
 /** Who may do what in which share, and who is doing something now. Nobody may do anything until it is told. */
 export class Visitors {
   readonly #visits = new Set<Visit>();
+  readonly sessions = new Sessions();
   #access: ReadonlyMap<string, ShareAccess> = new Map();
   /** Undefined: there are no users, and everybody is let in. */
   #users: ReadonlySet<string> | undefined = new Set();
@@ -38,7 +43,12 @@ export class Visitors {
   /** Until it is over. */
   enter(visit: Visit): void {
     this.#visits.add(visit);
-    void visit.over.then(() => this.#visits.delete(visit));
+    const { user, share, from } = visit;
+    const leave = from && this.sessions.enter({ user, share }, from);
+    void visit.over.then(() => {
+      this.#visits.delete(visit);
+      leave?.();
+    });
   }
 
   #mayStay({ user, share, isWriting }: Visit): boolean {

@@ -12,6 +12,7 @@ import type { ClientOptions } from '../../../core/cli/client.js';
 import { createSecrets } from '../../../core/config/secrets/secrets.js';
 import { readPair } from '../../../core/platform/certificates/pair.js';
 import { ensureSelfMade, selfMadeFiles } from '../../../core/platform/certificates/self-made.js';
+import { spokenScheme } from '../../../core/cli/spoken-scheme.js';
 import { SecureServer } from '../../../core/sdk/http/secure-server.js';
 
 async function options(
@@ -290,6 +291,27 @@ describe('client of the command line', () => {
       const found = await both(t, () => interrupt.abort(new Error('interrupted')));
       await assert.rejects(request({ ...found, signal: interrupt.signal }, get), /interrupted/);
     });
+  });
+
+  it('finds out whether a server speaks TLS, and sends it nothing', async (t) => {
+    const { signal } = new AbortController();
+    let asked = 0;
+    const plain = await daemon(t, (_, response) => {
+      asked += 1;
+      response.end();
+    });
+    assert.equal(await spokenScheme(new URL(plain), signal), 'http');
+    const dir = await mkdtemp(join(tmpdir(), 'mountkeeper-client-'));
+    t.after(() => rm(dir, { recursive: true, force: true }));
+    const files = selfMadeFiles(dir);
+    await ensureSelfMade({ files, names: [], now: Date.now() });
+    const server = new SecureServer({}, readPair(files)).on('request', () => (asked += 1));
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    assert.equal(await spokenScheme(new URL(`http://127.0.0.1:${port}`), signal), 'https');
+    assert.equal(await spokenScheme(new URL('http://127.0.0.1:1'), signal), 'http');
+    assert.equal(asked, 0);
   });
 
   it('ends as soon as it is interrupted', async (t) => {

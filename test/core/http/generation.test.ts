@@ -36,6 +36,21 @@ describe('a generation', () => {
     assert.deepEqual([(await get('/a')).body, (await get('/b')).status], ['a2', 404]);
   });
 
+  it('is built while others have their turn, between two plugins', async () => {
+    let turns = 0;
+    let isBuilt = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isBuilt) setImmediate(count);
+    };
+    setImmediate(count);
+    await server.swap(
+      ...['a', 'b', 'c', 'd', 'e'].map((name) => ledger(name, { routes: [textRoute(`/${name}`, name)] })),
+    );
+    isBuilt = true;
+    assert.ok(turns >= 5, `${turns} turns`);
+  });
+
   it('keeps a connection open over a swap', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     await server.swap(ledger('a', { routes: [textRoute('/a', 'one')] }));

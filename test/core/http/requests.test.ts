@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { ServerRoute } from '@hapi/hapi';
 import type { AnsweredRequest, Requester } from '../../../core/contract/http.ts';
 import { requesterNow } from '../../../core/http/requests.ts';
 import { ask, createServer, ledger } from '../../support/http/test-server.ts';
@@ -34,6 +35,26 @@ describe('what is told of requests', () => {
     assert.equal(answered.length, count);
     return answered[count - 1] as AnsweredRequest;
   };
+
+  it('knows what a route has answered by itself', async () => {
+    const route = (method: 'GET' | 'POST', code: number): ServerRoute => ({
+      method,
+      path: '/self',
+      handler: ({ raw }, h) => {
+        raw.res.statusCode = code;
+        raw.res.end('by itself');
+        return h.abandon;
+      },
+    });
+    await server.swap(ledger('page', { routes: [route('GET', 200), route('POST', 202)] }));
+    assert.equal((await ask({ port: server.port, path: '/self' })).body, 'by itself');
+    await post('/self');
+    assert.equal((await told(1)).status, 202);
+    assert.deepEqual(
+      server.logLines.filter(({ level }) => Number(level) >= 40),
+      [],
+    );
+  });
 
   it('keeps no body in memory for what a request left behind', async () => {
     setFlagsFromString('--expose_gc');

@@ -107,6 +107,25 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       /3\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
     );
     assert.equal(await form.locator('input[name=up]').inputValue(), '3M', "nobody's typing is written over");
+    const slider = form.locator('input[data-rate=up]');
+    await slider.focus();
+    await watched.page.keyboard.press('ArrowRight');
+    assert.deepEqual(
+      [await form.locator('input[name=up]').inputValue(), await slider.getAttribute('aria-valuetext')],
+      ['5M', '5.0 MiB/s'],
+    );
+    await form.locator('button').click();
+    await shows('the limit of the slider', async () =>
+      /5\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
+    );
+    // The command line, or another page: whoever is not at the form sees the new one in it, too.
+    await daemon.request('POST', '/api/bwlimit', { up: '0', down: '1M' });
+    await shows(
+      'the limit of others in the form',
+      async () =>
+        (await slider.getAttribute('aria-valuetext')) === 'No limit' &&
+        (await form.locator('input[name=down]').inputValue()) === '1M',
+    );
     watched.assertClean();
   });
 
@@ -131,6 +150,10 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     assert.equal(await nas.has('paused.txt'), false, 'a pause that is none');
     assert.equal((await status()).all_synced, false);
     await card.locator('button', { hasText: 'Go on now' }).click();
+    // The end of the pause takes the button away.
+    await shows('the outcome', async () => /Uploads go on\./.test(await card.innerText()), 5_000);
+    await shows('no button', async () => !/Go on now/.test(await card.innerText()), 5_000);
+    assert.match(await card.innerText(), /Uploads go on\./);
     await until('it is on the NAS', () => nas.has('paused.txt'), { timeoutMs: 10_000 });
     await shows('the end of the pause', async () => !/paused until/.test(await card.innerText()));
     await shows('all is saved', async () => (await watched.sentence()) === 'saved', 10_000);
@@ -170,6 +193,8 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       async () => (await watched.page.locator('.share[data-share="new.one"]').count()) === 1,
     );
     await shows('its health', async () => (await watched.tone('new.one')) === 'good', 20_000);
+    // The whole page was drawn anew: what was said where somebody clicked is still there.
+    assert.match(await watched.page.locator('.cards article').first().innerText(), /Reconnecting/);
     await daemon.writeConfig(daemon.text({ shares }));
     await until(
       'the API has it no more',
@@ -181,6 +206,33 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       async () => (await watched.page.locator('.share[data-share="new.one"]').count()) === 0,
     );
     watched.assertClean();
+  });
+
+  it('keeps an outcome beside the button that was clicked, whatever moves around it', async () => {
+    const page = await WatchedPage.open(browser, origin());
+    await page.page.goto(`${origin()}/`);
+    const form = (path: string, said = ''): string =>
+      `<form class="act" hx-post="/x"><input type="hidden" name="path" value="${path}"><button>Go</button>` +
+      `<output>${said && `<span class="outcome">${said}</span>`}</output></form>`;
+    const after = await page.page.evaluate<readonly string[]>(`(() => {
+      const card = document.querySelector('#frame-limit');
+      const slot = card.querySelector('.slot');
+      slot.innerHTML = ${JSON.stringify(`<p>${form('a', 'a goes')}</p><p>${form('b', 'b goes')}</p>`)};
+      for (const output of slot.querySelectorAll('output')) output.dataset.toldAt = String(Date.now());
+      slot.querySelector('output').dataset.toldAt = '0';
+      const update = (markup) => Idiomorph.morph(slot, markup, { morphStyle: 'innerHTML' });
+      const said = () => [slot, card.querySelector('.told')].map((one) => one.innerText.replace(/\\s+/g, ' ').trim());
+      update(${JSON.stringify(`<p>${form('a')}</p><p>${form('b')}</p>`)});
+      const first = said();
+      update(${JSON.stringify(`<p>${form('c')}</p>`)});
+      return [...first, ...said()];
+    })()`);
+    assert.deepEqual(
+      after,
+      ['Go Go b goes', '', 'Go', 'b goes'],
+      'what is old goes, the rest stays or is told below',
+    );
+    await page.context.close();
   });
 
   it('says that the NAS is away and since when, what is usable, and that it is back', async () => {

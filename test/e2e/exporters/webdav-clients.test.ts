@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { copyFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Daemon } from '../../support/daemon/daemon.ts';
 import { Files } from '../../support/platform/file-worker.ts';
+import { createAuthority } from '../../support/http/certificates.ts';
 import type { Nas } from '../../support/nas/nas.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -266,5 +267,71 @@ describe('what WebDAV clients do to files that are there', () => {
       good: 200,
     });
     await flagged(daemon, { webdav_running: true });
+  });
+
+  // The last one: nothing of the others is asked over TLS.
+  it('lets them in over TLS alone where the file says so, and keeps them through new certificates', async () => {
+    const authority = await createAuthority(scratch.path('ca'));
+    const pairs = { one: await authority.issue('one'), two: await authority.issue('two') };
+    const used = { certificate: scratch.path('used.pem'), key: scratch.path('used.key') };
+    const use = async ({ certificate, key }: typeof used): Promise<string> => {
+      await copyFile(key, used.key);
+      await copyFile(certificate, used.certificate);
+      return new X509Certificate(await readFile(certificate)).fingerprint256;
+    };
+    const { port } = desktop();
+    const connectTo = ['-connect', `127.0.0.1:${port}`];
+    const handshake = (...args: string[]) => runClient('openssl', ['s_client', ...connectTo, ...args]);
+    const shown = async (): Promise<string> => {
+      const pem = /-----BEGIN[^]+?END CERTIFICATE-----/.exec((await handshake('-showcerts')).output)?.[0];
+      return pem === undefined ? '' : new X509Certificate(pem).fingerprint256;
+    };
+    const shows = (fingerprint: string): Promise<unknown> =>
+      until('the certificate is shown', async () => (await shown()) === fingerprint, { timeoutMs: 30_000 });
+    const secure = ['--cacert', authority.root];
+    const at = (path: string): string => url(path).replace('http:', 'https:');
+
+    const first = await use(pairs.one);
+    await daemon.writeConfig(daemon.text({ sections: { webdav: { tls: used } } }));
+    await shows(first);
+    await flagged(daemon, { webdav_running: true });
+    assert.notEqual((await runClient('curl', ['-sS', '-o', '/dev/null', url()])).code, 0, 'plain HTTP');
+    assert.equal(await dav(...secure, at('from%20nas.bin')), 200);
+    assert.match((await handshake('-CAfile', authority.root)).output, /Verify return code: 0 \(ok\)/);
+    for (const old of ['-tls1', '-tls1_1'])
+      assert.notEqual((await handshake(old, '-cipher', 'DEFAULT@SECLEVEL=0')).code, 0, old);
+    assert.notEqual((await handshake('-tls1_2', '-cipher', 'NULL:RC4:3DES:EXPORT:aNULL')).code, 0, 'ciphers');
+
+    const ca = await readFile(authority.root);
+    const saved = randomBytes(100_000);
+    await saveAsExplorer(
+      { ...desktop(), ca },
+      { name: 'tls.docx', body: saved, renamed: 'sent by TLS.docx' },
+    );
+    await copyAsFinder({ ...desktop(), ca }, { name: 'tls.key', body: saved });
+    for (const name of ['sent by TLS.docx', 'tls.key']) await onNas(`${SHARE}/${name}`, saved);
+
+    const { path } = await localFile(scratch, 'while renewed', 8_000_000);
+    const upload = dav(...secure, '--limit-rate', '2M', '-T', path, at('renewed.bin'));
+    let isOver = false;
+    const answers = new Set<number>();
+    const asking = (async () => {
+      while (!isOver) answers.add(await dav(...secure, at('from%20nas.bin')));
+    })();
+    await shows(await use(pairs.two));
+    // Half of a new pair: the former one stays in use, and that is said.
+    await copyFile(pairs.one.certificate, used.certificate);
+    const notices = async (): Promise<string> => (await daemon.get('/api/notices')).text;
+    await until('it is said', async () => /webdav.tls: .*former certificate stays/.test(await notices()), {
+      timeoutMs: 30_000,
+    });
+    assert.equal(await dav(...secure, at('from%20nas.bin')), 200);
+    await shows(await use(pairs.one));
+    assert.equal(await upload, 201);
+    isOver = true;
+    await asking;
+    assert.deepEqual([...answers], [200]);
+    await flagged(daemon, { webdav_running: true });
+    assert.match((await daemon.cli('doctor')).stdout, new RegExp(first));
   });
 });

@@ -1,6 +1,6 @@
 // @load quiet
 /**
- * The targets of shares with the real daemon and a systemctl of the test's own, since no systemd runs here; and
+ * The targets of shares with the real daemon and a systemctl of the test's own, which tells what it was asked; and
  * the template, by systemd's own check.
  */
 import assert from 'node:assert/strict';

@@ -1,19 +1,37 @@
 // @load loud
 /**
- * Clients at work on a share with a write layer, over SMB, WebDAV and on the machine itself, while what lies
- * below fails.
+ * Clients at work on a share with a write layer, over SMB, NFS, WebDAV and on the machine itself, while what
+ * lies below fails.
  */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Daemon } from '../../support/daemon/daemon.ts';
+import { ask } from '../../../plugins/nfs/health-check.ts';
+import { operation } from '../../../plugins/nfs/xdr.ts';
+import { close, commit, setLength, writeUnstable } from '../../support/clients/nfs-file.ts';
+import type { Source } from '../../support/clients/nfs-session.ts';
+import { sumOfStream } from '../../support/clients/program-output.ts';
+import { allProcesses } from '../../support/platform/processes.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
 import { DaemonWithClients, SHARE, SYNCED_MS } from '../../support/write-layer/daemon-with-clients.ts';
 import { differences, treeOf } from '../../support/write-layer/folder-tree.ts';
 import { checksumOf } from '../../support/nas/nas.ts';
 import type { Nas } from '../../support/nas/nas.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
+
+const BOTH = 3;
+const STALE = 70;
+
+/** Text that an NFS client writes. */
+function sourceOf(text: string): Source {
+  const bytes = Buffer.from(text);
+  return {
+    read: (buffer, offset, length, position) =>
+      Promise.resolve({ bytesRead: bytes.copy(buffer, offset, position, position + length) }),
+  };
+}
 
 describe('a share with a write layer', () => {
   let office: DaemonWithClients;
@@ -30,6 +48,33 @@ describe('a share with a write layer', () => {
     office.byWebdav(method, path, to);
   const file = (name: string, content: string): Promise<string> => office.file(name, content);
 
+  const question = (...operations: Buffer[]) =>
+    ask({ host: '127.0.0.1', port: office.access.ports.nfs }, operations, AbortSignal.timeout(10_000));
+  /** The handle that NFS clients get for a file. */
+  const handleOf = async (path: string): Promise<Buffer> => {
+    const names = [SHARE, ...path.split('/')];
+    const { results } = await question(
+      operation.putRoot(),
+      ...names.map((name) => operation.lookup(name)),
+      operation.getHandle(),
+    );
+    const start = 8 * (names.length + 2) + 4;
+    return results.subarray(start, start + results.readUInt32BE(start - 4));
+  };
+  /** The beginning of the file, or the error's number. */
+  const readBy = async (handle: Buffer): Promise<string | number> => {
+    const { status, results } = await question(operation.putHandle(handle), operation.read(16));
+    return status === 0 ? results.toString('latin1', 24, 24 + results.readUInt32BE(20)).slice(0, 12) : status;
+  };
+  const pidOf = async (program: string, word = ''): Promise<number> => {
+    const found = (await allProcesses()).find(
+      ({ args, command }) =>
+        args[0]?.endsWith(program) === true && command.includes(daemon.stateDir) && command.includes(word),
+    );
+    assert.ok(found, `no ${program} runs`);
+    return found.pid;
+  };
+
   before(async () => {
     office = await DaemonWithClients.open('layer-clients', {
       'team/a.bin': 300_000,
@@ -41,12 +86,6 @@ describe('a share with a write layer', () => {
     ({ nas, daemon, root } = office);
   });
   after(() => office.close());
-
-  it('is refused over NFS in plain words, and exported over the others', async () => {
-    const isSaid = async (): Promise<boolean> =>
-      /NFS cannot show a share with a write layer/.test((await daemon.get('/api/notices')).text);
-    await until('NFS says why', isSaid, { timeoutMs: 20_000 });
-  });
 
   it('takes what programs on the machine do with files and folders', async () => {
     await both(`
@@ -108,6 +147,72 @@ describe('a share with a write layer', () => {
     await synced();
   });
 
+  it('takes what an NFS client writes, overwrites, renames and deletes', async () => {
+    const client = await office.nfsClient();
+    const put = (path: string, text: string) =>
+      client.write(`${SHARE}/${path}`, sourceOf(text), Buffer.byteLength(text));
+    const [one, two] = ['one '.repeat(100_000), 'two '.repeat(3_000)];
+    await client.makeFolder(`${SHARE}/nfs`);
+    for (const name of ['a', 'b', 'c', 'd']) await put(`nfs/${name}`, one);
+    await put('nfs/a', two);
+    await client.rename(`${SHARE}/nfs`, 'b', 'B');
+    await client.rename(`${SHARE}/nfs`, 'd', 'c');
+    await client.rename(SHARE, 'tree', 'forest');
+    await put('a.bin', two);
+    await mkdir(at('nfs'));
+    for (const [name, text] of Object.entries({ 'nfs/a': two, 'nfs/B': one, 'nfs/c': one, 'a.bin': two }))
+      await writeFile(at(name), text);
+    await rename(at('tree'), at('forest'));
+    await synced();
+    assert.equal(await sumOfStream(client.read(`${SHARE}/nfs/B`)), await checksumOf(at('nfs/B')));
+    const file = await client.open(`${SHARE}/nfs/B`, 'open', { access: BOTH, deny: 0 });
+    await setLength(client, file, 9);
+    await writeUnstable(client, file, 20, Buffer.from('far'));
+    await close(client, file);
+    for (const name of ['a', 'c']) await client.remove(`${SHARE}/nfs/${name}`);
+    await client.rename(SHARE, 'forest', 'tree');
+    client.close();
+    await office.sh(
+      office.model,
+      'truncate -s 9 nfs/B; truncate -s 20 nfs/B; printf far >> nfs/B; rm nfs/[ac]',
+    );
+    await rename(at('forest'), at('tree'));
+    await synced();
+  });
+
+  it('gives NFS clients handles that outlive the server and the daemon, and no process that shows them', async () => {
+    const handle = await handleOf('nfs/B');
+    const isShown = async (one: Buffer) => String(await readBy(one)).startsWith('one one o');
+    assert.ok(await isShown(handle));
+    await daemon.end();
+    assert.ok(await isShown(handle), 'without a daemon');
+    await daemon.start();
+    await daemon.healthy();
+    assert.ok(await isShown(handle), 'with the next one');
+    process.kill(await pidOf('ganesha.nfsd'), 'SIGKILL');
+    await until('the next server knows it', () => isShown(handle), { timeoutMs: 30_000 });
+    process.kill(await pidOf('bindfs', '/handles'), 'SIGKILL');
+    await until('it is shown by another', async () => isShown(await handleOf('nfs/B')), {
+      timeoutMs: 30_000,
+    });
+    assert.equal(await readBy(handle), STALE);
+  });
+
+  it('leads no NFS client out of the share, whatever is put in the place of a folder', async () => {
+    const client = await office.nfsClient();
+    await client.makeFolder(`${SHARE}/etc`);
+    await client.write(`${SHARE}/etc/passwd`, sourceOf('of the share'), 12);
+    const handle = await handleOf('etc/passwd');
+    assert.equal(await readBy(handle), 'of the share');
+    await office.sh(root, 'mv etc away; ln -s /etc etc');
+    assert.notEqual((await runClient('cat', [`${root}/etc/passwd`])).code, 0);
+    assert.equal(typeof (await readBy(handle)), 'number');
+    await client.remove(`${SHARE}/etc`);
+    await office.sh(root, 'rm -r away');
+    client.close();
+    await synced();
+  });
+
   it("goes on with every client's writing through a kill -9 of rclone", async () => {
     const line = 'written slowly\n'.repeat(200);
     const slowly = `for n in 1 2 3 4 5 6 7 8; do printf "%s" "${line}"; sleep 0.3; done`;
@@ -133,10 +238,19 @@ describe('a share with a write layer', () => {
       async () => (await runClient('test', ['-s', `${root}/slow-local`])).code === 0,
       { timeoutMs: 10_000 },
     );
+    const client = await office.nfsClient();
+    const file = await client.open(`${SHARE}/slow-nfs`, 'make');
+    const write = (place: number) => writeUnstable(client, file, place * line.length, Buffer.from(line));
+    for (const place of [0, 1, 2, 3]) await write(place);
     const pid = await daemon.rclonePid(SHARE);
     process.kill(pid, 'SIGKILL');
+    for (const place of [4, 5, 6, 7]) await write(place);
+    await commit(client, file);
+    await close(client, file);
+    client.close();
     for (const { code, output } of await Promise.all(writers)) assert.equal(code, 0, output);
-    for (const name of ['slow-local', 'slow-dav', 'slow-smb']) await writeFile(at(name), line.repeat(8));
+    for (const name of ['slow-local', 'slow-dav', 'slow-smb', 'slow-nfs'])
+      await writeFile(at(name), line.repeat(8));
     await until('another rclone serves the share', async () => (await daemon.rclonePid(SHARE)) !== pid, {
       timeoutMs: 20_000,
     });

@@ -6,6 +6,7 @@ import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { createAuthenticator } from '../../../plugins/auth/authenticator.ts';
 import { makeHash, matchesHash, parseHash } from '../../../plugins/auth/password-hash.ts';
 import { exposureOf, passwordCheck } from '../../../plugins/auth/exposure.ts';
+import { Sessions } from '../../../plugins/auth/sessions/sessions.ts';
 import { createVerifier } from '../../../plugins/auth/verifier.ts';
 
 const log = pino({ level: 'silent' });
@@ -24,10 +25,12 @@ function createTestDoor(password: Secret, resolve: (secret: Secret) => string = 
     clock: () => clock,
     log,
     signal: stop.signal,
+    sessions: new Sessions(() => clock),
   });
   const attempt = async (text: string, address = '10.0.0.1') => {
     const gone = () => new AbortController().signal;
-    return (await door.decide({ authorization: header('admin', text), address, gone })).decision;
+    const authorization = header('admin', text);
+    return (await door.decide({ authorization, session: undefined, address, gone })).decision;
   };
   return { clock, config, stop, attempt };
 }

@@ -7,26 +7,36 @@ import { after, describe, it } from 'node:test';
 import { createClock } from '../../../core/platform/clock.ts';
 import { createProcesses } from '../../../core/platform/processes/processes.ts';
 import { pino } from 'pino';
-import type { UnsavedFile } from 'mountkeeper';
+import type { QueuedUpload, UnsavedFile } from 'mountkeeper';
+import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
+import { createView } from '../../../plugins/dashboard/view.ts';
 import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
+import { filesPanel } from '../../../plugins/files/panel.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
 const processes = createProcesses({ stateDir: folder, clock: createClock(), log: pino({ level: 'silent' }) });
 
 /** A view of a cache as a mounter offers it. */
-function contextOf(body: string, isMounted = true, unsaved: readonly UnsavedFile[] = []): never {
+function contextOf(
+  body: string,
+  isMounted = true,
+  unsaved: readonly UnsavedFile[] | 'unknown' = [],
+  queue: readonly QueuedUpload[] = [],
+): never {
   const module = join(folder, `view-${Math.random()}.mjs`);
   writeFileSync(
     module,
-    `export const openCacheView = (given) => ({ list: async (folder) => { ${body} }, unsaved: async () => UNSAVED });
-     const UNSAVED = ${JSON.stringify(unsaved)};`,
+    `export const openCacheView = (given) => ({ list: async (folder) => { ${body} }, ...UNSAVED });
+     const UNSAVED = ${unsaved === 'unknown' ? '{}' : `{ unsaved: async () => (${JSON.stringify(unsaved)}) }`};`,
   );
   const mount = isMounted
-    ? { cacheAccess: () => ({ module, parameters: { word: 'secret word' } }) }
+    ? { cacheAccess: () => ({ module, parameters: { word: 'secret word' } }), uploadQueue: async () => queue }
     : undefined;
   const shares = { list: () => [{ spec: { share: { name: 'files' } }, mount }] };
   return {
-    use: (name: string) => ({ shares, processes })[name],
+    use: (name: string) => ({ shares, processes, clock: createClock(), plugins: { list: () => [] } })[name],
+    find: () => undefined,
     signal: new AbortController().signal,
   } as never;
 }
@@ -62,6 +72,32 @@ describe('the files of a share', () => {
     );
   });
 
+  it('say what waits by the queue of the mount where its cache cannot tell', async () => {
+    const body =
+      "return { folders: [], files: [{ name: 'old', bytes: 1, modifiedMs: 2, isCached: false }] };";
+    const file = (path: string, traits: Partial<QueuedUpload> = {}): QueuedUpload => ({
+      path,
+      bytes: 7,
+      isUploading: false,
+      failures: 0,
+      changedAt: 5,
+      ...traits,
+    });
+    const queue = [
+      file('sub/old', { isUploading: true }),
+      file('sub/new', { failures: 3 }),
+      file('sub/next'),
+      file('sub/deeper/x'),
+      file('other'),
+    ];
+    const { files } = await listFolder(contextOf(body, true, 'unknown', queue), 'files', 'sub');
+    assert.deepEqual(files, [
+      { name: 'new', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'failed' },
+      { name: 'next', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'waiting' },
+      { name: 'old', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'uploading' },
+    ]);
+  });
+
   it('are cut off where nobody reads on', async () => {
     const body =
       "return { folders: Array.from({ length: 600 }, (_, i) => 'd' + i), files: " +
@@ -80,6 +116,18 @@ describe('the files of a share', () => {
     await assert.rejects(listFolder(contextOf(''), 'other', ''), /not mounted now/);
   });
 
+  it("are said not to be there in the reader's language while nothing is mounted", async () => {
+    await loadLibraries();
+    const tab = filesPanel(contextOf('', false));
+    for (const [language, words] of [
+      ['en', /is not mounted now/],
+      ['zh', /没有挂载/],
+    ] as const) {
+      const view = createView({ language, host: 'keeper', share: 'files', tab });
+      assert.match(toHtml(await tab.parts?.['folder']?.(view)), words);
+    }
+  });
+
   it('are looked for below the share alone', () => {
     assert.deepEqual(['/a//b/', './a', undefined, 'a..b'].map(folderOf), ['a/b', 'a', '', 'a..b']);
     assert.deepEqual(['..', 'a/../b', 'a\0b', 'x'.repeat(5_000)].map(folderOf), [
@@ -88,5 +136,31 @@ describe('the files of a share', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  it('are read again for users of the share, a folder at a time, and the first failure is told', async () => {
+    const asked: string[] = [];
+    const refresher = {
+      refresh: async (share: string, path: string) => {
+        asked.push(`${share}/${path}`);
+        return { ok: 2, failed: path === 'sub' ? [] : [{ path: 'x', reason: 'the remote said no' }] };
+      },
+    };
+    let found: typeof refresher | undefined = refresher;
+    const panel = filesPanel({ find: () => found, use: () => createClock() } as never);
+    const act = async (path: string) =>
+      panel.actions?.['refresh']?.(
+        createView({ language: 'en', host: 'h', share: 'files', tab: panel, form: { path } }),
+      );
+    await loadLibraries();
+    assert.deepEqual(await act('/sub/'), {
+      ok: true,
+      message: '2 folders were read again: users see what others have changed.',
+    });
+    assert.deepEqual(await act('other'), { ok: false, message: 'x: the remote said no' });
+    assert.equal((await act('../..'))?.ok, false);
+    found = undefined;
+    assert.equal((await act('sub'))?.ok, false);
+    assert.deepEqual(asked, ['files/sub', 'files/other']);
   });
 });

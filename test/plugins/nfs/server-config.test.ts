@@ -67,6 +67,18 @@ describe('configuration of NFS-Ganesha', () => {
     assert.doesNotMatch(renderConfig(settings, [{ ...photos, clients: { write: [], read: [] } }]), /CLIENT/);
   });
 
+  it('keeps no attributes of a mirror, which would make it say that files are not there', () => {
+    const ofMirror = /Attr_Expiration_Time = 0;/;
+    assert.match(renderConfig(settings, [{ ...photos, isMirror: true }]), ofMirror);
+    assert.doesNotMatch(
+      renderConfig(settings, [
+        { ...photos, isMirror: false },
+        { ...photos, id: 8 },
+      ]),
+      ofMirror,
+    );
+  });
+
   it('closes every block, whatever is exported', () => {
     const text = renderConfig(settings, [
       photos,

@@ -4,6 +4,8 @@ import { describe, it } from 'node:test';
 import Hapi from '@hapi/hapi';
 import type { Mount } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
+import type { QueueBody } from '../../../plugins/uploads/queue-body.ts';
+import { QUEUE } from '../../../plugins/uploads/route-documents.ts';
 import { routes } from '../../../plugins/uploads/routes.ts';
 import type { VerifyBody } from '../../../plugins/uploads/proof/verify-jobs.ts';
 import { VerifyJobs } from '../../../plugins/uploads/proof/verify-jobs.ts';
@@ -44,7 +46,7 @@ function stage(): {
       return keep === 'theirs' ? Promise.reject(new Error('It cannot be done now.')) : Promise.resolve();
     },
     verify: (path) => Promise.resolve([{ path: `${path}a`, result: 'differs', bytes: 1, modifiedMs: 0 }]),
-    receipt: () => Promise.reject(new Error('not asked')),
+    receipt: async () => ({ root: '', proved: [], unproved: [] }),
     queue: () => [
       {
         path: 'p',
@@ -69,6 +71,10 @@ function stage(): {
       set: async (until: number) =>
         void asked.push(`pause plain ${Math.round((until - clock.now()) / 1_000)}`),
     },
+    uploadQueue: async () => [
+      { path: 'up', bytes: 10, isUploading: true, failures: 0 },
+      { path: 'no', bytes: 20, isUploading: false, failures: 2, goesAt: 1_800_000_000_000 },
+    ],
     sendNow: async (path: string) => {
       if (path === 'gone') throw new Error('gone does not wait to be uploaded');
       asked.push(`send plain ${path}`);
@@ -82,7 +88,10 @@ function stage(): {
       {
         receipt: new ReceiptJobs({ clock: () => clock, version: '1.2.3' }),
         verify: new VerifyJobs(() => clock),
-        mountOf: (share) => (share === 'plain' ? plain : undefined),
+        mountOf: (share) =>
+          ({ plain, blind: { ...plain, uploadQueue: () => Promise.reject(new Error('silent')) } })[share],
+        statsOf: () =>
+          ({ dirtyFiles: 1, dirtyBytes: 10, erroredFiles: 1, oldestDirtyAt: 1_800_000_000_000 }) as never,
       },
     ),
   );
@@ -101,6 +110,55 @@ function stage(): {
 }
 
 describe('the routes of the queue', () => {
+  it('hand out the hash list of a receipt as a file, and none of what is unknown', async () => {
+    const { server, post } = stage();
+    const { id = '' } = (await post('files/receipt')).body as { id?: string };
+    await new Promise((resolve) => setImmediate(resolve));
+    const { statusCode, headers, payload } = await server.inject(`/api/queue/files/receipt/${id}/hash-list`);
+    assert.equal(statusCode, 200);
+    assert.match(String(headers['content-type']), /^application\/xml/);
+    assert.match(String(headers['content-disposition']), /^attachment; filename="receipt\.mhl"$/);
+    assert.match(payload, /^<\?xml[^]*<hashlist/);
+    assert.equal((await server.inject(`/api/queue/plain/receipt/${id}/hash-list`)).statusCode, 404);
+    assert.equal((await server.inject('/api/queue/files/receipt/none/hash-list')).statusCode, 404);
+  });
+
+  it("tell rclone's own queue in the same form where there is no write layer, and what it does not know", async () => {
+    const { server } = stage();
+    const { statusCode, result } = await server.inject('/api/queue/plain');
+    const body = result as QueueBody;
+    assert.equal(statusCode, 200);
+    assert.deepEqual(
+      body.entries.map(({ path, state, sent_bytes, since, tries, next_try_at }) => ({
+        path,
+        state,
+        sent_bytes,
+        since,
+        tries,
+        next_try_at,
+      })),
+      [
+        { path: 'up', state: 'uploading', sent_bytes: null, since: null, tries: 0, next_try_at: null },
+        {
+          path: 'no',
+          state: 'stuck',
+          sent_bytes: 0,
+          since: null,
+          tries: 2,
+          next_try_at: '2027-01-15T08:00:00.000Z',
+        },
+      ],
+    );
+    // The figures are older than the queue: their size is of fewer files.
+    assert.deepEqual(
+      [body.dirty_files, body.dirty_bytes, body.stuck_files, body.conflicts],
+      [2, null, 1, []],
+    );
+    assert.equal(QUEUE.validate(body).error, undefined);
+    assert.equal((await server.inject('/api/queue/blind')).statusCode, 503, 'unseen is not empty');
+    assert.equal((await server.inject('/api/queue/none')).statusCode, 404);
+  });
+
   it("tell how much waits and since when, and each entry's reason, attempts and next attempt", async () => {
     const { result } = await stage().server.inject('/api/queue/files');
     const body = result as {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { Clock, Mount, QueueEntry, Role } from 'mountkeeper';
+import type { Clock, Conflict, Mount, QueueEntry, Role } from 'mountkeeper';
+import { createClock } from '../../../core/platform/clock.ts';
 import { createView } from '../../../plugins/dashboard/view.ts';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
+import { ReceiptJobs } from '../../../plugins/uploads/proof/receipt-jobs.ts';
+import { VerifyJobs } from '../../../plugins/uploads/proof/verify-jobs.ts';
 import { uploadsPanel } from '../../../plugins/uploads/tab.ts';
 import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.ts';
 
@@ -24,6 +27,8 @@ function entry(traits: Partial<QueueEntry>): QueueEntry {
 }
 
 describe('the uploads of a share on the dashboard', () => {
+  const clockNow = createClock();
+  const realClock = (): Clock => clockNow;
   before(() => loadLibraries());
   let flushed = 0;
   let pausedUntil: number | undefined;
@@ -44,8 +49,23 @@ describe('the uploads of a share on the dashboard', () => {
       entry({ path: NAME, state: 'stuck', reason: 'permission denied <b>', tries: 3, nextTryAt: 60_000 }),
       entry({ path: 'goes', state: 'uploading' }),
     ],
-    conflicts: () => [{ path: 'x', copy: 'x (mine)', what: 'changed', at: 0 }],
+    conflicts: () => conflicts,
+    resolve: async ({ path, copy }, keep) => void sent.push(`${keep} ${path} ${copy}`),
+    verify: async (path, { onProgress }) => {
+      onProgress(1, 2);
+      if (path === 'slow') await new Promise(() => undefined);
+      return [
+        { path: 'same', result: 'hash', bytes: 1, modifiedMs: 0 },
+        { path: NAME, result: 'differs', bytes: 1, modifiedMs: 0 },
+      ];
+    },
+    receipt: async () => ({ root: '', proved: [], unproved: [{ path: NAME, reason: 'it waits' }] }),
   };
+  const versions = { theirs: { bytes: 1, modifiedMs: 0 }, mine: { bytes: 2, modifiedMs: 0 } };
+  const conflicts: readonly Conflict[] = [
+    { path: 'x', copy: 'x (mine)', what: 'changed', at: 0, versions },
+    { path: NAME, copy: NAME, what: 'deleted', at: 0 },
+  ];
   const mountWith = (obstacle?: string): Mount =>
     ({
       flush: async () => {
@@ -71,6 +91,10 @@ describe('the uploads of a share on the dashboard', () => {
     mountOf: (share) => mounts.get(share),
     clock: () => clock,
     downloads: () => ({ address: (share, path) => (hasDownloads ? `/get/${share}/${path}` : undefined) }),
+    proofs: {
+      verify: new VerifyJobs(realClock),
+      receipt: new ReceiptJobs({ clock: realClock, version: '1' }),
+    },
   });
   let hasDownloads = true;
   const act = async (action: string, share: string, form = {}): Promise<boolean | undefined> =>
@@ -179,5 +203,58 @@ describe('the uploads of a share on the dashboard', () => {
     flushed = 0;
     assert.deepEqual([(await panel.actions?.['send']?.(view('en')))?.ok, flushed], [true, 1]);
     assert.equal(await act('send', 'team'), false);
+  });
+
+  it('ends conflicts as chosen, asks before a version goes, and offers no choice where there is one file', async () => {
+    const drawn = toHtml(await panel.render(view('en')));
+    const [two = '', one = ''] = drawn.split('<li').slice(1);
+    const choices = (row: string): readonly string[] =>
+      [...row.matchAll(/name="keep" value="(\w+)"/g)].map(([, keep = '']) => keep);
+    assert.deepEqual([choices(two), choices(one)], [['mine', 'theirs', 'both'], ['both']]);
+    assert.equal(two.match(/hx-confirm="[^"]*deleted on the NAS/g)?.length, 2);
+    assert.match(two, /hx-confirm="[^"]*x \(mine\)/);
+    assert.ok(!drawn.includes('<script>'));
+    const asOperator = createView({
+      language: 'en',
+      host: 'h',
+      share: 'files',
+      tab: panel,
+      role: 'operator',
+    });
+    assert.deepEqual(choices(toHtml(await panel.render(asOperator))), [], 'what takes a version away');
+    sent.length = 0;
+    assert.equal(await act('keep', 'files', { path: 'x', copy: 'x (mine)', keep: 'theirs' }), true);
+    assert.equal(await act('keep', 'files', { path: 'x', copy: 'x (mine)', keep: 'all' }), false);
+    assert.equal(await act('keep', 'plain', { path: 'x', copy: 'x', keep: 'both' }), false);
+    assert.deepEqual(sent, ['theirs x x (mine)']);
+  });
+
+  it('compares, and makes a receipt to download, where there is a write layer', async () => {
+    assert.equal(panel.controls?.(view('en', 'plain')), null);
+    assert.match(toHtml(panel.controls?.(view('en'))), /name="what" value="verify"[^]*value="receipt"/);
+    const begin = async (what: string, path = ''): Promise<string> =>
+      toHtml((await panel.actions?.['prove']?.(view('en', 'files', { what, path })))?.content);
+    const asked = (shown: string): Promise<string> => {
+      const [, search = ''] = /hx-get="[^"]*\?([^"]*)"/.exec(shown) ?? [];
+      const query = Object.fromEntries(new URLSearchParams(search.replaceAll('&amp;', '&')));
+      return Promise.resolve(
+        panel.parts?.['proof']?.(
+          createView({ language: 'en', host: 'h', share: 'files', tab: panel, query }),
+        ),
+      ).then(toHtml);
+    };
+    const compared = await asked(await begin('verify'));
+    assert.match(compared, /1 of 2 files differs[^]*&lt;script>alert[^]*another version/);
+    const received = await asked(await begin('receipt', '/sub/'));
+    assert.match(
+      received,
+      /1 file is not proved[^]*it waits[^]*href="\/api\/queue\/files\/receipt\/[\w-]+\/hash-list"/,
+    );
+    const slow = await begin('verify', 'slow');
+    assert.match(await asked(slow), /1 of 2 files…/, 'it asks again');
+    assert.match(await asked(slow), /hx-trigger="load delay:1s"/);
+    assert.match(await asked('hx-get="/x?kind=verify&id=none"'), /not kept any more/);
+    assert.equal(await act('prove', 'files', { path: '../..' }), false);
+    assert.equal(await act('prove', 'plain'), false);
   });
 });

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
+import { Agent as SecureAgent, request as httpsRequest } from 'node:https';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { once } from 'node:events';
 
@@ -12,6 +13,8 @@ export interface Desktop {
   readonly share: string;
   /** `name:password` */
   readonly login: string;
+  /** Over TLS, with this authority trusted. */
+  readonly ca?: Buffer;
 }
 
 interface Step {
@@ -46,17 +49,19 @@ const FINDER_ASKS =
 
 /** One connection of a desktop. */
 class Session {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #agent: Agent;
   readonly #desktop: Desktop;
   readonly #always: OutgoingHttpHeaders;
 
   constructor(desktop: Desktop, always: OutgoingHttpHeaders) {
     this.#desktop = desktop;
+    const one = { keepAlive: true, maxSockets: 1 };
+    this.#agent = desktop.ca ? new SecureAgent({ ...one, ca: desktop.ca }) : new Agent(one);
     this.#always = { authorization: `Basic ${Buffer.from(desktop.login).toString('base64')}`, ...always };
   }
 
   url(path: string): string {
-    return `http://127.0.0.1:${this.#desktop.port}${this.path(path)}`;
+    return `${this.#desktop.ca ? 'https' : 'http'}://127.0.0.1:${this.#desktop.port}${this.path(path)}`;
   }
 
   path(path: string): string {
@@ -71,7 +76,8 @@ class Session {
     const length = isChunked
       ? { 'transfer-encoding': 'chunked' }
       : { 'content-length': Buffer.byteLength(body) };
-    const request = httpRequest({
+    const ask = this.#desktop.ca ? httpsRequest : httpRequest;
+    const request = ask({
       host: '127.0.0.1',
       port: this.#desktop.port,
       method,

@@ -1,6 +1,6 @@
 /** Building what people install, for tests: the Debian package and npm's archive. */
 import { execFile } from 'node:child_process';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -29,4 +29,29 @@ export async function packForNpm(output: string): Promise<string> {
   });
   const [archive = ''] = await readdir(output);
   return join(output, archive);
+}
+
+/** The same package as another version, in `folder`; `change` may alter the files, which lie below the path it gets. */
+export async function asVersion(
+  deb: string,
+  version: string,
+  folder: string,
+  change?: (tree: string) => Promise<void>,
+): Promise<string> {
+  const tree = join(folder, 'tree');
+  await mkdir(folder, { recursive: true });
+  await run('dpkg-deb', ['--raw-extract', deb, tree]);
+  const control = join(tree, 'DEBIAN/control');
+  const text = (await readFile(control, 'utf8')).replace(/^Version: .*$/m, `Version: ${version}`);
+  await writeFile(control, text);
+  const manifest = join(tree, 'usr/lib/mountkeeper/package.json');
+  await writeFile(
+    manifest,
+    (await readFile(manifest, 'utf8')).replace(/"version": "[^"]*"/, `"version": "${version}"`),
+  );
+  await change?.(tree);
+  const file = join(folder, `mountkeeper_${version}.deb`);
+  await run('dpkg-deb', ['--build', '--root-owner-group', '-Znone', tree, file]);
+  await rm(tree, { recursive: true });
+  return file;
 }

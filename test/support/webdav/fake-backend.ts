@@ -107,10 +107,13 @@ export class ProxyFixture {
   readonly #server: Server;
   state: ProxyState;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, isSecure: boolean) {
     this.folder = folder;
     this.proxy = new WebdavProxy(join(folder, 'proxy'), () => undefined);
-    this.#server = this.proxy.createServer({ maxConnections: 2_000, maxPerAddress: 500 });
+    this.#server = this.proxy.createServer({
+      limits: { maxConnections: 2_000, maxPerAddress: 500 },
+      isSecure,
+    });
     this.state = {
       users: [{ name: 'alice', password: 'wonder:land' }],
       isOpen: false,
@@ -121,12 +124,13 @@ export class ProxyFixture {
       shares: [],
       access: {},
       returning: [],
+      mark: '',
     };
   }
 
   /** Starts both on free ports. */
-  static async open(): Promise<ProxyFixture> {
-    const fixture = new ProxyFixture(await mkdtemp(join(tmpdir(), 'mk-proxy-')));
+  static async open({ isSecure = false } = {}): Promise<ProxyFixture> {
+    const fixture = new ProxyFixture(await mkdtemp(join(tmpdir(), 'mk-proxy-')), isSecure);
     await fixture.proxy.open();
     for (const server of [fixture.backend.server, fixture.#server])
       await once(server.listen(0, '127.0.0.1'), 'listening');

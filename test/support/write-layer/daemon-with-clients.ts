@@ -1,5 +1,5 @@
 /**
- * A daemon with a share on a write layer, its clients over SMB and WebDAV, and a plain folder that has to
+ * A daemon with a share on a write layer, its clients over SMB, NFS and WebDAV, and a plain folder that has to
  * stay the same.
  */
 import assert from 'node:assert/strict';
@@ -7,6 +7,7 @@ import { cpSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { CLIENTS } from '../clients/protocols.ts';
 import type { Access, Session } from '../clients/protocols.ts';
+import { NfsClient } from '../clients/nfs-session.ts';
 import { startWithExports } from '../clients/daemon-with-exports.ts';
 import type { Daemon } from '../daemon/daemon.ts';
 import { runClient, smb } from '../exports/client-programs.ts';
@@ -61,7 +62,7 @@ export class DaemonWithClients {
       sections: { mount: { write_layer: true } },
     });
     await house.daemon.healthy();
-    for (const client of CLIENTS.filter(({ protocol }) => protocol !== 'nfs')) {
+    for (const client of CLIENTS) {
       await until(`${client.label} shows it`, () => client.isShown(house.access, SHARE), {
         timeoutMs: 30_000,
       });
@@ -137,6 +138,11 @@ export class DaemonWithClients {
   webdavSession(): Promise<Session> {
     const [client] = CLIENTS.filter(({ protocol }) => protocol === 'webdav');
     return client!.session(this.access, SHARE);
+  }
+
+  /** An NFS client that stays connected. Paths begin with the share's name. */
+  nfsClient(): Promise<NfsClient> {
+    return NfsClient.connect(this.access.ports.nfs);
   }
 
   /** On the local disk, outside of the share. */

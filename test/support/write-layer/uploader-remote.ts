@@ -11,11 +11,14 @@ import { RcloneFiles } from '../../../plugins/mount/rclone/remote-files.ts';
 import { NAS_PASSWORD, NAS_USER } from '../nas/nas.ts';
 import { freePort } from '../platform/free-port.ts';
 import { currentRclone, nasRclone } from '../nas/rclone-binaries.ts';
+import { endSmbd, startSmbd } from '../nas/smbd.ts';
 import { until } from '../platform/wait.ts';
 import { clock } from './uploader-share.ts';
 
-/** `webdav` keeps no times; `local` has hashes. */
-export type RemoteType = 'sftp' | 'webdav' | 'local';
+/** `webdav` keeps no times; `local` has hashes; `smb` tells no case apart. */
+export type RemoteType = 'sftp' | 'webdav' | 'smb' | 'local';
+
+const SHARE = 'share';
 
 export interface TestRemote {
   readonly files: RemoteFiles;
@@ -38,16 +41,22 @@ export async function startRemote(
     RCLONE_RC_USER: 'u',
     RCLONE_RC_PASS: 'p',
   };
-  const children: ChildProcess[] = [];
+  const ends: (() => Promise<void>)[] = [];
   const run = (
     command: string,
     args: readonly string[],
     more: Readonly<Record<string, string>> = {},
   ): void => {
-    children.push(spawn(command, args, { stdio: 'ignore', env: { ...env, ...more } }));
+    const child = spawn(command, args, { stdio: 'ignore', env: { ...env, ...more } });
+    ends.push(() => end(child));
   };
   const [nasPort, port] = [await freePort(), await freePort()];
-  if (type !== 'local')
+  if (type === 'smb') {
+    const login = { user: NAS_USER, password: NAS_PASSWORD };
+    const room = `${folder}.smbd`;
+    const smbd = await startSmbd({ shares: new Map([[SHARE, folder]]), room, port: nasPort, login });
+    ends.push(() => endSmbd(smbd));
+  } else if (type !== 'local')
     run(nasRclone(), [
       'serve',
       type,
@@ -75,7 +84,7 @@ export async function startRemote(
     connection,
   );
   const address = { port, user: 'u', password: 'p' };
-  const fs = type === 'local' ? `nas:${folder}` : 'nas:';
+  const fs = { local: `nas:${folder}`, smb: `nas:${SHARE}`, sftp: 'nas:', webdav: 'nas:' }[type];
   const files = new RcloneFiles({ address, fs, type, clock });
   const rc = createRcClient(address);
   await until(
@@ -88,12 +97,14 @@ export async function startRemote(
     files: withoutMount(files),
     close: async () => {
       files.close();
-      for (const child of children) {
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-      }
+      for (const close of ends) await close();
     },
   };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
 }
 
 async function connectionTo(type: RemoteType, port: number, rclone: string): Promise<Record<string, string>> {
@@ -104,7 +115,7 @@ async function connectionTo(type: RemoteType, port: number, rclone: string): Pro
     RCLONE_CONFIG_NAS_USER: NAS_USER,
     RCLONE_CONFIG_NAS_PASS: pass,
   };
-  if (type === 'sftp')
+  if (type === 'sftp' || type === 'smb')
     return { ...common, RCLONE_CONFIG_NAS_HOST: '127.0.0.1', RCLONE_CONFIG_NAS_PORT: String(port) };
   return { ...common, RCLONE_CONFIG_NAS_URL: `http://127.0.0.1:${port}`, RCLONE_CONFIG_NAS_VENDOR: 'other' };
 }

@@ -35,6 +35,7 @@ export interface CarriedOptions {
   readonly begin: Pick<Begin, 'entry' | 'folder' | 'name' | 'declared'>;
   /** Starts its process, or takes a seat in one. */
   readonly launch: RunnerSupervisorOptions['launch'];
+  readonly giveUpSeat: RunnerSupervisorOptions['giveUpSeat'];
   readonly confinement: Pick<Confinement, 'entry' | 'folder' | 'permissions'>;
   readonly onGivenUp: (reason: string) => void;
   /** Its process has ended by itself, with what comes now; undefined once it is there again, or is not wanted. */
@@ -114,7 +115,8 @@ class Carried {
 
   async #begin(): Promise<() => Promise<void>> {
     const ctx = this.#ctx;
-    const { declaration, begin, confinement, launch, onGivenUp, onAbsence, onNetwork } = this.#options;
+    const { declaration, begin, confinement, launch, giveUpSeat, onGivenUp, onAbsence, onNetwork } =
+      this.#options;
     const clock = ctx.use('clock');
     const { stateDir, packageDir } = ctx.use('paths');
     const { name } = declaration;
@@ -125,6 +127,7 @@ class Carried {
       clock,
       crashes: this.#crashes,
       launch,
+      giveUpSeat,
       onGivenUp,
       onAbsence,
       onNetwork,

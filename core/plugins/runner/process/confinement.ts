@@ -23,6 +23,9 @@ export interface Confinement {
   readonly company?: readonly string[];
 }
 
+/** Of a runner: below everything that serves somebody. */
+export const NICENESS = 10;
+
 const has = (flag: string): boolean => process.allowedNodeEnvironmentFlags.has(flag);
 
 /** Where a plugin's documents are, and whatever else it keeps. */

@@ -6,10 +6,15 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
 import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
 
-interface Seen extends ProcessIdentity {
+export interface Seen extends ProcessIdentity {
   readonly parent: number;
   readonly session: number;
+  /** Of the processor, its own and that of its children that have ended. */
+  readonly busyMs: number;
 }
+
+/** Linux tells all programs of a hundred in a second. */
+const TICK_MS = 10;
 
 /** One look serves all runners that ask at about the same time. */
 const FRESH_MS = 500;
@@ -26,7 +31,8 @@ function look(): readonly Seen[] {
     const pid = Number(name);
     const stat = Number.isInteger(pid) ? readProcStat(pid) : undefined;
     if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
-    return [{ pid, parent: stat.parent, session: stat.session, startTicks: stat.startTicks }];
+    const { parent, session, startTicks, busyTicks } = stat;
+    return [{ pid, parent, session, startTicks, busyMs: busyTicks * TICK_MS }];
   });
 }
 
@@ -40,9 +46,12 @@ function namesInProc(): readonly string[] {
 }
 
 /** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
-export function processTree(leader: number, isFresh = false): readonly ProcessIdentity[] {
+export function processTree(leader: number, isFresh = false): readonly Seen[] {
   if (isFresh) last = undefined;
-  const seen = seenNow();
+  return treeIn(seenNow(), leader);
+}
+
+function treeIn(seen: readonly Seen[], leader: number): readonly Seen[] {
   const known = new Set(seen.filter((one) => one.session === leader).map(({ pid }) => pid));
   for (let size = -1; size !== known.size;) {
     size = known.size;
@@ -68,11 +77,18 @@ function ownMemory(pid: number): number {
 }
 
 /**
- * Living processes that have this in their environment, `NAME=value`: whoever their parent is by now. Older ones
- * than `sinceTicks` are not looked at: the environment of one that hangs on a dead mount may not be readable.
+ * What is left of a leader that has ended: living processes below it, and those that have this in their environment,
+ * `NAME=value`, whoever their parent is by now. Of processes older than `sinceTicks` the environment is not looked at:
+ * that of one that hangs on a dead mount may not be readable.
  */
-export function processesWith(variable: string, sinceTicks: string): readonly ProcessIdentity[] {
-  return look().filter(({ pid, startTicks }) => {
+export function leftBy(leader: number, variable: string, sinceTicks: string): readonly ProcessIdentity[] {
+  // One look at all processes of the machine serves both.
+  const seen = look();
+  return [...treeIn(seen, leader), ...markedIn(seen, variable, sinceTicks)];
+}
+
+function markedIn(seen: readonly Seen[], variable: string, sinceTicks: string): readonly ProcessIdentity[] {
+  return seen.filter(({ pid, startTicks }) => {
     if (Number(startTicks) < Number(sinceTicks)) return false;
     try {
       return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);

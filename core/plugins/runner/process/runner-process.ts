@@ -1,11 +1,12 @@
 /**
  * One runner: the process that a stranger's plugin lives in, or several that share it. It has a session of its
- * own, low priority within it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
+ * own, low priority, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
  * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
  * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
  * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
@@ -13,10 +14,12 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../../contract/platform.ts';
 import { childEnvironment } from '../../../platform/processes/environment.ts';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
-import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
-import { nodeFlags } from './confinement.ts';
+import { NICENESS, nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
-import { hasOwnNetwork, killTree, memoryOf, processTree, processesWith } from './process-tree.ts';
+import { hasOwnNetwork, killTree, leftBy, memoryOf, processTree } from './process-tree.ts';
+import type { Seen } from './process-tree.ts';
+import { ProcessorShare } from './processor-share.ts';
+import type { ProcessorLimit } from './processor-share.ts';
 import { syntaxProblem } from '../../discovery/preflight.ts';
 import { BrokenProtocol, FrameReader, sendTo, textOf } from '../protocol.ts';
 import type { CallKind, FromRunner, Said, Seated, ToRunner } from '../protocol.ts';
@@ -101,6 +104,8 @@ export interface RunnerOptions {
   readonly onEnd: (end: RunnerEnd | undefined) => void;
   /** What it prints, in whole lines. */
   readonly onLine: (line: string) => void;
+  /** Default: half a core over five minutes. */
+  readonly processor?: ProcessorLimit;
 }
 
 interface OpenCall extends Seated {
@@ -121,9 +126,11 @@ export class RunnerProcess implements Runner {
   readonly #ended: Promise<void>;
   #lastCall = 0;
   #silentLooks = 0;
+  #hasToBeLowered = false;
   #said = { sinceMs: 0, messages: 0, bytes: 0 };
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
-  #tree: readonly ProcessIdentity[] = [];
+  #tree: readonly Seen[] = [];
+  readonly #share: ProcessorShare;
   #reason: string | undefined;
   #by: string | undefined;
   #isEnding = false;
@@ -133,6 +140,7 @@ export class RunnerProcess implements Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#share = new ProcessorShare(options.processor);
     const child = spawned(options.confinement, { [MARK]: this.#mark });
     this.#child = child;
     this.#startTicks = (child.pid === undefined ? undefined : readProcStat(child.pid))?.startTicks ?? '0';
@@ -246,7 +254,24 @@ export class RunnerProcess implements Runner {
     this.#silentLooks = 0;
     if (message.is === 'broke') this.#broke(message);
     else if (message.is === 'answer') this.#answer(message);
-    else if (message.is !== 'pong') this.#options.onMessage(message);
+    else if (message.is !== 'pong') {
+      if (message.is === 'up') void this.#lower();
+      this.#options.onMessage(message);
+    }
+  }
+
+  /**
+   * Where the kernel shares the processor by session, what Node says of its own priority counts within its session
+   * alone. Only once it is up: on a busy machine it would not come up in time. Who is not root may say it ten times a
+   * second for the whole machine, so it is said again at the next look where that failed.
+   */
+  async #lower(): Promise<void> {
+    try {
+      await writeFile(`/proc/${this.#child.pid}/autogroup`, String(NICENESS));
+      this.#hasToBeLowered = false;
+    } catch (error) {
+      this.#hasToBeLowered = (error as NodeJS.ErrnoException).code === 'EAGAIN';
+    }
   }
 
   #broke({ reason, by }: Extract<FromRunner, { is: 'broke' }>): void {
@@ -290,6 +315,7 @@ export class RunnerProcess implements Runner {
       const problem = this.#problem();
       if (problem !== undefined && !this.#isEnding) return this.kill(problem);
       this.#forgetCalls();
+      if (this.#hasToBeLowered) void this.#lower();
       this.#silentLooks += 1;
       this.send({ is: 'ping' });
       this.#look();
@@ -314,15 +340,15 @@ export class RunnerProcess implements Runner {
       return `it started ${this.#tree.length} processes; ${MOST_PROCESSES} is the most`;
     if (this.#silentLooks > MOST_SILENT_LOOKS)
       return 'it did not answer for 10 s: something in it loops or blocks';
-    return undefined;
+    const busyMs = this.#tree.reduce((sum, one) => sum + one.busyMs, 0);
+    return this.#share.problem(busyMs, this.#options.clock.monotonic());
   }
 
   /** Its shell and all that it has started, also what has a session of its own and no parent any more. */
   #sweep(): void {
     const { pid } = this.#child;
     if (pid === undefined) return;
-    const marked = processesWith(`${MARK}=${this.#mark}`, this.#startTicks);
-    killTree(pid, [...this.#tree, ...processTree(pid, true), ...marked]);
+    killTree(pid, [...this.#tree, ...leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks)]);
   }
 
   #over(code: number | null, signal: string | null): void {

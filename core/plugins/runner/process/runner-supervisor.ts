@@ -33,6 +33,8 @@ export interface RunnerSupervisorOptions {
   readonly confinement: Confinement;
   /** Starts a runner, or takes a seat in one. */
   readonly launch: (options: RunnerOptions) => Runner;
+  /** It is switched off: no seat is kept for it, also where it has none just now. */
+  readonly giveUpSeat?: (() => void) | undefined;
   /** The first message to each new runner. */
   readonly begin: () => Extract<ToRunner, { is: 'begin' }>;
   /** It has ended by itself too often. */
@@ -114,6 +116,7 @@ export class RunnerSupervisor {
     this.#isOver = true;
     this.#options.onAbsence(undefined);
     this.#cancelRestart();
+    if (reason === 'disable') this.#options.giveUpSeat?.();
     await this.#runner?.end(reason);
   }
 

@@ -133,7 +133,6 @@ class Company {
   async #unseat(seat: Seat, reason: string): Promise<void> {
     if (seat.isOver) return;
     const { name, number } = seat;
-    if (reason === 'disable') this.#keys.delete(name);
     const wasIn = this.#seats.has(number);
     if (wasIn && this.#seats.size === 1) return this.#process?.end(reason);
     const hasLeft = await seat.leave(reason, LEAVE_MS);

@@ -159,6 +159,23 @@ describe('the assembled schema', () => {
     assert.deepEqual(value.plugins, { dirs: [], lights: { enabled: false, colour: 'red' } });
   });
 
+  it('makes anew what has changed alone', () => {
+    const entries = sampleEntries();
+    const former = assemble(entries).root.children;
+    const changed = entry('garden', {
+      schema: Joi.object({ beds: Joi.number().default(1).description('Beds.') }).meta({ tier: 'live' }),
+    });
+    const { children } = assemble([...entries, changed]).root;
+    for (const name of ['web', 'mount', 'supervisor', 'cache'])
+      assert.ok(former.has(name) && children.get(name) === former.get(name), name);
+    const [tables, formerTables] = [children, former].map((one) => one.get('plugins')?.children);
+    assert.equal(tables?.get('auth'), formerTables?.get('auth'));
+    assert.deepEqual([...(tables?.get('garden')?.children.keys() ?? [])], ['enabled', 'beds']);
+    const again = entry('garden', changed.contribution, { thirdParty: true, enabledByDefault: false });
+    const { children: later } = assemble([...entries, again]).root;
+    assert.equal(later.get('plugins')?.children.get('garden')?.children.has('isolation'), true);
+  });
+
   it('leaves out a contribution whose key another plugin has, naming both, and keeps the rest', () => {
     const rival = entry('rival', { section: 'web', schema: Joi.object({ password: Joi.string() }) });
     const assembly = assemble([...sampleEntries(), rival]);

@@ -91,6 +91,25 @@ describe('an event stream', () => {
     listening.response.destroy();
   });
 
+  it('delivers what is sent in one go as one piece, the newest of what replaces each other', async () => {
+    const listening = await listen(server.port);
+    await eventually('the retry line', () => listening.text() === 'retry: 2000\n\n');
+    const pieces: string[] = [];
+    listening.response.on('data', (piece: string) => pieces.push(piece));
+    const text = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`;
+    for (let count = 0; count < 100; count += 1) sinks[0]?.send({ event: `e${count}`, data: 'x' });
+    sinks[0]?.send({ event: 'values', replaces: 'values a', data: 'a1' });
+    sinks[0]?.send({ event: 'values', replaces: 'values b', data: 'b1' });
+    sinks[0]?.send({ event: 'values', replaces: 'values a', data: 'a2' });
+    await eventually('the last one', () => listening.text().includes('a2'));
+    assert.deepEqual(pieces, [
+      Array.from({ length: 100 }, (_, count) => text(`e${count}`, 'x')).join('') +
+        text('values', 'b1') +
+        text('values', 'a2'),
+    ]);
+    listening.response.destroy();
+  });
+
   it('lets go of its source when the client leaves', async () => {
     const listening = await listen(server.port);
     listening.response.destroy();

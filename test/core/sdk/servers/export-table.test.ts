@@ -158,6 +158,25 @@ describe('the shares that a protocol shows', () => {
     assert.deepEqual(done, ['a changed a']);
   });
 
+  it('come at the look after a change of what they are described by, though they could not be shown', async () => {
+    const { shown, done, refusals, living, document } = setUp();
+    living.push(
+      live('a'),
+      live('sick', { health: 'failed' }),
+      live('other', { spec: spec('other', { protocols: ['nfs'] }) }),
+    );
+    for (const { spec: one } of living) refusals.set(one.share.name, 'no');
+    await shown.open();
+    await shown.add(spec('sick'), mountOf('sick'));
+    refusals.clear();
+    await shown.catchUp();
+    assert.deepEqual(done, []);
+    document.current = {};
+    await shown.catchUp();
+    assert.deepEqual(done, ['a']);
+    assert.equal(shown.notices().length, 1, 'the sick one');
+  });
+
   it('are told to the server though it does not take another one', async () => {
     const { shown, done, failures, living } = setUp();
     living.push(live('a'), live('b'));

@@ -148,6 +148,87 @@ describe('a feed', () => {
     assert.equal(reader.got.at(-1)?.id, page.feed.position);
   });
 
+  it('sends figures alone, all of a part at once, and draws the part again for who opens the page', async () => {
+    let shape = 'a';
+    let figure = '1';
+    let drawings = 0;
+    const feed = new Feed(
+      {
+        title: 'page',
+        parts: () => [
+          {
+            id: 'x',
+            signature: () => shape,
+            values: () => ({ speed: figure }),
+            draw: () => {
+              drawings += 1;
+              return `${shape} ${figure}`;
+            },
+          },
+        ],
+        frame: (drawn) => `<main>${drawn('x')}</main>`,
+      },
+      log,
+    );
+    await feed.refresh();
+    const [there, away] = [new Reader(), feed.position];
+    feed.join(there, away);
+    figure = '2';
+    await feed.refresh();
+    const values = ['values', '{"id":"x","values":{"speed":"2"}}'] as const;
+    assert.equal(there.got[0]?.replaces, 'values x');
+    assert.deepEqual([there.take(), drawings], [[values], 1]);
+    // Who comes back gets the figures, a stranger the former markup and then the figures.
+    const [back, stranger] = [new Reader(), new Reader()];
+    feed.join(back, away);
+    feed.join(stranger, undefined);
+    assert.deepEqual(back.take(), [values]);
+    assert.deepEqual(stranger.take(), [['frame', '<main>a 1</main>'], values]);
+    there.take();
+    await feed.refresh({ isWhole: true });
+    assert.deepEqual([feed.html(), drawings, there.take()], ['<main>a 2</main>', 2, []]);
+    feed.join(back, feed.position);
+    assert.deepEqual(back.take(), []);
+    shape = 'b';
+    figure = '3';
+    await feed.refresh();
+    assert.deepEqual(there.take(), [['x', 'b 3']]);
+  });
+
+  it('claims for a page that is opened while it draws nothing that is not drawn yet', async () => {
+    let finish = (): void => undefined;
+    let text = '1';
+    const feed = new Feed(
+      {
+        title: 'page',
+        parts: () => [
+          { id: 'quick', draw: () => text },
+          {
+            id: 'slow',
+            draw: () =>
+              text === '1' ? text : new Promise<string>((resolve) => (finish = () => resolve(text))),
+          },
+        ],
+        frame: (drawn) => drawn('quick'),
+      },
+      log,
+    );
+    await feed.refresh();
+    text = '2';
+    const drawing = feed.refresh();
+    await new Promise((resolve) => setImmediate(resolve));
+    const { position } = feed;
+    assert.equal(feed.html(), '1');
+    finish();
+    await drawing;
+    const reader = new Reader();
+    feed.join(reader, position);
+    assert.deepEqual(reader.take(), [
+      ['quick', '2'],
+      ['slow', '2'],
+    ]);
+  });
+
   it('has nobody to tell who has left', async () => {
     const page = await opened({ a: '1' });
     const reader = new Reader();

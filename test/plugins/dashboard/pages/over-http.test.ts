@@ -82,7 +82,7 @@ describe('the pages', () => {
     const files = [...payload.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(
       ([, path = '']) => path,
     );
-    assert.equal(files.length, 6);
+    assert.equal(files.length, 8);
     for (const file of files) {
       const answer = await get(file);
       assert.deepEqual(
@@ -104,6 +104,20 @@ describe('the pages', () => {
     const overview = (await get('/', { 'accept-language': 'zh-CN' })).payload;
     assert.match(overview, /plain &lt;b>text&lt;\/b>/);
     assert.match(overview, />花园</);
+  });
+
+  it('show the fingerprint of each certificate, and until when it is valid', async (t) => {
+    const shown = { label: 'webdav.tls', fingerprint: 'AB:CD:EF', endsAt: Date.UTC(2027, 1, 3) };
+    const other = await createTestHost({
+      plugins: [dashboard],
+      services: { certificates: { list: () => [shown], keep: () => assert.fail('none is kept here') } },
+      clock: createClock(),
+    });
+    t.after(() => other.close());
+    const { payload } = await other.inject('/');
+    assert.match(payload, /<code>webdav\.tls<\/code>, valid until 2027-02-03/);
+    assert.match(payload, /<code class="fingerprint">AB:CD:EF</);
+    assert.doesNotMatch((await get('/')).payload, /fingerprint/);
   });
 
   it("say where a stranger's plugin runs", async (t) => {
@@ -260,6 +274,8 @@ describe('addresses', () => {
       windows: undefined,
     });
     assert.equal(addressOf('WebDAV', 'a', { host: 'h', port: 8080 }).address, 'http://h:8080/a/');
+    const secure = { host: 'h', port: 8080, isSecure: true };
+    assert.equal(addressOf('WebDAV', 'a', secure).address, 'https://h:8080/a/');
     assert.equal(addressOf('NFS', 'a', { host: 'h', port: 2049 }).address, 'nfs://h/a');
   });
 });

@@ -1,13 +1,30 @@
 /** The form of the settings: what is typed as the schema wants it, and names that may hold anything. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { listKeys } from '../../../../core/config/schema/key-tree.ts';
+import { assemble } from '../../../../core/config/schema/schema.ts';
+import { discoverPlugins } from '../../../../core/plugins/discovery/discover.ts';
+import { entryOf } from '../../../../core/plugins/discovery/found.ts';
+import { IN_TREE_PLUGINS } from '../../../../core/platform/package.ts';
 import { editToml, readToml } from '../../../../core/sdk/index.ts';
 import type { ConfigKey } from '../../../../core/contract/config.ts';
 import type { ConfigVerdict } from '../../../../core/contract/config-changes.ts';
 import { CATALOGUES } from '../../../../plugins/dashboard/languages.ts';
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
-import { dotted, editOf, fieldsPanel, keyOf, typed } from '../../../../plugins/dashboard/settings/fields.ts';
+import {
+  at,
+  dotted,
+  editOf,
+  fieldsPanel,
+  isSwitch,
+  keyOf,
+  typed,
+} from '../../../../plugins/dashboard/settings/fields.ts';
+import type { Path } from '../../../../plugins/dashboard/settings/fields.ts';
 import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/verdict.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 
@@ -145,5 +162,100 @@ describe('the form of the settings', () => {
       problems: [{ message: HOSTILE, path: 'web.port', line: 3 }],
     };
     assert.match(toHtml(verdictPanel('t', bad, view)), /data-problem="web\.port"[^]*data-line="3"/);
+  });
+});
+
+/** Texts that people may type, some of which TOML has signs of its own for. */
+const TEXTS = ['plain', '#not "a" \\ note', "o'neil = [1]", '照片 \u202E', '22', ' true '];
+
+function typedInto({
+  type,
+  default: byDefault,
+}: ConfigKey): readonly (readonly [text: string, value: unknown])[] {
+  if (type === 'boolean')
+    return [
+      ['true', true],
+      ['false', false],
+    ];
+  if (type === 'integer') return [['8091', 8091]];
+  if (type.startsWith('"')) return type.split(' | ').map((one) => [one.slice(1, -1), one.slice(1, -1)]);
+  const empty =
+    type === 'string' && byDefault !== '' && byDefault !== undefined ? ([['""', '']] as const) : [];
+  if (!type.startsWith('array of')) return [...TEXTS.map((text) => [text, text] as const), ...empty];
+  return [
+    ['one', ['one']],
+    ['one, "two" #', ['one', '"two" #']],
+    ['[]', []],
+    ['["a, b", "[c"]', ['a, b', '[c']],
+  ];
+}
+
+/** What the field of this path shows, as the browser gives it back when somebody types nothing. */
+function shownIn(page: string, path: Path): string {
+  const name = dotted(path).replaceAll(/[.[\]]/g, '\\$&');
+  const field = new RegExp(`data-field="${name}"([^]*?)<p class="help"`).exec(page)?.[1] ?? '';
+  const raw =
+    /<option(?=[^>]* selected)[^>]* value="([^"]*)"|<option value="([^"]*)" selected/.exec(field) ??
+    /<input[^>]* value="([^"]*)"/.exec(field) ??
+    [];
+  return (raw[1] ?? raw[2] ?? '').replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+}
+
+describe('each field of the form, with the keys of all plugins that come with the package', () => {
+  const example = readFileSync(
+    fileURLToPath(new URL('../../../../../config/example.toml', import.meta.url)),
+    'utf8',
+  );
+  const text = `${example}
+[[smb.users]] # of the office
+name = "a"
+[[webdav.users]] # of the office
+name = "a"
+[[warmup.rules]] # at night
+share = "photos"
+[[web.users]] # them
+name = "a"
+[[web.tokens]] # programs
+name = "a"
+`;
+  const notes = (of: string): readonly string[] => of.match(/#.*$/gm) ?? [];
+  let keys: readonly ConfigKey[] = [];
+  before(async () => {
+    const found = await discoverPlugins({
+      inTree: IN_TREE_PLUGINS,
+      thirdPartyDirs: [],
+      stateDir: '/nowhere',
+      log: pino({ level: 'silent' }),
+      importMs: 60_000,
+    });
+    keys = listKeys(assemble(found.flatMap((plugin) => entryOf(plugin))).root).map((one) => ({
+      ...one,
+      translations: {},
+    }));
+  });
+
+  it('is written to the text, shown as it was typed, and emptied again, with every note kept', () => {
+    const own = keys.filter(({ path, type }) => !isSwitch(path) && type !== 'table');
+    assert.ok(own.length > 60);
+    for (const key of own) {
+      const path: Path = key.path
+        .split('.')
+        .flatMap((name): Path => (name.endsWith('[]') ? [name.slice(0, -2), 0] : [name]));
+      for (const [wanted, value] of typedInto(key)) {
+        const edited = editToml(text, [editOf(path, wanted, { document: readToml(text), keys })]);
+        const document = readToml(edited);
+        assert.deepEqual(at(document, path), value, `${key.path}: ${wanted}`);
+        assert.deepEqual(
+          notes(edited).filter((note) => notes(text).includes(note)),
+          notes(text),
+          key.path,
+        );
+        const shown = shownIn(toHtml(fieldsPanel(document, [key], view)), path);
+        const again = editToml(edited, [editOf(path, shown, { document, keys })]);
+        assert.equal(again, edited, `${key.path} shows ${shown} for ${wanted}`);
+      }
+      const emptied = readToml(editToml(text, [editOf(path, '', { document: readToml(text), keys })]));
+      assert.equal(at(emptied, path), undefined, key.path);
+    }
   });
 });

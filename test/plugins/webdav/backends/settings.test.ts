@@ -64,7 +64,12 @@ describe('settings of WebDAV', () => {
     const webdav = { enabled: true, listen: '127.0.0.1', port: 443, users: [{ name: 'a', password: 'p' }] };
     const said = async (code: (args: readonly string[]) => number): Promise<string> => {
       const run = (spec: { args: readonly string[] }) => Promise.resolve({ code: code(spec.args) });
-      const found = await checks({ webdav } as unknown as Config, { run } as unknown as Processes);
+      const config = {
+        supervisor: { state_dir: '/var/lib/mountkeeper' },
+        web: {},
+        webdav,
+      } as unknown as Config;
+      const found = await checks(config, { run } as unknown as Processes);
       const { result, detail } = found.find(({ title }) => title === 'WebDAV process') ?? {};
       return `${result}: ${detail}`;
     };

@@ -30,6 +30,7 @@ function carried(one: Plugin): Plugin {
     declaration: sentBy(one),
     isolation: 'own',
     launch: () => assert.fail('it is not started here'),
+    giveUpSeat: undefined,
     begin,
     onGivenUp: () => undefined,
     onAbsence: () => undefined,

@@ -11,6 +11,7 @@ import { createClock } from '../../../../../core/platform/clock.ts';
 import { readProcStat } from '../../../../../core/platform/processes/proc-stat.ts';
 import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
 import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
+import type { ProcessorLimit } from '../../../../../core/plugins/runner/process/processor-share.ts';
 import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
@@ -19,8 +20,9 @@ import { until } from '../../../../support/platform/wait.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
-import { readFileSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
+import { getPriority } from 'node:os';
 const write = (bytes) => {
   for (let at = 0; at < bytes.length;) {
     try {
@@ -36,7 +38,7 @@ const say = (message) => {
   header.writeUInt32BE(body.length);
   write(Buffer.concat([header, body]));
 };
-void [once, readFileSync, spawn, write, say];
+void [once, existsSync, getPriority, readFileSync, spawn, write, say];
 export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd.',
   register(ctx) { ${body} } };
 `;
@@ -53,7 +55,12 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
   });
   after(() => scratch.close());
 
-  async function supervised(body: string, config: () => object = () => ({}), permissions = ALL) {
+  async function supervised(
+    body: string,
+    config: () => object = () => ({}),
+    permissions = ALL,
+    processor?: ProcessorLimit,
+  ) {
     const packageDir = scratch.path(`plugin-${(made += 1)}`);
     const entry = `${packageDir}/index.js`;
     await mkdir(dirname(entry));
@@ -67,7 +74,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       ctx,
       clock: createClock(),
       crashes: [],
-      launch: (options) => new RunnerProcess(options),
+      launch: (options) => new RunnerProcess({ ...options, ...(processor && { processor }) }),
       onGivenUp: () => undefined,
       onAbsence: () => undefined,
       onNetwork: () => undefined,
@@ -183,6 +190,40 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     );
     await started;
     assert.equal(await supervisor.call('tap', 0, []), '1000');
+  });
+
+  it('has low priority as a whole, also where the kernel shares the processor by session', async () => {
+    const { supervisor, started } = await supervised(`ctx.tap('afterCycle', () => [getPriority(),
+      existsSync('/proc/self/autogroup') ? readFileSync('/proc/self/autogroup', 'latin1') : 'nice 10']);`);
+    await started;
+    const isLow = async (): Promise<boolean> => {
+      const [own, ofSession] = (await supervisor.call('tap', 0, [])) as [number, string];
+      return own === 10 && ofSession.trim().endsWith('nice 10');
+    };
+    await until('it has', isLow, PATIENCE);
+  });
+
+  it('is ended when it takes too much of a processor, though it answers', async () => {
+    const { started, messages } = await supervised(
+      `ctx.effect('spins', () => {
+        const spin = () => {
+          for (const until = performance.now() + 100; performance.now() < until;);
+          setImmediate(spin);
+        };
+        spin();
+        return () => undefined;
+      });`,
+      () => ({}),
+      ALL,
+      // However busy the machine is with others.
+      { mostShare: 0.01, windowMs: 1_000 },
+    );
+    await started;
+    await until('it has ended', () => messages().length > 0, PATIENCE);
+    assert.match(
+      messages()[0] ?? '',
+      /has ended \(it took \d+ % of a processor core over \d+ s; 1 % is the most\) and is started anew/,
+    );
   });
 
   it('is heard, and hears, though the plugin replaces what reads and writes messages', async () => {

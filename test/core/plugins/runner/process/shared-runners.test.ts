@@ -74,6 +74,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
         clock,
         crashes,
         launch: (options) => runners.seat(options),
+        giveUpSeat: () => runners.forget(name),
         confinement: { permissions, entry, folder, name, stateDir, packageDir },
         onGivenUp: (reason) => void givenUp.push(reason),
         onAbsence: (why) => void absences.push(why),
@@ -253,6 +254,16 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
 
   it('have no access to what one had that has gone for good, also where it was the last', async () => {
     const [rose] = await up(await member('rose'));
+    await rose!.supervisor.stop('disable');
+    const [tulip] = await up(await member('tulip', "if (word !== 'pid') await writeFile(word, 'kept');"));
+    const strange = `${ownFolder({ stateDir: scratch.root, name: 'rose' })}/note`;
+    await assert.rejects(tulip!.ask(strange), /without the permission "files"/);
+  });
+
+  it('have no access to what one had that was switched off while it waited to come back', async () => {
+    const [rose] = await up(await member('rose', "if (word === 'end') process.exit(1);"));
+    await assert.rejects(rose!.ask('end'), /its process has ended/);
+    await until('it waits', async () => !rose!.supervisor.isUp, PATIENCE);
     await rose!.supervisor.stop('disable');
     const [tulip] = await up(await member('tulip', "if (word !== 'pid') await writeFile(word, 'kept');"));
     const strange = `${ownFolder({ stateDir: scratch.root, name: 'rose' })}/note`;

@@ -1,0 +1,107 @@
+/**
+ * Signing in and out by a form. Requests of other sites never come here: the web server refuses what they send, and
+ * browsers leave the cookie out of it.
+ */
+import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
+import { openTo, principalOf } from 'mountkeeper';
+import type { Texts } from 'mountkeeper';
+import type { Authenticator, Decision } from '../authenticator.ts';
+import { sessionCookie, setSessionCookie } from './cookie.ts';
+import type { Sessions } from './sessions.ts';
+import { POLICY, SIGN_IN, signInPage } from './sign-in-page.ts';
+import type { SignInProblem } from './sign-in-page.ts';
+
+export const SIGN_OUT = '/sign-out';
+const LONGEST_BROWSER = 200;
+const PAGE: RouteOptions = { ...openTo({ role: 'viewer' }), state: { parse: false, failAction: 'ignore' } };
+const FORM: RouteOptions = {
+  ...PAGE,
+  payload: { maxBytes: 16 * 1024, allow: 'application/x-www-form-urlencoded' },
+};
+
+const PROBLEMS: Readonly<Record<Exclude<Decision, 'open' | 'known'>, [SignInProblem, number]>> = {
+  unauthorized: ['wrong', 401],
+  'no-token': ['wrong', 401],
+  'too-many': ['too-many', 429],
+  closed: ['closed', 503],
+};
+
+export interface SessionRouteParts {
+  readonly authenticator: Authenticator;
+  readonly sessions: Sessions;
+  readonly texts: Texts;
+  readonly goneOf: (request: Request) => AbortSignal;
+  /** A session has been ended: what is being sent over it ends, too. */
+  readonly ended: () => void;
+}
+
+/** Whether a request asks who it is itself, and needs nobody to be let in. */
+export function isSigningIn({ path, method }: Request): boolean {
+  return path === SIGN_IN && ['get', 'head', 'post'].includes(method);
+}
+
+export function answerPage(page: string, status: number, h: ResponseToolkit): ResponseObject {
+  return h.response(page).code(status).type('text/html').header('content-security-policy', POLICY);
+}
+
+export function sessionRoutes(parts: SessionRouteParts): ServerRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: SIGN_IN,
+      options: PAGE,
+      handler: (request, h) => answerPage(signInPage(request, parts.texts), 200, h),
+    },
+    { method: 'POST', path: SIGN_IN, options: FORM, handler: (request, h) => signIn(parts, request, h) },
+    { method: 'POST', path: SIGN_OUT, options: PAGE, handler: (request, h) => signOut(parts, request, h) },
+  ];
+}
+
+async function signIn(
+  { authenticator, goneOf, sessions, texts }: SessionRouteParts,
+  request: Request,
+  h: ResponseToolkit,
+): Promise<ResponseObject> {
+  const { username, password } = (request.payload ?? {}) as Record<string, unknown>;
+  if (typeof username !== 'string' || typeof password !== 'string')
+    return answerPage(signInPage(request, texts, 'wrong'), 400, h);
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
+  const { address } = request.client;
+  const visitor = { authorization, session: undefined, address, gone: () => goneOf(request) };
+  const { decision, admitted } = await authenticator.decide(visitor);
+  if (decision !== 'known' && decision !== 'open') {
+    const [problem, status] = PROBLEMS[decision];
+    return answerPage(signInPage(request, texts, problem), status, h);
+  }
+  const answer = h.response().code(303).header('location', '/');
+  if (!admitted) return answer;
+  request.client.markKnown();
+  Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
+  endSent(sessions, request);
+  const browser = (request.raw.req.headers['user-agent'] ?? '').slice(0, LONGEST_BROWSER);
+  const cookie = sessions.begin({ admitted, address, browser });
+  return answer.header('set-cookie', setSessionCookie(request, cookie));
+}
+
+/** Whoever signs in again has one session, and another cookie. */
+function endSent(sessions: Sessions, request: Request): void {
+  const cookie = sessionCookie(request.raw.req.headers.cookie) ?? '';
+  const former = cookie === '' ? undefined : sessions.use(cookie)?.principal.session;
+  if (former !== undefined) sessions.end(former);
+}
+
+function signOut(
+  { ended, sessions }: SessionRouteParts,
+  request: Request,
+  h: ResponseToolkit,
+): ResponseObject {
+  const id = principalOf(request)?.session;
+  if (id === undefined) return h.response().code(303).header('location', '/');
+  sessions.end(id);
+  ended();
+  return h
+    .response()
+    .code(303)
+    .header('location', SIGN_IN)
+    .header('set-cookie', setSessionCookie(request, undefined));
+}

@@ -1,0 +1,45 @@
+/** The page to sign in: one document that loads nothing, since nobody is let in yet. */
+import { createHash } from 'node:crypto';
+import type { Request } from '@hapi/hapi';
+import type { Texts } from 'mountkeeper';
+
+export type SignInProblem = 'wrong' | 'too-many' | 'closed';
+
+const STYLE = [
+  ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
+  'body{display:grid;place-items:center;min-height:90vh;margin:0}',
+  'form{display:grid;gap:1rem;width:min(20rem,85vw)}',
+  'h1{font-size:1.25rem;margin:0}label{display:grid;gap:.25rem}p{margin:0}',
+  'input,button{font:inherit;padding:.5rem .75rem;min-height:44px;box-sizing:border-box}',
+].join('');
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+
+/** In place of the policy that every answer has. */
+export const POLICY =
+  `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; ` +
+  "base-uri 'none'; frame-ancestors 'none'";
+
+export const SIGN_IN = '/sign-in';
+
+/** As the browser prefers; English where it prefers none that there is. */
+function languageOf({ raw: { req } }: Request, texts: Texts): string {
+  const chosen = /(?:^|;\s*)mountkeeper_language=([a-z]{2})/.exec(req.headers.cookie ?? '')?.[1] ?? '';
+  const wanted = (req.headers['accept-language'] ?? '').split(',').map((one) => one.trim().slice(0, 2));
+  return [chosen, ...wanted].find((one) => Object.hasOwn(texts, one)) ?? 'en';
+}
+
+/** Holds nothing that a request has brought. */
+export function signInPage(request: Request, texts: Texts, problem?: SignInProblem): string {
+  const language = languageOf(request, texts);
+  const t = (key: string): string => texts[language]?.[key] ?? key;
+  const told = problem === undefined ? '' : `<p role="alert">${t(`sign-in-${problem}`)}</p>`;
+  return (
+    `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +
+    '<meta name="viewport" content="width=device-width, initial-scale=1">' +
+    `<title>${t('sign-in')} · Mountkeeper</title><style>${STYLE}</style></head><body><main>` +
+    `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
+    `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
+    `<label>${t('password')} <input name="password" type="password" autocomplete="current-password" required></label>` +
+    `<button>${t('sign-in')}</button></form></main></body></html>`
+  );
+}

@@ -1,0 +1,43 @@
+/** Who is signed in, for administrators, with a button to end it. */
+import { html, inEveryLanguage } from 'mountkeeper';
+import type { Content, Tab, Texts, View } from 'mountkeeper';
+import type { Session, Sessions } from './sessions.ts';
+
+export interface SessionsTabParts {
+  readonly sessions: Sessions;
+  readonly texts: Texts;
+  readonly ended: () => void;
+}
+
+export function sessionsTab({ ended, sessions, texts }: SessionsTabParts): Tab {
+  const text = (key: string) => inEveryLanguage(texts, key);
+  const row = ({ address, admitted, browser, id, since, usedAt }: Session, view: View): Content => {
+    const { name, role } = admitted.principal;
+    const button = view.button({ action: 'end', label: text('end'), about: name, values: { id } });
+    return html`<tr><td><bdi>${name}</bdi></td><td>${role}</td><td>${view.time(since)}</td>
+      <td>${view.time(usedAt)}</td><td><bdi>${address}</bdi></td><td><bdi>${browser}</bdi></td><td>${button}</td></tr>`;
+  };
+  const heads = ['who', 'role', 'since', 'used', 'address', 'browser', 'what'];
+  return {
+    id: 'sessions',
+    access: { see: 'admin', act: { end: 'admin' } },
+    order: 75,
+    title: text('sessions'),
+    texts,
+    icon: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21a8 8 0 0 1 16 0',
+    render: (view) => {
+      const all = sessions.list();
+      if (all.length === 0) return html`<p class="empty">${view.t('nobody')}</p>`;
+      return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('sessions'))}>
+        <table><thead><tr>${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
+        <tbody>${all.map((one) => row(one, view))}</tbody></table></div>`;
+    },
+    actions: {
+      end: (view) => {
+        const ok = sessions.end(view.form['id'] ?? '');
+        ended();
+        return { ok, message: text(ok ? 'session-ended' : 'session-gone') };
+      },
+    },
+  };
+}

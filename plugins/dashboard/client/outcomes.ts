@@ -1,0 +1,105 @@
+/**
+ * What came of a click stays where it was clicked while updates redraw the page around it. Where an update takes
+ * the button itself away, the outcome moves to the end of its panel.
+ */
+
+interface Callbacks {
+  beforeNodeMorphed: (old: Node, fresh: Node) => boolean;
+  beforeNodeRemoved: (old: Node) => boolean;
+}
+
+interface Morpher {
+  readonly defaults: { readonly callbacks: Callbacks };
+}
+
+interface RequestEvent extends Event {
+  readonly detail: { readonly elt: Element };
+}
+
+declare const Idiomorph: Morpher;
+
+/** What a part that is redrawn by itself says of a click, it says at least so long. */
+const TOLD_MS = 30_000;
+
+const RUNNING = 'form.htmx-request';
+
+/** Outputs in a form that the update under way leaves alone. */
+const kept = new WeakSet<Node>();
+
+/** Equal: the same button, whatever has moved around it. */
+function buttonOf(form: HTMLFormElement): string {
+  const hidden = [...form.querySelectorAll<HTMLInputElement>('input[type=hidden]')];
+  const fields = hidden.map(({ name, value }) => [name, value]);
+  return JSON.stringify([form.getAttribute('hx-post'), fields]);
+}
+
+/** Beside a part that is redrawn an outcome stays until the next click; inside, where rows come and go, a while. */
+function isTold(output: HTMLElement): boolean {
+  if (output.childElementCount === 0) return false;
+  return !output.closest('.slot') || Date.now() - Number(output.dataset['toldAt'] ?? 0) < TOLD_MS;
+}
+
+/** Shows it at the end of its panel. */
+function tell(output: HTMLElement): void {
+  const place = output.closest('.slot')?.nextElementSibling;
+  if (!place || !isPlaceOfPanel(place)) return;
+  const told = [...output.childNodes].map((node) => node.cloneNode(true));
+  place.replaceChildren(...told);
+  setTimeout(() => {
+    if (place.firstChild === told[0]) place.replaceChildren();
+  }, TOLD_MS);
+}
+
+function isPlaceOfPanel(node: Node): boolean {
+  return node instanceof HTMLElement && node.classList.contains('told');
+}
+
+function beforeForm(old: HTMLFormElement, fresh: HTMLFormElement): boolean {
+  if (old.matches(RUNNING)) return false;
+  const isSame = buttonOf(old) === buttonOf(fresh);
+  // What somebody types beside the parts that are redrawn is not written over.
+  if (isSame && old.dataset['typed'] !== undefined && !old.closest('.slot')) return false;
+  for (const output of old.querySelectorAll('output')) {
+    kept.delete(output);
+    if (!isTold(output)) continue;
+    if (isSame) kept.add(output);
+    else tell(output);
+  }
+  return true;
+}
+
+/** A form whose answer is on its way stays until that is here. */
+function beforeRemoval(old: HTMLElement): boolean {
+  if (old.matches(RUNNING) || old.querySelector(RUNNING)) {
+    old.dataset['gone'] = '';
+    return false;
+  }
+  for (const output of old.querySelectorAll('output')) if (isTold(output)) tell(output);
+  return true;
+}
+
+Object.assign(Idiomorph.defaults.callbacks, {
+  beforeNodeMorphed: (old, fresh) =>
+    old instanceof HTMLFormElement && fresh instanceof HTMLFormElement
+      ? beforeForm(old, fresh)
+      : !kept.has(old) && !isPlaceOfPanel(old),
+  beforeNodeRemoved: (old) => !(old instanceof HTMLElement) || beforeRemoval(old),
+} satisfies Callbacks);
+
+document.addEventListener('htmx:afterRequest', (event) => {
+  const { elt } = (event as RequestEvent).detail;
+  if (!(elt instanceof HTMLFormElement)) return;
+  if (elt.querySelector('.outcome[data-tone=good]')) delete elt.dataset['typed'];
+  const gone = elt.closest('[data-gone]');
+  for (const output of elt.querySelectorAll('output')) {
+    output.dataset['toldAt'] = String(Date.now());
+    if (gone) tell(output);
+  }
+  gone?.remove();
+});
+
+document.addEventListener('input', ({ target }) => {
+  if (target instanceof Element) target.closest('form')?.setAttribute('data-typed', '');
+});
+
+export {};

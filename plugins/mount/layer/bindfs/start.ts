@@ -1,0 +1,61 @@
+/** Starts and ends bindfs, which mirrors a folder: it resolves each name by its path, at each call. */
+import type { Clock, ManagedProcess, MountTable, ProcessSpec, Processes } from 'mountkeeper';
+
+const READY_MS = 10_000;
+const LOOK_MS = 10;
+const STOP_GRACE_MS = 1_500;
+
+/**
+ * Only names and their inode numbers are cached: a cached size would truncate a file that is replaced. With a
+ * single thread, each slow read would block everybody. No extended attributes: a remote's
+ * `trusted.overlay.…` must not be believed.
+ */
+const OPTIONS = [
+  '-f',
+  '--multithreaded',
+  '--xattr-none',
+  '-o',
+  'noforget,attr_timeout=0,entry_timeout=0,negative_timeout=0,nosuid,nodev',
+];
+
+export interface BindfsTools {
+  readonly processes: Processes;
+  readonly mountTable: MountTable;
+  readonly clock: Clock;
+}
+
+export interface BindfsSpec extends Pick<ProcessSpec, 'key' | 'fingerprint' | 'notes'> {
+  /** Added to those that every bindfs gets here. */
+  readonly options: readonly string[];
+  readonly source: string;
+  /** Where it is mounted; nothing is mounted there yet. */
+  readonly place: string;
+}
+
+/** Resolves when it is mounted. Rejects with a plain sentence. */
+export async function startBindfs(
+  { options, source, place, ...spec }: BindfsSpec,
+  { clock, mountTable, processes }: BindfsTools,
+): Promise<ManagedProcess> {
+  const bindfs = await processes.start({
+    ...spec,
+    command: 'bindfs',
+    args: [...OPTIONS, ...options, source, place],
+  });
+  const deadline = clock.deadline(READY_MS);
+  while ((await mountTable.find(place)) === undefined) {
+    if (deadline.aborted || !bindfs.isAlive()) {
+      await bindfs.stop({ graceMs: 0 });
+      throw new Error(
+        `bindfs does not pass on what lies below the share: ${(await bindfs.tail(1))[0] ?? 'no reason given'}`,
+      );
+    }
+    await clock.sleep(LOOK_MS);
+  }
+  return bindfs;
+}
+
+/** Ends bindfs, and with it all calls that still hang in it. */
+export async function endBindfs(bindfs: ManagedProcess): Promise<void> {
+  await bindfs.stop({ graceMs: STOP_GRACE_MS });
+}

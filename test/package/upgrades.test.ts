@@ -1,0 +1,52 @@
+/**
+ * `npm run package-test`: the released package installed over another version twenty times, up and down in turn, on a
+ * machine with systemd, while clients of SMB and NFS read 1 GB and a program writes. Not one call fails.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
+import { asVersion, buildDeb } from '../support/package/build-packages.ts';
+import { installUnderLoad, isUp, setUpShare } from '../support/package/upgrade-under-load.ts';
+import { SystemdMachine } from '../support/package/systemd-machine.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
+import type { Scratch } from '../support/platform/scratch-folder.ts';
+import { until } from '../support/platform/wait.ts';
+
+const TIMES = 20;
+const BIG_MIB = 1_024;
+const NFS = '[nfs]\nenabled = true\nallowed_clients = ["127.0.0.1"]\n';
+
+describe('twenty upgrades under load', () => {
+  let scratch: Scratch;
+  let machine: SystemdMachine;
+  before(
+    async () => {
+      scratch = await createScratch('upgrades');
+      const current = await buildDeb(scratch.path('packages'), '--fast');
+      machine = await SystemdMachine.boot(scratch);
+      await machine.put(currentRclone(), '/usr/local/bin/rclone');
+      await machine.put(current, '/srv/0.1.0.deb');
+      await machine.put(await asVersion(current, '0.0.9', scratch.path('former')), '/srv/0.0.9.deb');
+    },
+    { timeout: 300_000 },
+  );
+  after(() => scratch.close());
+
+  it('fail no call of any client', { timeout: 3_600_000 }, async () => {
+    await machine.must('dpkg --install /srv/0.0.9.deb', 300_000);
+    await setUpShare(machine, BIG_MIB);
+    await machine.must(`printf '${NFS.replaceAll('\n', '\\n')}' >>/etc/mountkeeper/mountkeeper.toml`);
+    await isUp(machine, '0.0.9');
+    await until(
+      'NFS serves',
+      async () => (await machine.run("nfs-ls 'nfs://127.0.0.1/files?version=4'")).code === 0,
+      { timeoutMs: 60_000, everyMs: 500 },
+    );
+    for (let time = 0; time < TIMES; time += 1) {
+      const version = time % 2 === 0 ? '0.1.0' : '0.0.9';
+      await installUnderLoad(machine, `/srv/${version}.deb`, ['read', 'write', 'nfs']);
+      await isUp(machine, version);
+      assert.ok(Number(await machine.must('wc -l </load/nfs-reads')) > 0);
+    }
+  });
+});

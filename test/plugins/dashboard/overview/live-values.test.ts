@@ -1,0 +1,115 @@
+/** A card whose new figures were put into its old markup reads as one that was drawn with them. */
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { Values } from '../../../../plugins/dashboard/live/feed.ts';
+import { liveValues, shapeOf } from '../../../../plugins/dashboard/overview/live-values.ts';
+import { shareCard } from '../../../../plugins/dashboard/overview/share-card.ts';
+import type { ShareData } from '../../../../plugins/dashboard/overview/share-data.ts';
+import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
+import { createView } from '../../../../plugins/dashboard/view.ts';
+import { emptyShareStatus } from '../../../support/shares/status-records.ts';
+
+const some = (most: number) => fc.nat({ max: most });
+const sizes = fc.oneof(fc.constant(0), some(5_000_000_000));
+
+const cards: fc.Arbitrary<ShareData> = fc
+  .record({
+    mounted: fc.boolean(),
+    cacheBytes: sizes,
+    dirtyCount: some(3),
+    speed: sizes,
+    transfers: some(2),
+    warmupDone: some(3),
+    warmupTotal: some(3),
+    warmupState: fc.constantFrom('none', 'complete', 'caching', 'failed'),
+    dirtyBytes: fc.option(sizes, { nil: undefined }),
+    oldestDirtyAt: fc.option(some(2_000_000_000_000), { nil: undefined }),
+    cacheLimit: fc.constantFrom(0, 1_000_000_000),
+    speeds: fc.array(sizes, { maxLength: 4 }),
+  })
+  .map(({ dirtyBytes, oldestDirtyAt, cacheLimit, speeds, ...status }) => ({
+    status: { ...emptyShareStatus('a <b>'), health: 'healthy', ...status },
+    tone: 'good',
+    isCutOff: false,
+    since: undefined,
+    pausedUntil: undefined,
+    dirtyBytes,
+    oldestDirtyAt,
+    cacheLimit,
+    speeds,
+    addresses: [],
+  }));
+
+/** What the page's script does with values, on markup alone. */
+function withValues(markup: string, values: Values): string {
+  let result = markup;
+  for (const [key, value] of Object.entries(values)) {
+    const [name = '', attribute] = key.split('@');
+    const element = new RegExp(`(<(?:\\w+))((?: [\\w-]+(?:="[^"]*")?)*? data-live="${name}"[^>]*>)([^<]*)`);
+    result =
+      attribute === 'data-at'
+        ? result.replace(/(data-live="oldest"[^]*?data-at=")\d+/, (_, start: string) => start + value)
+        : result.replace(element, (_, tag: string, rest: string, text: string) =>
+            attribute === undefined
+              ? `${tag}${rest}${value}`
+              : `${tag}${withAttribute(rest, attribute, value)}${text}`,
+          );
+  }
+  return result;
+}
+
+function withAttribute(rest: string, attribute: string, value: string): string {
+  const without = rest.replace(new RegExp(` ${attribute}(?:="[^"]*")?(?=[ >/])`), '');
+  return value === '' ? without : ` ${attribute}="${value}"${without}`;
+}
+
+/** Attributes in one order; the text of a time is the script's own, and where it is hidden it says nothing. */
+function normal(markup: string): string {
+  return markup
+    .replaceAll(/<small(?=[^>]* hidden)[^]*?<\/small>/g, '')
+    .replaceAll(/(<time)[^>]*(data-at="\d+")[^>]*>[^<]*/g, '$1 $2>')
+    .replaceAll(/<\w+((?: [\w-]+(?:="[^"]*")?)+)/g, (tag, attributes: string) =>
+      tag.replace(attributes, [...attributes.matchAll(/ [\w-]+(?:="[^"]*")?/g)].map(String).sort().join('')),
+    );
+}
+
+describe("the figures of a share's card that are sent alone", () => {
+  before(() => loadLibraries());
+  const view = createView({ language: 'en', host: 'h' });
+  const drawn = (data: ShareData): string => toHtml(shareCard(data, view));
+
+  it('make of a former card of the same shape the one that would be drawn now', () => {
+    let compared = 0;
+    fc.assert(
+      fc.property(cards, cards, (former, other) => {
+        // Whatever is of the shape is as it was; the rest is the other one's.
+        const { mounted, warmupState } = former.status;
+        const now = {
+          ...other,
+          cacheLimit: former.cacheLimit,
+          status: { ...other.status, mounted, warmupState },
+        };
+        if (shapeOf(former) !== shapeOf(now)) return;
+        compared += 1;
+        assert.equal(normal(withValues(drawn(former), liveValues(now, view))), normal(drawn(now)));
+      }),
+      { numRuns: 400 },
+    );
+    assert.ok(compared > 50, `${compared} compared`);
+  });
+
+  it('are not those that people act on: these draw the card anew', () => {
+    const data: ShareData = fc.sample(cards, { numRuns: 1, seed: 1 })[0] as ShareData;
+    for (const other of [
+      { ...data, tone: 'bad' as const },
+      { ...data, pausedUntil: 5 },
+      { ...data, status: { ...data.status, health: 'failed' as const } },
+      { ...data, status: { ...data.status, healthMessage: 'no' } },
+      { ...data, status: { ...data.status, erroredFiles: 1 } },
+      { ...data, status: { ...data.status, mounted: !data.status.mounted } },
+    ])
+      assert.notEqual(shapeOf(other), shapeOf(data));
+  });
+});

@@ -1,0 +1,170 @@
+/**
+ * A machine of its own with a real systemd: namespaces, a control group, and a root folder whose lower layer is this
+ * machine's, so that all its packages are there and nothing that happens in it is seen outside. Needs root.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run } from './build-packages.ts';
+import type { Scratch } from '../platform/scratch-folder.ts';
+import { until } from '../platform/wait.ts';
+
+const UNIFIED = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((path) =>
+  existsSync(join(path, 'cgroup.procs')),
+);
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const NODES = 'null zero full random urandom tty fuse';
+
+/** $1: the control group; $2: the new root; $3: what mounts it. */
+const BOOT = `
+set -e
+echo $$ >"$1/cgroup.procs"
+exec unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child --propagation private sh -ec '
+  ip link set lo up
+  root=$1
+  eval "$2"
+  mount -t proc proc $root/proc
+  mount -t sysfs -o ro sysfs $root/sys
+  mount -t cgroup2 cgroup2 $root/sys/fs/cgroup
+  mount -t tmpfs -o mode=755 tmpfs $root/run
+  mount -t tmpfs tmpfs $root/tmp
+  mount -t tmpfs -o mode=755 tmpfs $root/dev
+  for node in ${NODES}; do touch $root/dev/$node; mount --bind /dev/$node $root/dev/$node; done
+  mkdir $root/dev/pts $root/dev/shm
+  mount -t devpts -o newinstance,ptmxmode=0666 devpts $root/dev/pts
+  ln -s pts/ptmx $root/dev/ptmx
+  ln -s /proc/self/fd $root/dev/fd
+  mount -t tmpfs tmpfs $root/dev/shm
+  mkdir -p $root/run/outside
+  cd $root
+  pivot_root . run/outside
+  umount -l /run/outside
+  exec env -i container=mountkeeper-test PATH=${PATH} /lib/systemd/systemd --log-target=console \\
+    systemd.unified_cgroup_hierarchy=1 </dev/null
+' sh "$2" "$3"
+`;
+
+export interface Said {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Whether this machine lets a test have a control group, which systemd cannot do without. */
+export const hasControlGroups = UNIFIED !== undefined;
+
+export class SystemdMachine {
+  readonly #root: string;
+  readonly #mountRoot: string;
+  readonly #group: string;
+  #host: ChildProcess | undefined;
+  #init = 0;
+
+  private constructor(root: string, mountRoot: string, group: string) {
+    this.#root = root;
+    this.#mountRoot = mountRoot;
+    this.#group = group;
+  }
+
+  /**
+   * Boots one. `debian` is a folder with a whole Debian in it; left out, it is an overlay over this machine's root
+   * folder, kept in memory, without the services that are switched on here.
+   */
+  static async boot(scratch: Scratch, debian?: string): Promise<SystemdMachine> {
+    if (UNIFIED === undefined) throw new Error('there are no control groups of version 2 here');
+    const group = await mkdtemp(join(UNIFIED, 'mountkeeper-test-'));
+    let root = debian;
+    let mountRoot = 'mount --bind $root $root';
+    if (root === undefined) {
+      const memory = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
+      const layers = await mkdtemp(join(memory, 'mk-machine-'));
+      scratch.defer(() => rm(layers, { recursive: true, force: true }));
+      for (const name of ['upper', 'work']) await mkdir(join(layers, name));
+      root = scratch.path('machine');
+      await mkdir(root);
+      mountRoot =
+        `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
+        '[ -e $root/etc/is-machine ] || ' +
+        'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
+        'touch $root/etc/is-machine';
+    }
+    const machine = new SystemdMachine(root, mountRoot, group);
+    scratch.defer(async () => {
+      await machine.#powerCut();
+      await run('find', [group, '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';']);
+    });
+    await machine.#start();
+    return machine;
+  }
+
+  async #start(): Promise<void> {
+    const host = spawn('sh', ['-c', BOOT, 'sh', this.#group, this.#root, this.#mountRoot], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    this.#host = host;
+    await until(
+      'the machine has booted',
+      async () => {
+        if (host.exitCode !== null) throw new Error('the machine did not boot');
+        const children = await readFile(
+          `/proc/${String(host.pid)}/task/${String(host.pid)}/children`,
+          'utf8',
+        );
+        this.#init = Number(children.trim()) || 0;
+        if (this.#init === 0) return false;
+        const state = await this.run('systemctl is-system-running');
+        return ['running', 'degraded'].includes(state.stdout.trim());
+      },
+      { timeoutMs: 60_000, everyMs: 200 },
+    );
+  }
+
+  /** All processes end at once, and systemd begins anew on the same disk. */
+  async restartAfterPowerCut(): Promise<void> {
+    await this.#powerCut();
+    await this.#start();
+  }
+
+  async #powerCut(): Promise<void> {
+    if (!this.#host || this.#host.exitCode !== null || this.#host.signalCode !== null) return;
+    const ended = once(this.#host, 'exit');
+    this.#host.kill('SIGKILL');
+    await ended;
+    await until(
+      'all processes of the machine have ended',
+      async () => (await run('cat', [join(this.#group, 'cgroup.events')])).stdout.includes('populated 0'),
+      { timeoutMs: 30_000, everyMs: 50 },
+    );
+  }
+
+  /** Copies a file of this machine into it. */
+  put(file: string, path: string): Promise<void> {
+    return copyFile(file, `/proc/${String(this.#init)}/root${path}`);
+  }
+
+  /** Runs words of the shell inside, as root. Never rejects because of what they end with. */
+  run(script: string, timeoutMs = 120_000): Promise<Said> {
+    const args = ['--target', String(this.#init), '--all', '/usr/bin/env', '-i', `PATH=${PATH}`];
+    return run('nsenter', [...args, 'HOME=/root', 'sh', '-c', script], {
+      timeout: timeoutMs,
+      maxBuffer: 16 * 1024 * 1024,
+    }).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      (error: { code?: number; stdout: string; stderr: string }) => ({
+        code: error.code ?? -1,
+        stdout: error.stdout,
+        stderr: error.stderr,
+      }),
+    );
+  }
+
+  /** The same; what fails rejects with its output. Returns what was printed, without the last line's end. */
+  async must(script: string, timeoutMs?: number): Promise<string> {
+    const said = await this.run(script, timeoutMs);
+    if (said.code !== 0) throw new Error(`${script}: ${String(said.code)}\n${said.stdout}\n${said.stderr}`);
+    return said.stdout.trimEnd();
+  }
+}
