@@ -66,7 +66,7 @@ describe('settings of WebDAV', () => {
       const run = (spec: { args: readonly string[] }) => Promise.resolve({ code: code(spec.args) });
       const config = {
         supervisor: { state_dir: '/var/lib/mountkeeper' },
-        web: {},
+        web: { trusted_proxies: [] },
         webdav,
       } as unknown as Config;
       const found = await checks(config, { run } as unknown as Processes);
