@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { constants, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { firstAccessible, manageServer } from 'mountkeeper';
-import type { Clock, ManagedServer, Logger, Processes, ProcessSpec } from 'mountkeeper';
+import { firstAccessible, leastRights, manageServer } from 'mountkeeper';
+import type { Clock, ManagedServer, Logger, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
 
 const PROCESS_KEY = 'discovery/wsdd';
 const GRACE_MS = 2_000;
@@ -39,9 +39,15 @@ export async function powerless(groupFile = '/etc/group'): Promise<string> {
   return `nobody:${/^nogroup:/m.test(groups) ? 'nogroup' : 'nobody'}`;
 }
 
+/** How wsdd is started: its program, and what it is left with or the user that it has to become by itself. */
+export interface WsddProgram {
+  readonly command: string;
+  readonly rights?: ProcessRights | undefined;
+  readonly user?: string | undefined;
+}
+
 export function wsddSpec(
-  command: string,
-  user: string,
+  { command, rights, user }: WsddProgram,
   { name, workgroup, addresses }: ExplorerEntry,
 ): ProcessSpec {
   const networks = [...addresses].sort().flatMap((address) => ['-i', address]);
@@ -53,8 +59,7 @@ export function wsddSpec(
     name,
     '-w',
     workgroup,
-    '-u',
-    user,
+    ...(user === undefined ? [] : ['-u', user]),
     ...networks,
   ];
   return {
@@ -63,10 +68,17 @@ export function wsddSpec(
     args,
     env: ENVIRONMENT,
     fingerprint: createHash('sha256')
-      .update(JSON.stringify([command, args]))
+      .update(JSON.stringify([command, args, rights]))
       .digest('hex')
       .slice(0, 32),
+    rights,
   };
+}
+
+/** As the user of what faces the network, or as nobody where that is not possible. */
+async function programAt(command: string, processes: Processes): Promise<WsddProgram> {
+  const rights = await leastRights({ processes, capabilities: [], files: [command] });
+  return rights?.user ? { command, rights } : { command, user: await powerless() };
 }
 
 export interface WsddTools {
@@ -128,7 +140,7 @@ export class Wsdd {
             'wsdd is not installed: install the package wsdd for this machine to show in Explorer',
           );
         if (!this.#wanted) throw new Error('there is nothing to show');
-        return wsddSpec(command, await powerless(), this.#wanted);
+        return wsddSpec(await programAt(command, this.#tools.processes), this.#wanted);
       },
       ready: (_process, signal) => clock.sleep(SETTLE_MS, signal),
       cleanUp: async () => undefined,

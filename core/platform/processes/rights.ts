@@ -7,7 +7,8 @@ import type { ProcessRights, Processes, ServiceUser } from '../../contract/platf
 
 /** Made by the package, and by `npm run setup` as root. */
 export const SERVICE_USER = 'mountkeeper';
-const PROBE_MS = 10_000;
+/** Long: a machine that is busy at the start of a daemon is no reason for another user. */
+const PROBE_MS = 60_000;
 const READS_ALL = 'for file; do [ -r "$file" ] || exit 1; done';
 
 export interface RightsWanted {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { lchown } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
 import type {
@@ -38,7 +38,7 @@ import {
   tell,
 } from './proxy-process.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
-import { giveFolders, SPOOL } from './folders.ts';
+import { canOwn, giveFolders, SPOOL } from './folders.ts';
 import { webdavPaths, pathsProblem } from './paths.ts';
 import { resolveUsers } from './users.ts';
 
@@ -83,9 +83,9 @@ export class WebdavExporter implements ServingExporter {
   /** Until when the clients of a removed share wait for it. */
   readonly #returning = new Map<string, number>();
   #userProblems: readonly string[] = [];
-  #rights: Promise<ProcessRights | undefined> | undefined;
   /** Of the last plan. */
-  #spool: string | undefined;
+  #planned: { readonly spool: string; readonly rights: ProcessRights | undefined } | undefined;
+  #possible: Promise<ProcessRights | undefined> | undefined;
   #told: string | undefined;
   /** Of the certificate that the proxy shows, by its own report. */
   #fingerprint: string | undefined;
@@ -123,7 +123,8 @@ export class WebdavExporter implements ServingExporter {
       rclone: tools.rclone,
       onFreeze: (share) => this.#freeze(share),
       onReady: (share) => this.#addAgain(share),
-      onSocket: (socket) => this.#letIn(socket),
+      // The mount's process has made it as its own user. Who may come this far is the folder's affair.
+      onSocket: (socket) => chmod(socket, 0o777),
     });
     this.#shown = createExportTable<ProxyShare>({
       clock,
@@ -152,9 +153,8 @@ export class WebdavExporter implements ServingExporter {
         this.#isReady = false;
         this.#isAnswering = false;
         this.#told = undefined;
-        if (this.#spool !== undefined)
-          await giveFolders(this.#paths, this.#spool, (await this.#proxyRights())?.user);
         this.#fingerprint = undefined;
+        if (this.#planned) await giveFolders(this.#paths, this.#planned.spool, this.#planned.rights?.user);
       },
     });
   }
@@ -216,7 +216,7 @@ export class WebdavExporter implements ServingExporter {
     if (!this.#tools.settings.enabled) return;
     await this.#certificate.keep();
     // It has its folders open, and gets others with a start.
-    if (this.#spool !== undefined && this.#spool !== this.#wantedSpool()) this.#server.renew();
+    if (this.#planned && this.#planned.spool !== this.#wantedSpool()) this.#server.renew();
     await this.#shown.inTurn(() => this.#tellOrLog());
   }
 
@@ -311,9 +311,9 @@ export class WebdavExporter implements ServingExporter {
     const problem = pathsProblem(this.#paths);
     if (problem !== undefined) throw new Error(problem);
     const spool = this.#wantedSpool();
-    const rights = await this.#proxyRights();
+    const rights = await this.#rightsFor(spool);
     const spec = await proxySpec({ paths: this.#paths, address: this.#address, rights, spool });
-    this.#spool = spool;
+    this.#planned = { spool, rights };
     const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     const taken = running ? undefined : await listenProblem(this.#address);
     if (taken !== undefined) throw new Error(taken);
@@ -324,15 +324,16 @@ export class WebdavExporter implements ServingExporter {
     return join(this.#tools.config().cache.dir, SPOOL);
   }
 
-  /** Decided once: a proxy goes on as it was started. */
-  #proxyRights(): Promise<ProcessRights | undefined> {
-    return (this.#rights ??= proxyRights(this.#address, this.#tools.processes));
-  }
-
-  /** The mount's process has made the socket as its own user. */
-  async #letIn(socket: string): Promise<void> {
-    const { user } = (await this.#proxyRights()) ?? {};
-    if (user) await lchown(socket, user.uid, user.gid);
+  /** What is possible on this machine is found out once: a proxy goes on as it was started. */
+  async #rightsFor(spool: string): Promise<ProcessRights | undefined> {
+    this.#possible ??= proxyRights(this.#address, this.#tools.processes);
+    const rights = await this.#possible;
+    if (!rights?.user || (await canOwn(spool, rights.user))) return rights;
+    this.#tools.log.warn(
+      { spool },
+      'this folder cannot be given to another user: the WebDAV proxy stays root',
+    );
+    return { capabilities: rights.capabilities };
   }
 
   #state(): ProxyState {
@@ -350,7 +351,7 @@ export class WebdavExporter implements ServingExporter {
       isOpen: settings.users.length === 0,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,
-      spool: this.#spool ?? this.#wantedSpool(),
+      spool: this.#planned?.spool ?? this.#wantedSpool(),
       minFreeBytes: sizeBytes(cache.min_free_space),
       shares: [...this.#shown.entries.values()],
       access: accessOf(config(), [...this.#shown.entries.keys(), ...this.#returning.keys()]),

@@ -34,6 +34,18 @@ export async function giveFolders(
   });
 }
 
+/** Makes the folder, and gives it away. False where its file system has no owners, as exFAT. */
+export async function canOwn(folder: string, { uid, gid }: ServiceUser): Promise<boolean> {
+  await makeFolder(folder);
+  try {
+    await opened(folder, FOLDER, (handle) => handle.chown(uid, gid));
+    return (await lstat(folder)).uid === uid;
+  } catch {
+    // Whatever the reason, it stays whose it is.
+    return false;
+  }
+}
+
 async function give(folder: string, owner: ServiceUser): Promise<void> {
   for (const name of await readdir(folder))
     await opened(join(folder, name), FILE, async (handle) => {

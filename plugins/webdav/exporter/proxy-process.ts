@@ -27,6 +27,8 @@ const READY_MS = 10_000;
  */
 const HEAP = '--max-semi-space-size=2';
 const PROXY = fileURLToPath(new URL('../proxy/', import.meta.url));
+/** What Node.js reads beside the modules. */
+const PACKAGE = fileURLToPath(new URL('../../../../package.json', import.meta.url));
 const SDK = fileURLToPath(new URL('.', import.meta.resolve('mountkeeper/sdk')));
 
 /** Ports below it need a capability. */
@@ -47,7 +49,7 @@ export async function proxyRights(
   return leastRights({
     processes,
     capabilities: port < FIRST_FREE_PORT ? ['net_bind_service'] : [],
-    files: [process.execPath, ...(await programFiles())],
+    files: [process.execPath, PACKAGE, ...(await programFiles())],
   });
 }
 

@@ -20,6 +20,7 @@ import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { freePort } from '../../support/platform/free-port.ts';
 import { allProcesses, isAlive } from '../../support/platform/processes.ts';
+import { rightsOf, SERVICE_RIGHTS } from '../../support/platform/rights.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -184,11 +185,7 @@ if (!isInNamespace) {
       );
       const pid = await wsdd();
       assert.ok(pid !== undefined);
-      const status = await readFile(`/proc/${pid}/status`, 'utf8');
-      assert.deepEqual(
-        [/^Uid:\s+(\d+)/m.exec(status)?.[1], /^Gid:\s+(\d+)/m.exec(status)?.[1]],
-        ['65534', '65534'],
-      );
+      assert.deepEqual(await rightsOf(pid), SERVICE_RIGHTS);
       await daemon.end();
       await daemon.start();
       await until('SMB is served', async () => (await exportStatus(daemon)).smbd_running, {

@@ -28,7 +28,8 @@ const doctor = async (sections: Readonly<Record<string, Section>>): Promise<read
 describe('the helper that shows this machine in Explorer', () => {
   it('is told its name and networks, and is another one when they change', () => {
     const neighbour = { name: 'shelf', workgroup: 'TEAM', addresses: ['192.0.2.9', '192.0.2.7'] };
-    const spec = wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', neighbour);
+    const program = { command: '/usr/sbin/wsdd', user: 'nobody:nogroup' };
+    const spec = wsddSpec(program, neighbour);
     assert.deepEqual(spec.args, [
       '--shortlog',
       '--ipv4only',
@@ -45,14 +46,21 @@ describe('the helper that shows this machine in Explorer', () => {
       '192.0.2.9',
     ]);
     assert.equal(
-      wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', { ...neighbour, addresses: ['192.0.2.7', '192.0.2.9'] })
-        .fingerprint,
+      wsddSpec(program, { ...neighbour, addresses: ['192.0.2.7', '192.0.2.9'] }).fingerprint,
       spec.fingerprint,
     );
     assert.notEqual(
-      wsddSpec('/usr/sbin/wsdd', 'nobody:nogroup', { ...neighbour, addresses: ['192.0.2.7'] }).fingerprint,
+      wsddSpec(program, { ...neighbour, addresses: ['192.0.2.7'] }).fingerprint,
       spec.fingerprint,
     );
+    const rights = { user: { uid: 990, gid: 991 }, capabilities: [] };
+    const asUser = wsddSpec({ command: '/usr/sbin/wsdd', rights }, neighbour);
+    assert.deepEqual(
+      [asUser.rights, asUser.args.includes('-u')],
+      [rights, false],
+      'it is that user from the start',
+    );
+    assert.notEqual(asUser.fingerprint, spec.fingerprint);
   });
 
   it('has no rights, whatever the system calls its group of nobodies', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chown, link, lstat, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { formerSpools, giveFolders, SPOOL } from '../../../../plugins/webdav/exporter/folders.ts';
+import { canOwn, formerSpools, giveFolders, SPOOL } from '../../../../plugins/webdav/exporter/folders.ts';
 import { webdavPaths } from '../../../../plugins/webdav/exporter/paths.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
@@ -56,6 +56,12 @@ describe('the folders of the WebDAV proxy', { skip: unlessRoot }, () => {
     await symlink(scratch.path('secret'), scratch.path('elsewhere'));
     await assert.rejects(giveFolders(paths(), scratch.path('elsewhere'), USER));
     assert.deepEqual(await owners(scratch.path('secret')), ['0 0']);
+  });
+
+  it('are found out to be on a disk that has no owners', async () => {
+    assert.equal(await canOwn(spool, USER), true);
+    assert.deepEqual(await owners(spool), ['61001 61002']);
+    assert.equal(await canOwn('/proc/self/task', USER), false);
   });
 
   it('are those of former caches, too, as long as an upload has its content there', async () => {
