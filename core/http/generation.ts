@@ -209,19 +209,19 @@ async function assemble(server: Server, options: RoutingOptions): Promise<void> 
     // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
     await new Promise((resolve) => setImmediate(resolve));
     try {
-      await registerLedger(server, ledger, options);
+      await inTime(registerLedger(server, ledger, options), options.clock);
     } catch (error) {
       throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
     }
   }
   watchHandlers(server, new StallWatch(options));
   limitRoutes(server, options);
-  await server.start();
+  await inTime(server.start(), options.clock);
 }
 
 /**
  * A native hapi plugin may never come back from its registration; the generation in force does not wait for
- * it.
+ * it. Each has its own time: on a busy machine all together may take long, and then a change would be lost.
  */
 function inTime(work: Promise<void>, clock: Clock): Promise<void> {
   const sentence = `the routes were not ready within ${BUILD_TIMEOUT_MS / 1000} s`;
@@ -249,7 +249,7 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   refuseWhileInactive(server, isActive);
   reportErrors(server, log);
   try {
-    await inTime(assemble(server, { routeMs: THIRD_PARTY_ROUTE_MS, ...options }), clock);
+    await assemble(server, { routeMs: THIRD_PARTY_ROUTE_MS, ...options });
   } catch (error) {
     await stopQuietly(server, log);
     throw error;

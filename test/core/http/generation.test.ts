@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@hapi/hapi';
+import type { Clock } from '../../../core/contract/platform.ts';
+import { createClock } from '../../../core/platform/clock.ts';
 import { until, within } from '../../support/platform/wait.ts';
 import { ask, createServer, dial, ledger, textRoute } from '../../support/http/test-server.ts';
 import type { TestServer } from '../../support/http/test-server.ts';
@@ -49,6 +51,24 @@ describe('a generation', () => {
     );
     isBuilt = true;
     assert.ok(turns >= 5, `${turns} turns`);
+  });
+
+  it('is refused by the name of a plugin whose routes never come', async () => {
+    const real = createClock();
+    const after: Clock['after'] = (ms, fn, how) => real.after(ms === 5_000 ? 50 : ms, fn, how);
+    const other = await createServer({ clock: { ...real, after } });
+    try {
+      const never = { name: 'never', register: () => new Promise<void>(() => undefined) };
+      await assert.rejects(
+        other.swap(
+          ledger('a', { routes: [textRoute('/a', 'a')] }),
+          ledger('b', { hapi: [{ plugin: never, options: {} }] }),
+        ),
+        /routes of plugin b: the routes were not ready within 5 s/,
+      );
+    } finally {
+      await other.http.close();
+    }
   });
 
   it('keeps a connection open over a swap', async () => {

@@ -95,7 +95,14 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
       `it says ${word}`,
       async () => (await daemon.get<{ word?: string }>('/ext/garden')).body.word === word,
       PATIENCE,
-    );
+    ).catch(async (error: unknown) => {
+      const lines = (await daemon.log())
+        .split('\n')
+        .filter((line) => !line.includes('/api/'))
+        .slice(-12);
+      const known = JSON.stringify(await plugin(daemon, 'garden'));
+      throw new Error([(error as Error).message, known, ...lines].join('\n'), { cause: error });
+    });
   const put = (word: string): Promise<void> =>
     place(scratch, 'garden', wholePlugin(word), {
       permissions: ['read-status', 'send-commands', 'own-files', 'processes'],
