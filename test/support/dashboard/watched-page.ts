@@ -14,7 +14,8 @@ interface Violation {
 }
 
 /** What is pressed and is no button, link or field, or is left out when somebody goes on by the Tab key. */
-const FOR_MICE_ALONE = `[...document.querySelectorAll('[hx-get], [hx-post], [data-copy], [data-choose], [data-line], summary')]
+const PRESSED = '[hx-get], [hx-post], [data-copy], [data-choose], [data-line], summary';
+const FOR_MICE_ALONE = `[...document.querySelectorAll('${PRESSED}')]
   .filter((one) => !one.matches('form, [hx-trigger]'))
   .filter((one) => !one.matches('button, a[href], input, select, textarea, summary') || one.tabIndex < 0)
   .map((one) => one.outerHTML.slice(0, 120))`;
