@@ -66,7 +66,8 @@ export function watchValues(onPut: (part: Element) => void): (event: MessageEven
     onPut(part);
   };
   setInterval(() => {
-    for (const id of [...unread].slice(0, Math.max(SLICE, unread.size / SLICES))) show(waiting.get(id) ?? { id, values: {} }, false);
+    for (const id of [...unread].slice(0, Math.max(SLICE, unread.size / SLICES)))
+      show(waiting.get(id) ?? { id, values: {} }, false);
   }, SLICE_MS);
   document.addEventListener('contentvisibilityautostatechange', (event) => {
     const { target, skipped } = event as SightEvent;
