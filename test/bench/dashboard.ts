@@ -149,8 +149,8 @@ async function benchPage(browser: Browser, origin: string): Promise<Figure[]> {
       ratio: times(update / CYCLE_MS),
       aim: '< 30 ms',
       note:
-        `Processor time of the main thread of Chromium without a graphics card, all cards changed, mean of ${SPAN_MS / CYCLE_MS} ` +
-        `cycles. ${PLAYED}`,
+        'Processor time of the main thread of Chromium without a graphics card, all cards changed, mean of ' +
+        `${SPAN_MS / CYCLE_MS} cycles. ${PLAYED}`,
     },
     {
       what: `dashboard with ${SHARES} shares: first paint`,

@@ -14,8 +14,9 @@ interface SightEvent extends Event {
 }
 
 const SLICE_MS = 2_000;
-/** Of 200 cards each is renewed before it is as old as what the page calls old. */
 const SLICE = 50;
+/** However many there are, each is renewed before it is as old as what the page calls old. */
+const SLICES = 4;
 
 /** Cards that the browser does not draw now. */
 const unseen = new WeakSet<Element>();
@@ -65,7 +66,8 @@ export function watchValues(onPut: (part: Element) => void): (event: MessageEven
     onPut(part);
   };
   setInterval(() => {
-    for (const id of [...unread].slice(0, SLICE)) show(waiting.get(id) ?? { id, values: {} }, false);
+    for (const id of [...unread].slice(0, Math.max(SLICE, unread.size / SLICES)))
+      show(waiting.get(id) ?? { id, values: {} }, false);
   }, SLICE_MS);
   document.addEventListener('contentvisibilityautostatechange', (event) => {
     const { target, skipped } = event as SightEvent;

@@ -33,6 +33,21 @@ export function liveValues(data: ShareData, view: View): Values {
   };
 }
 
+/** The values of each share, made again when its data has changed: a page is also drawn because of other things. */
+export class KnownValues {
+  readonly #known = new Map<string, { readonly data: string; readonly values: Values }>();
+
+  of(data: ShareData, view: View): Values {
+    const { name } = data.status;
+    const text = JSON.stringify(data);
+    const known = this.#known.get(name);
+    if (known?.data === text) return known.values;
+    const values = liveValues(data, view);
+    this.#known.set(name, { data: text, values });
+    return values;
+  }
+}
+
 function cacheValues(data: ShareData, view: View): Values {
   const { cacheLimit } = data;
   const dirty = data.dirtyBytes ?? 0;

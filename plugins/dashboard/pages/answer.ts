@@ -14,6 +14,9 @@ export const POLICY = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
+/** Pages of hundreds of shares are packed in less than half the time at little more size. */
+const QUICK = { level: 3 };
+
 export function takesGzip(request: Request): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/i.test(
     String(request.raw.req.headers['accept-encoding'] ?? ''),
@@ -30,7 +33,7 @@ export function htmlAnswer(
   const bytes = Buffer.from(markup);
   const isZipped = bytes.length > 1_024 && takesGzip(request);
   const response = h
-    .response(isZipped ? gzipSync(bytes) : bytes)
+    .response(isZipped ? gzipSync(bytes, QUICK) : bytes)
     .code(status)
     .type('text/html; charset=utf-8')
     .header('content-security-policy', POLICY)

@@ -5,7 +5,7 @@ import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
 import type { Unsaved } from '../overview/sentence.ts';
-import { liveValues, shapeOf } from '../overview/live-values.ts';
+import { KnownValues, shapeOf } from '../overview/live-values.ts';
 import { shareCard } from '../overview/share-card.ts';
 import { shareData } from '../overview/share-data.ts';
 import type { ShareData } from '../overview/share-data.ts';
@@ -101,6 +101,7 @@ class PluginParts {
 export function overviewModel(traits: ModelTraits): PageModel {
   const { sources, reader } = traits;
   const view = createView({ ...reader });
+  const known = new KnownValues();
   const plugins = new PluginParts(traits);
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, tab });
   let shares: readonly ShareData[] = [];
@@ -114,7 +115,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
         signature: () => JSON.stringify(notices),
         draw: () => toHtml(noticesPanel(notices, view)),
       },
-      ...shares.map((data) => sharePart(data, view)),
+      ...shares.map((data) => sharePart(data, view, known)),
     ];
   };
   return {
@@ -160,6 +161,7 @@ function setupLink(view: View): Content {
 /** For a wall screen: nothing on it can be clicked. */
 export function statusModel({ sources, reader }: ModelTraits): PageModel {
   const view = createView({ ...reader });
+  const known = new KnownValues();
   let shares: readonly ShareData[] = [];
   return {
     title: view.text(everywhere('status-page')),
@@ -168,7 +170,7 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
       shares = dataOf(sources, reader, record);
       return [
         sentencePart(record, shares, view),
-        ...shares.map((data) => sharePart({ ...data, addresses: [] }, view)),
+        ...shares.map((data) => sharePart({ ...data, addresses: [] }, view, known)),
       ];
     },
     frame: (drawn) =>
@@ -182,11 +184,11 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
   };
 }
 
-function sharePart(data: ShareData, view: View): Part {
+function sharePart(data: ShareData, view: View, known: KnownValues): Part {
   return {
     id: shareId(data.status.name),
     signature: () => shapeOf(data),
-    values: () => liveValues(data, view),
+    values: () => known.of(data, view),
     draw: () => toHtml(shareCard(data, view)),
   };
 }
@@ -241,6 +243,7 @@ export function shareModel(
 ): PageModel {
   const { sources, reader } = traits;
   const view = createView({ ...reader, share });
+  const known = new KnownValues();
   const plugins = new PluginParts(traits);
   const panels = (): readonly OwnedTab[] => sources.tabs('share', reader);
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, share, query, tab });
@@ -251,7 +254,7 @@ export function shareModel(
     return [
       sentencePart(record, shares, view),
       now
-        ? sharePart(now, view)
+        ? sharePart(now, view, known)
         : { id: shareId(share), draw: () => toHtml(html`<p class="empty">${view.t('share-gone')}</p>`) },
     ];
   };

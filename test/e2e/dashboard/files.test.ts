@@ -122,6 +122,8 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     };
     await press('blocked.bin', 'Send now');
     await shows('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()));
+    await shows('that the NAS could not take it', async () => (await page.sentence()) === 'refused');
+    assert.equal(await page.tone('team'), 'bad');
     assert.match(await queued('fresh.bin').innerText(), /Waiting/, 'the other one waits on');
     const download = page.page.waitForEvent('download');
     await queued('blocked.bin').locator('a', { hasText: 'Download a copy' }).click();
@@ -130,6 +132,7 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await rmdir(nas.path('blocked.bin'));
     await press('blocked.bin', 'Retry now');
     await shows('that it is gone from the queue', async () => (await queued('blocked.bin').count()) === 0);
+    await shows('what waits is all that is left', async () => (await page.sentence()) === 'unsaved');
     assert.equal((await readFile(nas.path('blocked.bin'))).length, 20_000);
     page.assertClean();
   });

@@ -44,7 +44,11 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
         { name: '团队 team', connection: 'nas', remote_path: 'sub' },
       ],
       // The shortest quiet time in which a pause can hold back what is written meanwhile.
-      sections: { webdav: { enabled: true, port: await freePort() }, mount: { write_back: '3s' } },
+      sections: {
+        webdav: { enabled: true, port: await freePort() },
+        mount: { write_back: '3s' },
+        'plugins.dashboard': { status_page: true },
+      },
     });
     await daemon.start();
     await daemon.healthy();
@@ -401,8 +405,13 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
             (link as unknown as { getAttribute(name: string): string }).getAttribute('href'),
           ),
         );
-      for (const path of [...paths, '/shares/files']) {
+      for (const path of [...paths, '/shares/files', '/tabs/plugins?plugin=mount', '/status', '/tabs/none']) {
+        // The browser itself writes into the console that a page is not there.
+        if (path === '/tabs/none') other.assertClean();
         await other.page.goto(`${origin()}${path}`);
+        await other.page
+          .locator('details')
+          .evaluateAll((all) => all.forEach((one) => Object.assign(one, { open: true })));
         if (path === '/shares/files') {
           await other.page.locator('#frame-files .browser').scrollIntoViewIfNeeded();
           const cell = other.page
@@ -419,7 +428,6 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
         );
         assert.ok(overflow <= 0, `${path} is ${overflow} px too wide at ${width} px`);
       }
-      other.assertClean();
       await other.context.close();
     }
   });

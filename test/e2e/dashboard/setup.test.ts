@@ -46,6 +46,25 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
   });
   after(() => scratch.close());
 
+  it('is accessible in both themes and languages, as the guide and as the page without a share', async () => {
+    for (const [colorScheme, locale, width] of [
+      ['light', 'zh-CN', 1440],
+      ['dark', 'en', 360],
+    ] as const) {
+      const watched = await WatchedPage.open(browser, origin(), {
+        colorScheme,
+        locale,
+        viewport: { width, height: 800 },
+      });
+      for (const path of ['/', '/tabs/setup']) {
+        await watched.page.goto(`${origin()}${path}`);
+        await watched.assertAccessible(`${path} ${colorScheme} ${locale}`);
+      }
+      watched.assertClean();
+      await watched.context.close();
+    }
+  });
+
   it('leads from the address of a NAS to a file over SMB within a minute', async () => {
     const began = performance.now();
     const watched = await WatchedPage.open(browser, origin());

@@ -13,6 +13,13 @@ interface Violation {
   readonly nodes: readonly { readonly html: string }[];
 }
 
+/** What is pressed and is no button, link or field, or is left out when somebody goes on by the Tab key. */
+const PRESSED = '[hx-get], [hx-post], [data-copy], [data-choose], [data-line], summary';
+const FOR_MICE_ALONE = `[...document.querySelectorAll('${PRESSED}')]
+  .filter((one) => !one.matches('form, [hx-trigger]'))
+  .filter((one) => !one.matches('button, a[href], input, select, textarea, summary') || one.tabIndex < 0)
+  .map((one) => one.outerHTML.slice(0, 120))`;
+
 /** A page that records what it must not do. */
 export class WatchedPage {
   readonly page: Page;
@@ -54,8 +61,9 @@ export class WatchedPage {
     assert.deepEqual(this.takeFaults(), []);
   }
 
-  /** Nothing that keeps people out, by axe's rules. */
+  /** Nothing that keeps people out, by axe's rules, and nothing that only a mouse can press. */
   async assertAccessible(what: string): Promise<void> {
+    assert.deepEqual(await this.page.evaluate<readonly string[]>(FOR_MICE_ALONE), [], what);
     const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
     // Past the page's policy, as a debugger may.
     await this.page.evaluate(axe);
