@@ -5,6 +5,7 @@ import type { AuthConfig, WebUser } from './config.ts';
 import { isCurrent, isExpired, ofPassword, ofToken, ofUser } from './principals.ts';
 import type { Admitted } from './principals.ts';
 import { bearerOf, findToken } from './token.ts';
+import { parseHash } from './password-hash.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
@@ -156,7 +157,10 @@ class PasswordAuthenticator implements Authenticator {
     if (user !== undefined) return this.#kept(user.name, user.password_hash);
     const { users, username: own } = this.#parts.config();
     const isOwn = users.length === 0 || own.normalize('NFC') === username;
-    return lock.kind === 'password' && isOwn ? lock.verifier : this.#kept(NOBODY, NOBODY_HASH);
+    const nobody = this.#kept(NOBODY, NOBODY_HASH);
+    if (lock.kind !== 'password' || !isOwn) return nobody;
+    const isAsSlow = users.length === 0 || parseHash(lock.text) !== undefined;
+    return isAsSlow ? lock.verifier : slowedBy(nobody, lock.verifier);
   }
 
   /** One for each user and hash: it remembers the right password, so that its hash is computed once. */
@@ -220,4 +224,15 @@ class PasswordAuthenticator implements Authenticator {
     if (isNews) this.#parts.log.error({ err }, 'web.password cannot be read, so nobody is let in');
     return { kind: 'closed', reason: err.message };
   }
+}
+
+/** A password that is no hash is compared at once, so that a wrong one would tell its user's name by the time taken. */
+function slowedBy(slow: Verifier, verifier: Verifier): Verifier {
+  return {
+    examine: (credentials) => {
+      const { id, verify } = verifier.examine(credentials);
+      const wait = slow.examine(credentials);
+      return { id, verify: async () => (await verify()) || wait.verify() };
+    },
+  };
 }

@@ -15,6 +15,7 @@ export interface TcpClient {
 
 /** Connections to the port, but for this process's own. Rejects with a sentence when it cannot be told. */
 export async function tcpClients(processes: Processes, port: number): Promise<readonly TcpClient[]> {
+  const before = await ownSockets();
   const { code, stdout, stderr } = await processes.run({
     command: 'ss',
     args: ['-tnieOH', 'state', 'established', `( sport = :${port} or dport = :${port} )`],
@@ -23,7 +24,8 @@ export async function tcpClients(processes: Processes, port: number): Promise<re
   });
   if (code !== 0) throw new Error(`ss ended with ${code}: ${stderr.trim()}`);
   const connections = stdout.split('\n').flatMap((line) => connectionOf(line) ?? []);
-  const inodes = await ownSockets();
+  // Those that were closed while ss looked, too.
+  const inodes = new Set([...before, ...(await ownSockets())]);
   const own = new Set(connections.filter(({ inode }) => inodes.has(inode)).map(({ local }) => local.text));
   return connections
     .filter(({ local, peer }) => local.port === port && !own.has(peer.text))

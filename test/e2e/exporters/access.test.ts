@@ -3,12 +3,13 @@
  * document says, before and after it is changed, in open sessions too.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { isDeepStrictEqual } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
+import type { SessionsAnswer, SessionView } from '../../../plugins/sessions/routes.ts';
 import type { Access } from '../../support/clients/protocols.ts';
 import { NfsClient } from '../../support/clients/nfs-session.ts';
 import { NfsFault, say } from '../../support/clients/nfs-wire.ts';
@@ -143,6 +144,7 @@ describe('who may enter which share', () => {
       received: () => statSync(output, { throwIfNoEntry: false })?.size ?? 0,
     };
   };
+  type Transfer = ReturnType<typeof slow>;
   /** By what was opened before: 0, or the server's error. */
   const writeOn = (client: NfsClient, { handle, state }: Awaited<ReturnType<NfsClient['open']>>) =>
     client.wire.call(say.putHandle(handle), say.writeAt(state, 0, Buffer.from('more'))).then(
@@ -203,6 +205,93 @@ describe('who may enter which share', () => {
       webdav_running: true,
       nfs_exported: true,
     });
+  });
+
+  it('shows who is connected, and ends one session when asked to, and nothing of others', async () => {
+    const [anna, ben] = [smbSession(ANNA), smbSession(BEN)];
+    for (const session of [anna, ben]) assert.match(await session.run('ls'), /seed\.txt/);
+    const client = await NfsClient.connect(access.ports.nfs, BEN.address);
+    assert.ok((await client.list('team')).includes('seed.txt'));
+    const slower = ['--limit-rate', '300k'];
+    const [annaReads, benReads] = [ANNA, BEN].map((visitor) =>
+      slow(visitor, 'open/large.bin', ...slower),
+    ) as [Transfer, Transfer];
+    await until(
+      'both are sent something',
+      () => annaReads.received() > 0 && benReads.received() > 0,
+      AT_ONCE,
+    );
+    const listed = async () => {
+      const { code, stdout, stderr } = await daemon.cli('sessions', '--json');
+      assert.equal(code, 0, stderr);
+      return (JSON.parse(stdout) as SessionsAnswer).sessions;
+    };
+    // Over WebDAV, what they did in other shares a moment ago is there, too.
+    const of = (all: readonly SessionView[], protocol: string, user: string): SessionView => {
+      const found = all.find(
+        (one) =>
+          one.protocol === protocol &&
+          one.user === user &&
+          (protocol !== 'webdav' || one.shares?.includes('open')),
+      );
+      assert.ok(found, `${protocol} ${user}`);
+      return found;
+    };
+    const known = await listed();
+    const [smb, webdav, nfs] = [
+      of(known, 'smb', 'anna'),
+      of(known, 'webdav', 'anna'),
+      known.find(({ protocol, address }) => protocol === 'nfs' && address === BEN.address),
+    ];
+    assert.deepEqual([smb.shares, smb.address, smb.can_end], [['team'], '127.0.0.1', true]);
+    assert.ok(Math.abs(Date.parse(String(smb.since)) - Date.now()) < 60_000, String(smb.since));
+    assert.ok(Number(smb.bytes_to_client) > 100 && Number(smb.bytes_from_client) > 100);
+    assert.deepEqual([webdav.shares, webdav.address, webdav.can_end], [['open'], '127.0.0.1', true]);
+    assert.ok(Number(webdav.bytes_to_client) > 0);
+    assert.ok(nfs);
+    assert.deepEqual([nfs.user, nfs.shares, nfs.can_end], [null, null, false]);
+
+    // An upload whose end is not there yet.
+    const pipe = scratch.path('pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const sending = anna.run(`put "${pipe}" half`, 60_000);
+    const rest = createWriteStream(pipe);
+    await new Promise((resolve) => rest.write(Buffer.alloc(1_000_000), resolve));
+    for (const { id } of [smb, webdav]) {
+      const { code, stdout, stderr } = await daemon.cli('sessions', 'end', id);
+      assert.deepEqual([code, stdout.trim(), stderr], [0, 'Session ended', '']);
+    }
+    const left = await listed();
+    assert.deepEqual(
+      left.filter(({ id }) => id === smb.id || id === webdav.id),
+      [],
+    );
+    assert.deepEqual([of(left, 'smb', 'ben').shares, of(left, 'webdav', 'ben').shares], [['team'], ['open']]);
+    rest.on('error', () => undefined).end(Buffer.alloc(1_000_000));
+    // It may end by writing to the connection that is closed.
+    const said = await sending;
+    assert.match(anna.isOpen ? `${said}${await anna.run('ls')}` : 'NT_STATUS_', /NT_STATUS_/);
+    assert.doesNotMatch(await ben.run('ls half'), / 2000000 /);
+    const { code } = await annaReads.ended;
+    assert.notEqual(code, 0);
+    assert.equal(benReads.isOver(), false);
+    assert.match(await ben.run('ls'), /seed\.txt/);
+    const refused = await daemon.cli('sessions', 'end', nfs.id);
+    assert.deepEqual([refused.code, /cannot be ended from here/.test(refused.stderr)], [1, true]);
+    client.close();
+    await until(
+      'the record tells of it',
+      async () => {
+        const { stdout } = await daemon.cli('audit');
+        return /sessions\/\{id\}\/end.*"user":"anna"/.test(stdout);
+      },
+      AT_ONCE,
+    );
+    const again = smbSession(ANNA);
+    assert.match(await again.run('ls'), /seed\.txt/);
+    // A torn file is none of the next test's.
+    await again.run('rm half');
+    for (const session of [again, ben]) session.close();
   });
 
   it('ends at once what somebody has open who loses the share, and nothing of others', async () => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
 import { describe, it } from 'node:test';
 import pino from 'pino';
 import type { Secret } from '../../../core/contract/config.ts';
@@ -27,9 +29,9 @@ function createTestDoor(password: Secret, resolve: (secret: Secret) => string = 
     signal: stop.signal,
     sessions: new Sessions(() => clock),
   });
-  const attempt = async (text: string, address = '10.0.0.1') => {
+  const attempt = async (text: string, address = '10.0.0.1', name = 'admin') => {
     const gone = () => new AbortController().signal;
-    const authorization = header('admin', text);
+    const authorization = header(name, text);
     return (await door.decide({ authorization, session: undefined, address, gone })).decision;
   };
   return { clock, config, stop, attempt };
@@ -68,6 +70,33 @@ describe('the door', () => {
   it('answers the same wrong password again without a pause', async () => {
     const { attempt } = createTestDoor('pw');
     for (let count = 0; count < 50; count += 1) assert.equal(await attempt('stale'), 'unauthorized');
+  });
+
+  it('takes the same time for a wrong password, whoever has the name, and whether anybody has it', async (t) => {
+    const real = crypto.scrypt;
+    let derived = 0;
+    t.mock.method(crypto, 'scrypt', (...given: Parameters<typeof real>) => {
+      derived += 1;
+      return real(...given);
+    });
+    syncBuiltinESMExports();
+    t.after(() => {
+      t.mock.restoreAll();
+      syncBuiltinESMExports();
+    });
+    const hash = await makeHash('her word');
+    for (const password of ['pw', await makeHash('pw')]) {
+      const { config, attempt } = createTestDoor(password);
+      Object.assign(config, { users: [{ name: 'anna', password_hash: hash, role: 'viewer' }] });
+      const counts: number[] = [];
+      for (const name of ['admin', 'anna', 'nobody']) {
+        derived = 0;
+        assert.equal(await attempt('wrong', '10.0.0.1', name), 'unauthorized');
+        counts.push(derived);
+      }
+      assert.deepEqual(counts, [1, 1, 1]);
+      assert.equal(await attempt('pw'), 'known');
+    }
   });
 
   it('stays shut while the reference leads nowhere and opens when it is mended', async () => {

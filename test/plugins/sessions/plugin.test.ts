@@ -166,8 +166,8 @@ describe('sessions', () => {
     assert.deepEqual(ended, ['11.7', '11.7', 'stuck']);
   });
 
-  it('are counted for whoever collects figures, without being waited for', async (t) => {
-    const { host, read } = await start(t);
+  it('are counted for whoever collects figures, without being waited for, once a minute at the most', async (t) => {
+    const { host, read, asked } = await start(t);
     const counts = () =>
       host.host
         .service('metrics')
@@ -180,6 +180,14 @@ describe('sessions', () => {
       { labels: { protocol: 'smb' }, value: 1 },
       { labels: { protocol: 'nfs' }, value: 1 },
     ]);
+    for (let scrape = 0; scrape < 5; scrape += 1) {
+      await host.advance(10_000);
+      counts();
+    }
+    assert.equal(asked(), 1);
+    await host.advance(10_000);
+    counts();
+    assert.equal(asked(), 2);
     await host.advance(200_000);
     assert.deepEqual(counts()?.samples, []);
   });

@@ -8,6 +8,7 @@ import type { Lifecycle, Request, ResponseToolkit, RouteOptions, ServerRoute } f
 import type { Tab, View } from '../../../contract/dashboard.ts';
 import type { Bandwidth } from '../../../contract/mount.ts';
 import type { Hooks } from '../../../contract/hooks.ts';
+import type { RouteAccess } from '../../../contract/http.ts';
 import type { Plugin, PluginContext } from '../../../contract/plugin.ts';
 import type { MetricFamily } from '../../../contract/metrics.ts';
 import type { Clock } from '../../../contract/platform.ts';
@@ -227,7 +228,7 @@ class Carried {
   #route(
     method: string | readonly string[],
     path: string,
-    options: Declaration['routes'][number]['options'],
+    { access, ...options }: Declaration['routes'][number]['options'],
     index: number,
   ): ServerRoute {
     const takesBody = [method].flat().every((one) => !['GET', 'HEAD'].includes(one.toUpperCase()));
@@ -235,7 +236,12 @@ class Carried {
     return {
       method: method as 'GET',
       path,
-      options: { ...options, ...(takesBody && { payload }) } as RouteOptions,
+      options: {
+        ...options,
+        ...(takesBody && { payload }),
+        // Judged in the daemon, before its process hears of the request.
+        ...(access && { plugins: { access: access as RouteAccess } }),
+      } as RouteOptions,
       handler: (request, h) => this.#serve(request, h, index),
     };
   }

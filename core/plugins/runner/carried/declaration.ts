@@ -3,7 +3,8 @@
  * sentence why. Made in the runner, checked again in the daemon.
  */
 import Joi from 'joi';
-import type { ServerRoute } from '@hapi/hapi';
+import type { RouteOptions, ServerRoute } from '@hapi/hapi';
+import type { Role, RouteAccess } from '../../../contract/http.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import type { Texts } from '../../../sdk/texts.ts';
 import type { Ledger } from '../../instance/ledger.ts';
@@ -15,7 +16,19 @@ import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES, NotCarried } from '.
 export interface CarriedRoute {
   readonly method: string | readonly string[];
   readonly path: string;
-  readonly options: { readonly auth?: false | string; readonly description?: string };
+  readonly options: {
+    readonly auth?: false | string;
+    readonly description?: string;
+    readonly access?: CarriedAccess;
+  };
+}
+
+/** As `RouteAccess`. Never `filtered`: the process is not told who asks, so it cannot leave out other shares. */
+export interface CarriedAccess {
+  readonly role: Role;
+  readonly verb?: string;
+  /** The parameter of the path that holds a share. */
+  readonly share?: string;
 }
 
 export interface Declaration {
@@ -125,31 +138,47 @@ const CARRIED_ROUTE_OPTIONS = new Set([
   'payload',
   'notes',
   'tags',
+  'plugins',
+  // What `openTo` and `documented` put there.
+  'plugins.access',
+  'plugins.documented',
 ]);
 
 function carriedRoute(route: ServerRoute): CarriedRoute {
   const { method, path } = route;
   const problem = routeProblem(route);
   if (problem !== undefined) throw new NotCarried(`the route ${String(method)} ${path}`, problem);
-  const { auth, description } = (route.options ?? {}) as CarriedRoute['options'];
+  const { auth, description, plugins } = (route.options ?? {}) as CarriedRoute['options'] & {
+    readonly plugins?: { readonly access?: RouteAccess };
+  };
+  const access = plugins?.access;
   return {
     method: method as string | string[],
     path,
     options: {
       ...(auth !== undefined && { auth }),
       ...(typeof description === 'string' && { description }),
+      ...(access && { access: carriedAccess(access) }),
     },
   };
+}
+
+function carriedAccess({ role, verb, share }: RouteAccess): CarriedAccess {
+  return { role, ...(verb !== undefined && { verb }), ...(typeof share === 'string' && { share }) };
 }
 
 function routeProblem({ handler, options = {}, rules }: ServerRoute): string | undefined {
   if (typeof options === 'function' || rules !== undefined) return 'its options are made by the web server';
   if (typeof (handler ?? options.handler) !== 'function') return 'its handler is no plain function';
-  const odd = Object.keys(options).find((key) => !CARRIED_ROUTE_OPTIONS.has(key));
+  const odd = keysOf(options).find((key) => !CARRIED_ROUTE_OPTIONS.has(key));
   if (odd !== undefined) return `it has the option "${odd}"`;
   const { auth } = options;
   const isPlain = auth === undefined || auth === false || typeof auth === 'string';
   return isPlain ? undefined : 'its option "auth" is neither false nor a name';
+}
+
+function keysOf(options: RouteOptions): readonly string[] {
+  return [...Object.keys(options), ...Object.keys(options.plugins ?? {}).map((key) => `plugins.${key}`)];
 }
 
 const text = (most = 1_000): Joi.StringSchema => Joi.string().allow('').max(most);
@@ -179,6 +208,11 @@ const shape = Joi.object({
       options: Joi.object({
         auth: Joi.alternatives(Joi.valid(false), text()),
         description: text(),
+        access: Joi.object({
+          role: Joi.valid('viewer', 'operator', 'admin').required(),
+          verb: text(100),
+          share: text(100),
+        }),
       }).required(),
     }),
   ),

@@ -1,6 +1,7 @@
 /** What a plugin declares crosses as data, or is refused with the sentence why. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { RouteOptions } from '@hapi/hapi';
 import Joi from 'joi';
 import { pino } from 'pino';
 import type { ConfigContribution } from '../../../../../core/contract/config.ts';
@@ -12,6 +13,8 @@ import { carriedPlugin } from '../../../../../core/plugins/runner/carried/carrie
 import { checkedDeclaration, declarationOf } from '../../../../../core/plugins/runner/carried/declaration.ts';
 import type { Declaration } from '../../../../../core/plugins/runner/carried/declaration.ts';
 import { duration, filePath, secret, size } from '../../../../../core/sdk/config-types.ts';
+import { openTo } from '../../../../../core/sdk/http/route-access.ts';
+import { documented } from '../../../../../core/sdk/http/route-document.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -206,6 +209,13 @@ describe('what cannot be carried', () => {
       (ctx) => ctx.route({ method: 'GET', path: '/x', handler: { proxy: {} } as never }),
     ],
     [
+      /GET \/x cannot .*"plugins\.other"/,
+      (ctx) => {
+        const options = { plugins: { other: {} } } as object;
+        ctx.route({ method: 'GET', path: '/x', options, handler: () => 'x' });
+      },
+    ],
+    [
       /GET \/x cannot .*"pre"/,
       (ctx) => ctx.route({ method: 'GET', path: '/x', options: { pre: [] }, handler: () => 'x' }),
     ],
@@ -226,6 +236,29 @@ describe('what cannot be carried', () => {
       );
     });
 
+  it('says who may use its routes, but for what its process would have to leave out', () => {
+    const one = plugin((ctx) => {
+      const add = (path: string, options: object): void =>
+        ctx.route({ method: 'GET', path, options, handler: () => 'x' });
+      add('/a', {});
+      add('/b', openTo({ role: 'viewer' }));
+      add(
+        '/c/{share}',
+        documented({ summary: 'C.', answers: {} }, { role: 'operator', verb: 'refresh', share: 'share' }),
+      );
+      add('/d', openTo({ role: 'viewer', verb: 'status', share: { filtered: true } }));
+    });
+    assert.deepEqual(
+      dryRun(carried(one), log).routes.map(({ options }) => (options as RouteOptions | undefined)?.plugins),
+      [
+        undefined,
+        { access: { role: 'viewer' } },
+        { access: { role: 'operator', verb: 'refresh', share: 'share' } },
+        { access: { role: 'viewer', verb: 'status' } },
+      ],
+    );
+  });
+
   it('is no declaration that a hostile runner made up', () => {
     const good = sentBy(plugin(() => undefined));
     for (const bad of [
@@ -237,6 +270,13 @@ describe('what cannot be carried', () => {
       { ...good, labels: Array.from({ length: 201 }, () => 'x') },
       { ...good, shareStatus: Array.from({ length: 21 }, () => ({})) },
       { ...good, routes: [{ method: 'GET', path: '/x', options: { cors: true } }] },
+      { ...good, routes: [{ method: 'GET', path: '/x', options: { access: { role: 'anybody' } } }] },
+      {
+        ...good,
+        routes: [
+          { method: 'GET', path: '/x', options: { access: { role: 'viewer', share: { filtered: true } } } },
+        ],
+      },
     ])
       assert.throws(() => checkedDeclaration(bad), /what it declares cannot be used/);
   });
