@@ -41,6 +41,29 @@ export interface Principal {
   readonly session?: string;
 }
 
+/** Somebody who is signed in by cookie. */
+export interface SessionInfo {
+  /** Names it; lets nobody in. */
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  /** Where it was begun from. */
+  readonly address: string;
+  /** What the browser says of itself: at most 200 characters, of any kind. */
+  readonly browser: string;
+  /** In milliseconds since 1970. */
+  readonly since: number;
+  /** The same of its last request. */
+  readonly usedAt: number;
+}
+
+export interface SessionsService {
+  /** Those used last come first. */
+  list(): readonly SessionInfo[];
+  /** What is being sent over it ends, too. False when there is none of this id. */
+  end(id: string): boolean;
+}
+
 /** Who may use a route. A route that declares nothing is for the role `admin` alone. */
 export interface RouteAccess {
   /** The least role. */

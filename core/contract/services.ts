@@ -9,7 +9,7 @@ import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount
 import type { Clock, LogFileService, MountReader, MountTable, Paths, Processes } from './platform.ts';
 import type { BandwidthService, SharesService } from './shares.ts';
 import type { StatusService } from './status.ts';
-import type { CertificatesService } from './http.ts';
+import type { CertificatesService, SessionsService } from './http.ts';
 import type { Uploader } from './write-layer.ts';
 
 /** Open: what plugins provide to each other and what the core provides to all. */
@@ -28,6 +28,8 @@ export interface Services {
   nasFinder: NasFinder;
   secrets: Secrets;
   certificates: CertificatesService;
+  /** Provided by the plugin `auth`. */
+  sessions: SessionsService;
   status: StatusService;
   shares: SharesService;
   bandwidth: BandwidthService;

@@ -4,8 +4,15 @@ import type { PluginContext } from 'mountkeeper';
 import { commandRoutes } from './command-routes.ts';
 import { configRoutes } from './config-routes.ts';
 import { daemonRoutes } from './daemon-routes.ts';
+import { sessionRoutes } from './session-routes.ts';
 import { statusRoutes } from './status-routes.ts';
 
 export function routes(ctx: PluginContext): ServerRoute[] {
-  return [...statusRoutes(ctx), ...configRoutes(ctx), ...commandRoutes(ctx), ...daemonRoutes(ctx)];
+  return [
+    ...statusRoutes(ctx),
+    ...configRoutes(ctx),
+    ...commandRoutes(ctx),
+    ...daemonRoutes(ctx),
+    ...sessionRoutes(ctx),
+  ];
 }

@@ -122,6 +122,28 @@ describe('a session', () => {
     await stream;
   });
 
+  it('is listed and ended by administrators alone', async () => {
+    const ada = cookieOf(await signIn('ada', 'adas'));
+    await clock.advance(1);
+    const admin = cookieOf(await signIn('admin', 'pw'));
+    const listed = (await api.get('/api/sessions', admin)).json() as Record<string, string>[];
+    assert.deepEqual(
+      listed.map(({ name, role, browser, address }) => [name, role, browser, address]),
+      [
+        ['admin', 'admin', 'Firefox', '127.0.0.1'],
+        ['ada', 'viewer', 'Firefox', '127.0.0.1'],
+      ],
+    );
+    const end = (headers: Record<string, string>, id = listed[1]?.['id'] ?? ''): Promise<Answer> =>
+      api.post(`/api/sessions/${id}/end`, undefined, headers);
+    assert.deepEqual([await status(ada, '/api/sessions'), (await end(ada)).status], [403, 403]);
+    assert.equal(await status(ada), 200);
+    assert.deepEqual((await end(admin)).json(), { ok: true, message: 'Session ended' });
+    assert.deepEqual([await status(ada), await status(admin)], [401, 200]);
+    assert.deepEqual((await end(admin)).json(), { ok: false, message: 'There is no such session' });
+    assert.ok(!JSON.stringify(listed).includes(ada.cookie.split('=')[1] ?? 'none'));
+  });
+
   it('is replaced when somebody signs in again', async () => {
     const first = cookieOf(await signIn('ada', 'adas'));
     const second = cookieOf(await signIn('admin', 'pw', first));

@@ -3,7 +3,7 @@
  * the daemon.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import type { Clock } from 'mountkeeper';
+import type { Clock, SessionInfo } from 'mountkeeper';
 import type { Admitted } from '../principals.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,19 +14,9 @@ export const LASTS_MS = 7 * 24 * HOUR_MS;
 /** Of one name; the one that was not used for longest makes way. */
 const MOST = 50;
 
-export interface Session {
-  /** Names it in lists; lets nobody in. */
-  readonly id: string;
+export interface NewSession extends Pick<SessionInfo, 'address' | 'browser'> {
   readonly admitted: Admitted;
-  readonly address: string;
-  /** What the browser says of itself, at most 200 characters of any kind. */
-  readonly browser: string;
-  /** In milliseconds since 1970. */
-  readonly since: number;
-  readonly usedAt: number;
 }
-
-export type NewSession = Pick<Session, 'admitted' | 'address' | 'browser'>;
 
 interface Kept extends NewSession {
   readonly id: string;
@@ -87,10 +77,14 @@ export class Sessions {
   }
 
   /** Those used last come first. */
-  list(): readonly Session[] {
+  list(): readonly SessionInfo[] {
     return this.#alive()
       .map(([, session]) => session)
-      .sort((a, b) => b.used - a.used);
+      .sort((a, b) => b.used - a.used)
+      .map(({ id, admitted: { principal }, address, browser, since, usedAt }) => {
+        const { name, role } = principal;
+        return { id, name, role, address, browser, since, usedAt };
+      });
   }
 
   #alive(): [string, Kept][] {

@@ -1,18 +1,10 @@
 /** Who is signed in, for administrators, with a button to end it. */
 import { html, inEveryLanguage } from 'mountkeeper';
-import type { Content, Tab, Texts, View } from 'mountkeeper';
-import type { Session, Sessions } from './sessions.ts';
+import type { Content, SessionInfo, SessionsService, Tab, Texts, View } from 'mountkeeper';
 
-export interface SessionsTabParts {
-  readonly sessions: Sessions;
-  readonly texts: Texts;
-  readonly ended: () => void;
-}
-
-export function sessionsTab({ ended, sessions, texts }: SessionsTabParts): Tab {
+export function sessionsTab(sessions: SessionsService, texts: Texts): Tab {
   const text = (key: string) => inEveryLanguage(texts, key);
-  const row = ({ address, admitted, browser, id, since, usedAt }: Session, view: View): Content => {
-    const { name, role } = admitted.principal;
+  const row = ({ address, browser, id, name, role, since, usedAt }: SessionInfo, view: View): Content => {
     const button = view.button({ action: 'end', label: text('end'), about: name, values: { id } });
     return html`<tr><td><bdi>${name}</bdi></td><td>${role}</td><td>${view.time(since)}</td>
       <td>${view.time(usedAt)}</td><td><bdi>${address}</bdi></td><td><bdi>${browser}</bdi></td><td>${button}</td></tr>`;
@@ -35,7 +27,6 @@ export function sessionsTab({ ended, sessions, texts }: SessionsTabParts): Tab {
     actions: {
       end: (view) => {
         const ok = sessions.end(view.form['id'] ?? '');
-        ended();
         return { ok, message: text(ok ? 'session-ended' : 'session-gone') };
       },
     },

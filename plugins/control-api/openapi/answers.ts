@@ -127,6 +127,23 @@ export const DOCUMENTS = {
     summary: 'Brings back a plugin that was switched off since it broke off',
     answers: { 200: ANSWER },
   },
+  sessions: {
+    summary: 'Who is signed in by cookie',
+    answers: {
+      200: Joi.array().items(
+        Joi.object({
+          id: text(),
+          name: text(),
+          role: Joi.string().valid('viewer', 'operator', 'admin').required(),
+          address: text(),
+          browser: text().allow(''),
+          since: text(),
+          last_request: text(),
+        }),
+      ),
+    },
+  },
+  endSession: { summary: 'Ends a session', answers: { 200: ANSWER } },
   notices: {
     summary: 'What the daemon has to say to people',
     answers: {
