@@ -42,7 +42,7 @@ export interface Principal {
 }
 
 /** Somebody who is signed in by cookie. */
-export interface SessionInfo {
+export interface SignIn {
   /** Names it; lets nobody in. */
   readonly id: string;
   readonly name: string;
@@ -57,9 +57,9 @@ export interface SessionInfo {
   readonly usedAt: number;
 }
 
-export interface SessionsService {
+export interface SignInsService {
   /** Those used last come first. */
-  list(): readonly SessionInfo[];
+  list(): readonly SignIn[];
   /** What is being sent over it ends, too. False when there is none of this id. */
   end(id: string): boolean;
 }

@@ -1,5 +1,5 @@
 import { definePlugin, readDescriptions, readTexts } from 'mountkeeper';
-import type { SessionsService } from 'mountkeeper';
+import type { SignInsService } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
 import { check, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
@@ -48,7 +48,7 @@ export default definePlugin<AuthConfig>({
         return isCurrent(admitted, ctx.config, now) && (session === undefined || sessions.has(session));
       });
     };
-    const service: SessionsService = {
+    const service: SignInsService = {
       list: () => sessions.list(),
       end: (id) => {
         const isEnded = sessions.end(id);
@@ -58,7 +58,7 @@ export default definePlugin<AuthConfig>({
     };
     ctx.hapi(httpBasic({ authenticator, open, sessions, texts: TEXTS, ended: review }), {});
     ctx.tab(sessionsTab(service, TEXTS));
-    ctx.provide('sessions', () => service);
+    ctx.provide('signIns', () => service);
     ctx.onConfigChange(review);
     ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });
     ctx.tap('collectNotices', () => {

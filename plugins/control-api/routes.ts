@@ -4,7 +4,7 @@ import type { PluginContext } from 'mountkeeper';
 import { commandRoutes } from './command-routes.ts';
 import { configRoutes } from './config-routes.ts';
 import { daemonRoutes } from './daemon-routes.ts';
-import { sessionRoutes } from './session-routes.ts';
+import { signInRoutes } from './sign-in-routes.ts';
 import { statusRoutes } from './status-routes.ts';
 
 export function routes(ctx: PluginContext): ServerRoute[] {
@@ -13,6 +13,6 @@ export function routes(ctx: PluginContext): ServerRoute[] {
     ...configRoutes(ctx),
     ...commandRoutes(ctx),
     ...daemonRoutes(ctx),
-    ...sessionRoutes(ctx),
+    ...signInRoutes(ctx),
   ];
 }

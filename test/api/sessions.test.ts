@@ -126,7 +126,7 @@ describe('a session', () => {
     const ada = cookieOf(await signIn('ada', 'adas'));
     await clock.advance(1);
     const admin = cookieOf(await signIn('admin', 'pw'));
-    const listed = (await api.get('/api/sessions', admin)).json() as Record<string, string>[];
+    const listed = (await api.get('/api/sign-ins', admin)).json() as Record<string, string>[];
     assert.deepEqual(
       listed.map(({ name, role, browser, address }) => [name, role, browser, address]),
       [
@@ -135,8 +135,8 @@ describe('a session', () => {
       ],
     );
     const end = (headers: Record<string, string>, id = listed[1]?.['id'] ?? ''): Promise<Answer> =>
-      api.post(`/api/sessions/${id}/end`, undefined, headers);
-    assert.deepEqual([await status(ada, '/api/sessions'), (await end(ada)).status], [403, 403]);
+      api.post(`/api/sign-ins/${id}/end`, undefined, headers);
+    assert.deepEqual([await status(ada, '/api/sign-ins'), (await end(ada)).status], [403, 403]);
     assert.equal(await status(ada), 200);
     assert.deepEqual((await end(admin)).json(), { ok: true, message: 'Session ended' });
     assert.deepEqual([await status(ada), await status(admin)], [401, 200]);

@@ -53,7 +53,6 @@ interface Connection {
 
 /** The queues, both ends, and then pairs of names and numbers. */
 const LINE = /^\s*\d+\s+\d+\s+(\S+)\s+(\S+)\s(.*)$/;
-const END = /^\[?([^\]%]+)(?:%[^\]]+)?\]?(?:%[^:]+)?:(\d+)$/;
 
 function connectionOf(line: string): Connection | undefined {
   const [, local, peer, rest = ''] = LINE.exec(line) ?? [];
@@ -72,9 +71,13 @@ function connectionOf(line: string): Connection | undefined {
   };
 }
 
-function endOf(text: string | undefined): End | undefined {
-  const [, address, port] = END.exec(text ?? '') ?? [];
-  if (address === undefined) return undefined;
+/** `192.0.2.1:445`, `[fe80::1%eth0]:445` or `[fe80::1]%eth0:445`. */
+function endOf(text = ''): End | undefined {
+  const colon = text.lastIndexOf(':');
+  const [bare = ''] = text.slice(0, Math.max(colon, 0)).split('%');
+  const address = bare.replace('[', '').replace(']', '');
+  const port = text.slice(colon + 1);
+  if (address === '' || !/^\d+$/.test(port)) return undefined;
   // An IPv4 client of a server that listens for both.
   const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
   return { text: `${plain} ${port}`, address: plain, port: Number(port) };

@@ -3,7 +3,7 @@
  * the daemon.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import type { Clock, SessionInfo } from 'mountkeeper';
+import type { Clock, SignIn } from 'mountkeeper';
 import type { Admitted } from '../principals.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,7 +14,7 @@ export const LASTS_MS = 7 * 24 * HOUR_MS;
 /** Of one name; the one that was not used for longest makes way. */
 const MOST = 50;
 
-export interface NewSession extends Pick<SessionInfo, 'address' | 'browser'> {
+export interface NewSession extends Pick<SignIn, 'address' | 'browser'> {
   readonly admitted: Admitted;
 }
 
@@ -77,7 +77,7 @@ export class Sessions {
   }
 
   /** Those used last come first. */
-  list(): readonly SessionInfo[] {
+  list(): readonly SignIn[] {
     return this.#alive()
       .map(([, session]) => session)
       .sort((a, b) => b.used - a.used)

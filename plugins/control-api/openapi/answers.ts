@@ -127,7 +127,7 @@ export const DOCUMENTS = {
     summary: 'Brings back a plugin that was switched off since it broke off',
     answers: { 200: ANSWER },
   },
-  sessions: {
+  signIns: {
     summary: 'Who is signed in by cookie',
     answers: {
       200: Joi.array().items(
@@ -143,7 +143,7 @@ export const DOCUMENTS = {
       ),
     },
   },
-  endSession: { summary: 'Ends a session', answers: { 200: ANSWER } },
+  endSignIn: { summary: 'Signs somebody out who is signed in by cookie', answers: { 200: ANSWER } },
   notices: {
     summary: 'What the daemon has to say to people',
     answers: {

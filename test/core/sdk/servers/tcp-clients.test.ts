@@ -18,7 +18,8 @@ const real = processes((spec) => runShortCommand(spec, createClock()));
 describe('clients of a port', () => {
   it('are read from what ss says, with IPv4 in IPv6, zones, and counts where the kernel has them', async () => {
     const lines = [
-      '0      0      192.0.2.1:445 192.0.2.9:50000 ino:1 sk:2 <-> cubic bytes_sent:15 bytes_acked:12 bytes_received:7 segs_out:8',
+      '0      0      192.0.2.1:445 192.0.2.9:50000 ino:1 sk:2 <-> cubic ' +
+        'bytes_sent:15 bytes_acked:12 bytes_received:7 segs_out:8',
       '0      0      [::ffff:192.0.2.1]:445 [::ffff:192.0.2.8]:50001 ino:2 sk:3 <-> cubic bytes_received:4',
       '0      0      [fe80::1%eth0]:445 [fe80::2%eth0]:50002 ino:3 sk:4 <-> cubic rto:204',
       // This machine's own, to a server elsewhere and to this one.

@@ -1,32 +1,32 @@
-/** GET /api/sessions and POST /api/sessions/{id}/end: who is signed in on the page. */
+/** GET /api/sign-ins and POST /api/sign-ins/{id}/end: who is signed in on the page. */
 import type { ServerRoute } from '@hapi/hapi';
 import { documented } from 'mountkeeper';
-import type { PluginContext, SessionInfo } from 'mountkeeper';
+import type { PluginContext, SignIn } from 'mountkeeper';
 import { DOCUMENTS } from './openapi/answers.ts';
 
-function sessionView({ id, name, role, address, browser, since, usedAt }: SessionInfo): object {
+function signInView({ id, name, role, address, browser, since, usedAt }: SignIn): object {
   const [begun, used] = [since, usedAt].map((at) => new Date(at).toISOString());
   return { id, name, role, address, browser, since: begun, last_request: used };
 }
 
-export function sessionRoutes(ctx: PluginContext): ServerRoute[] {
+export function signInRoutes(ctx: PluginContext): ServerRoute[] {
   return [
     {
       method: 'GET',
-      path: '/api/sessions',
-      options: documented(DOCUMENTS.sessions, { role: 'admin' }),
-      handler: (_request, h) => h.response((ctx.find('sessions')?.list() ?? []).map(sessionView)),
+      path: '/api/sign-ins',
+      options: documented(DOCUMENTS.signIns, { role: 'admin' }),
+      handler: (_request, h) => h.response((ctx.find('signIns')?.list() ?? []).map(signInView)),
     },
     {
       method: 'POST',
-      path: '/api/sessions/{id}/end',
+      path: '/api/sign-ins/{id}/end',
       // The path is enough; a body is neither needed nor read.
       options: {
-        ...documented(DOCUMENTS.endSession, { role: 'admin' }),
+        ...documented(DOCUMENTS.endSignIn, { role: 'admin' }),
         payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },
       },
       handler: (request, h) => {
-        const ok = ctx.find('sessions')?.end(String(request.params['id'])) ?? false;
+        const ok = ctx.find('signIns')?.end(String(request.params['id'])) ?? false;
         return h.response({ ok, message: ok ? 'Session ended' : 'There is no such session' });
       },
     },
