@@ -101,14 +101,9 @@ class PasswordAuthenticator implements Authenticator {
     this.#parts.sessions.review(
       (admitted) =>
         isCurrent(admitted, this.#parts.config(), now) &&
-        (admitted.verifier === undefined || this.#isStillRight(admitted.verifier)),
+        // The password may be a reference, and what it stands for another one now.
+        (admitted.lock === undefined || admitted.lock === this.#currentLock()),
     );
-  }
-
-  /** The password may be a reference, and what it stands for another one now. */
-  #isStillRight(verifier: object): boolean {
-    const lock = this.#currentLock();
-    return lock.kind === 'password' && lock.verifier === verifier;
   }
 
   #decideBySession(cookie: string): Verdicts {
@@ -132,12 +127,11 @@ class PasswordAuthenticator implements Authenticator {
     // As they are now: they may be others once the password has been checked.
     const own = this.#parts.config();
     try {
-      const verifier = this.#verifierFor(user, username, lock);
-      const examination = verifier.examine(credentials);
+      const examination = this.#verifierFor(user, username, lock).examine(credentials);
       const verdict = await this.#throttled().examine({ address, signal: gone(), ...examination });
       const decision = DECISIONS[verdict];
       if (decision !== 'known') return { decision };
-      if (user === undefined) return { decision, admitted: ofPassword(username, own, verifier) };
+      if (user === undefined) return { decision, admitted: ofPassword(username, own, lock) };
       // The configuration may have changed while the hash was being computed.
       const now = this.#userOf(username);
       return now?.password_hash === user.password_hash

@@ -10,13 +10,13 @@ export type OwnLogin = Pick<AuthConfig, 'username' | 'password'>;
 export interface Admitted {
   readonly principal: Principal;
   readonly entry: WebUser | WebToken | OwnLogin;
-  /** Of `web.password`: what has found it right. Another password has another one. */
-  readonly verifier?: object;
+  /** Of `web.password`: what it stood for then. Another password has another one. */
+  readonly lock?: object;
 }
 
 /** Who has the password of `web.password`. */
-export function ofPassword(name: string, { username, password }: OwnLogin, verifier: object): Admitted {
-  return { principal: { name, role: 'admin', kind: 'password' }, entry: { username, password }, verifier };
+export function ofPassword(name: string, { username, password }: OwnLogin, lock: object): Admitted {
+  return { principal: { name, role: 'admin', kind: 'password' }, entry: { username, password }, lock };
 }
 
 export function ofUser(user: WebUser): Admitted {
