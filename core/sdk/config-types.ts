@@ -102,7 +102,7 @@ export function secretReference(): ObjectSchema {
  * cannot be changed: it names files of this machine, and without it passwords cross the network in clear.
  */
 export function tls(): ObjectSchema {
-  const file = (): StringSchema => filePath().pattern(/^\//, 'absolute').messages(NOT_ABSOLUTE);
+  const file = (): StringSchema => filePath().pattern(/^\//, 'absolute').messages(NOT_ABSOLUTE).optional();
   return Joi.object({
     certificate: file()
       .example('/etc/mountkeeper/tls/fullchain.pem')

@@ -31,6 +31,7 @@ import type { Commands } from '../contract/commands.ts';
 import type { ShareStatus, StatusRecord } from '../contract/status.ts';
 import { emptyRecord, emptyShareStatus, StatusStore } from '../status.ts';
 import { readableLog } from '../platform/log/log-file.ts';
+import { createCertificates } from '../platform/certificates/certificates.ts';
 import { createMountReader } from '../platform/mounts/mount-reader.ts';
 import { createMountTable } from '../platform/mounts/mount-table.ts';
 import { createProcesses } from '../platform/processes/processes.ts';
@@ -211,6 +212,7 @@ class Bench implements TestHost {
         services: {
           config: this.config,
           status: this.#status,
+          certificates: createCertificates({ clock, log, stateDir }),
           mountTable: createMountTable(),
           mountReader: this.#reader,
           paths: { stateDir, packageDir },

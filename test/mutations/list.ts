@@ -30,7 +30,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'figures of any age give all_synced',
     file: 'core/shares/monitor.ts',
-    from: 'this.#silenceMs() < SYNCED_FRESH_MS',
+    from: 'this.#silenceMs() + this.#statsTookMs < SYNCED_FRESH_MS',
     to: 'true',
     test: 'core/shares/all-synced',
   },
