@@ -6,6 +6,9 @@ import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { definePlugin, openTo } from '../../core/sdk/index.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
+import { SKIPS } from '../runner/skips.ts';
+import { hasBrowser, openBrowser } from '../support/dashboard/chromium.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
 import { until } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { Answer, ApiFixture } from './fixture.ts';
@@ -169,6 +172,24 @@ describe('a session', () => {
     const asked = await api.post('/api/bwlimit', { up: '1M' }, { ...cookie, ...foreign });
     assert.deepEqual([asked.status, api.sent], [403, []]);
     assert.equal((await api.post('/api/bwlimit', { up: '1M' }, cookie)).status, 200);
+  });
+
+  it('is begun by the form of a real browser', { skip: !hasBrowser && SKIPS.chromium.reason }, async () => {
+    const scratch = await createScratch('sign-in');
+    try {
+      const page = await (await openBrowser(scratch)).newPage();
+      await page.goto(`http://127.0.0.1:${api.port}/sign-in`);
+      await page.fill('[name=username]', 'ada');
+      await page.fill('[name=password]', 'adas');
+      const sent = page.waitForResponse((response) => response.request().method() === 'POST');
+      await page.click('button');
+      assert.equal((await sent).status(), 303);
+      const [cookie] = await page.context().cookies();
+      assert.deepEqual([cookie?.name, cookie?.httpOnly], ['mountkeeper_session', true]);
+      assert.equal(await status({ cookie: `${cookie?.name}=${cookie?.value}` }), 200);
+    } finally {
+      await scratch.close();
+    }
   });
 
   it('is guessed at no faster than Basic', async () => {
