@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { definePlugin, openTo } from '../../core/sdk/index.ts';
+import type { AnsweredRequest } from '../../core/contract/http.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { SKIPS } from '../runner/skips.ts';
@@ -20,6 +21,7 @@ describe('a session', () => {
   let clock: ManualClock;
   let hash: string;
   let streams = 0;
+  let told: AnsweredRequest[];
   const endless = definePlugin({
     name: 'endless',
     version: '1.0.0',
@@ -41,7 +43,9 @@ describe('a session', () => {
     hash = await makeHash('adas');
     clock = createManualClock();
     streams = 0;
-    api = await createApi({ toml: usual(), clock, plugins: [...API_PLUGINS, endless as Plugin] });
+    told = [];
+    const http = { answered: (one: AnsweredRequest) => void told.push(one) };
+    api = await createApi({ toml: usual(), clock, http, plugins: [...API_PLUGINS, endless as Plugin] });
   });
   afterEach(() => api.close());
 
@@ -190,6 +194,26 @@ describe('a session', () => {
     } finally {
       await scratch.close();
     }
+  });
+
+  it('is told of to those who keep a record: a wrong password as one that was tried, and never itself', async () => {
+    await signIn('ada', 'guess');
+    await api.get('/', BROWSER);
+    await signIn('ada', 'adas');
+    assert.deepEqual(
+      told.map(({ hasAuthorization, path, principal, status: code }) => [
+        path,
+        code,
+        hasAuthorization,
+        principal?.name,
+      ]),
+      [
+        ['/sign-in', 401, true, undefined],
+        ['/', 401, false, undefined],
+        ['/sign-in', 303, true, 'ada'],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(told), /guess|adas/);
   });
 
   it('is guessed at no faster than Basic', async () => {

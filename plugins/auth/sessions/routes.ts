@@ -65,6 +65,7 @@ async function signIn(
   const { username, password } = (request.payload ?? {}) as Record<string, unknown>;
   if (typeof username !== 'string' || typeof password !== 'string')
     return answerPage(signInPage(request, texts, 'wrong'), 400, h);
+  request.app.hasCredentials = true;
   const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
   const { address } = request.client;
   const visitor = { authorization, session: undefined, address, gone: () => goneOf(request) };
