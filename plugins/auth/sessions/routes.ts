@@ -6,7 +6,7 @@ import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRout
 import { openTo, principalOf } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 import type { Authenticator, Decision } from '../authenticator.ts';
-import { sessionCookie, setSessionCookie } from './cookie.ts';
+import { sentCookie, setSessionCookie } from './cookie.ts';
 import type { Sessions } from './sessions.ts';
 import { POLICY, SIGN_IN, signInPage } from './sign-in-page.ts';
 import type { SignInProblem } from './sign-in-page.ts';
@@ -86,7 +86,7 @@ async function signIn(
 
 /** Whoever signs in again has one session, and another cookie. */
 function endSent(sessions: Sessions, request: Request): void {
-  const cookie = sessionCookie(request.raw.req.headers.cookie) ?? '';
+  const cookie = sentCookie(request.raw.req) ?? '';
   const former = cookie === '' ? undefined : sessions.use(cookie)?.principal.session;
   if (former !== undefined) sessions.end(former);
 }
