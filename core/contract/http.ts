@@ -148,6 +148,8 @@ declare module '@hapi/hapi' {
     isDone?: boolean;
     /** True: it changes nothing. */
     isQuestion?: boolean;
+    /** True: its body holds a password that was tried, as `Authorization` would. */
+    hasCredentials?: boolean;
   }
   interface PluginSpecificConfiguration {
     access?: RouteAccess;

@@ -9,7 +9,8 @@ export function addSecurityHeaders(res: ServerResponse, hsts: boolean): void {
   res.setHeader('x-content-type-options', 'nosniff');
   res.setHeader('x-frame-options', 'DENY');
   res.setHeader('content-security-policy', "frame-ancestors 'none'");
-  res.setHeader('referrer-policy', 'no-referrer');
+  // With `no-referrer`, browsers would send the forms of our own pages with `Origin: null`, as other sites do.
+  res.setHeader('referrer-policy', 'same-origin');
   if (hsts) res.setHeader('strict-transport-security', `max-age=${HSTS_SECONDS}`);
 }
 

@@ -147,7 +147,7 @@ function accountOf(request: Request, status: number | undefined, addressOf: Addr
     status,
     isDone: status !== undefined && status < 400 && !saysNotDone(request),
     isQuestion: request.app.isQuestion === true || isQuestionOf(route),
-    hasAuthorization: request.headers['authorization'] !== undefined,
+    hasAuthorization: request.headers['authorization'] !== undefined || request.app.hasCredentials === true,
   });
 }
 

@@ -7,7 +7,7 @@ import { isFromCommandSocket, principalOf } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 import { refusalOf } from './access.ts';
 import type { Decision, Authenticator } from './authenticator.ts';
-import { sessionCookie } from './sessions/cookie.ts';
+import { sentCookie } from './sessions/cookie.ts';
 import { answerPage, isSigningIn, sessionRoutes } from './sessions/routes.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import { signInPage } from './sessions/sign-in-page.ts';
@@ -58,8 +58,8 @@ export function httpBasic({ authenticator, ended, open, sessions, texts }: HttpB
   const onRequest: Lifecycle.Method = async (request, h) => {
     // The kernel has already checked which user this is.
     if (isFromCommandSocket(request.raw.req) || isSigningIn(request)) return h.continue;
-    const { authorization, cookie } = request.raw.req.headers;
-    const session = sessionCookie(cookie);
+    const { authorization } = request.raw.req.headers;
+    const session = sentCookie(request.raw.req);
     const { address } = request.client;
     const gone = (): AbortSignal => goneOf(request);
     const { decision, admitted } = await authenticator.decide({ authorization, session, address, gone });

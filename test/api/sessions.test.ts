@@ -4,8 +4,12 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { definePlugin, openTo } from '../../core/sdk/index.ts';
+import type { AnsweredRequest } from '../../core/contract/http.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
+import { SKIPS } from '../runner/skips.ts';
+import { hasBrowser, openBrowser } from '../support/dashboard/chromium.ts';
+import { createScratch } from '../support/platform/scratch-folder.ts';
 import { until } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { Answer, ApiFixture } from './fixture.ts';
@@ -17,6 +21,7 @@ describe('a session', () => {
   let clock: ManualClock;
   let hash: string;
   let streams = 0;
+  let told: AnsweredRequest[];
   const endless = definePlugin({
     name: 'endless',
     version: '1.0.0',
@@ -38,7 +43,9 @@ describe('a session', () => {
     hash = await makeHash('adas');
     clock = createManualClock();
     streams = 0;
-    api = await createApi({ toml: usual(), clock, plugins: [...API_PLUGINS, endless as Plugin] });
+    told = [];
+    const http = { answered: (one: AnsweredRequest) => void told.push(one) };
+    api = await createApi({ toml: usual(), clock, http, plugins: [...API_PLUGINS, endless as Plugin] });
   });
   afterEach(() => api.close());
 
@@ -169,6 +176,44 @@ describe('a session', () => {
     const asked = await api.post('/api/bwlimit', { up: '1M' }, { ...cookie, ...foreign });
     assert.deepEqual([asked.status, api.sent], [403, []]);
     assert.equal((await api.post('/api/bwlimit', { up: '1M' }, cookie)).status, 200);
+  });
+
+  it('is begun by the form of a real browser', { skip: !hasBrowser && SKIPS.chromium.reason }, async () => {
+    const scratch = await createScratch('sign-in');
+    try {
+      const page = await (await openBrowser(scratch)).newPage();
+      await page.goto(`http://127.0.0.1:${api.port}/sign-in`);
+      await page.fill('[name=username]', 'ada');
+      await page.fill('[name=password]', 'adas');
+      const sent = page.waitForResponse((response) => response.request().method() === 'POST');
+      await page.click('button');
+      assert.equal((await sent).status(), 303);
+      const [cookie] = await page.context().cookies();
+      assert.deepEqual([cookie?.name, cookie?.httpOnly], ['mountkeeper_session', true]);
+      assert.equal(await status({ cookie: `${cookie?.name}=${cookie?.value}` }), 200);
+    } finally {
+      await scratch.close();
+    }
+  });
+
+  it('is told of to those who keep a record: a wrong password as one that was tried, and never itself', async () => {
+    await signIn('ada', 'guess');
+    await api.get('/', BROWSER);
+    await signIn('ada', 'adas');
+    assert.deepEqual(
+      told.map(({ hasAuthorization, path, principal, status: code }) => [
+        path,
+        code,
+        hasAuthorization,
+        principal?.name,
+      ]),
+      [
+        ['/sign-in', 401, true, undefined],
+        ['/', 401, false, undefined],
+        ['/sign-in', 303, true, 'ada'],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(told), /guess|adas/);
   });
 
   it('is guessed at no faster than Basic', async () => {

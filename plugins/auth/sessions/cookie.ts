@@ -1,4 +1,5 @@
 /** The cookie of a session. Its value is all that a browser holds, and only the web server reads it. */
+import type { IncomingMessage } from 'node:http';
 import type { Request } from '@hapi/hapi';
 import { isEncrypted } from 'mountkeeper';
 
@@ -6,12 +7,17 @@ import { isEncrypted } from 'mountkeeper';
 const NAMES = { secure: '__Host-mountkeeper_session', plain: 'mountkeeper_session' } as const;
 const FORM = /^[\w-]{43}$/;
 
+/** As `sessionCookie`. Over TLS the other name does not count: any host of the same domain could have set it. */
+export function sentCookie(req: IncomingMessage): string | undefined {
+  return sessionCookie(req.headers.cookie, isEncrypted(req));
+}
+
 /** The value of the cookie; `''` where it is not of its form; undefined without one. */
-export function sessionCookie(header: string | undefined): string | undefined {
+export function sessionCookie(header: string | undefined, isSecure = false): string | undefined {
   if (header === undefined) return undefined;
   const pairs = header.split(';').map((pair) => pair.trim().split('='));
   const value = (name: string): string | undefined => pairs.find(([key]) => key === name)?.[1];
-  const found = value(NAMES.secure) ?? value(NAMES.plain);
+  const found = value(NAMES.secure) ?? (isSecure ? undefined : value(NAMES.plain));
   return found === undefined || FORM.test(found) ? found : '';
 }
 

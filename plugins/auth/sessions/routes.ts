@@ -6,7 +6,7 @@ import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRout
 import { openTo, principalOf } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 import type { Authenticator, Decision } from '../authenticator.ts';
-import { sessionCookie, setSessionCookie } from './cookie.ts';
+import { sentCookie, setSessionCookie } from './cookie.ts';
 import type { Sessions } from './sessions.ts';
 import { POLICY, SIGN_IN, signInPage } from './sign-in-page.ts';
 import type { SignInProblem } from './sign-in-page.ts';
@@ -65,6 +65,7 @@ async function signIn(
   const { username, password } = (request.payload ?? {}) as Record<string, unknown>;
   if (typeof username !== 'string' || typeof password !== 'string')
     return answerPage(signInPage(request, texts, 'wrong'), 400, h);
+  request.app.hasCredentials = true;
   const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
   const { address } = request.client;
   const visitor = { authorization, session: undefined, address, gone: () => goneOf(request) };
@@ -85,7 +86,7 @@ async function signIn(
 
 /** Whoever signs in again has one session, and another cookie. */
 function endSent(sessions: Sessions, request: Request): void {
-  const cookie = sessionCookie(request.raw.req.headers.cookie) ?? '';
+  const cookie = sentCookie(request.raw.req) ?? '';
   const former = cookie === '' ? undefined : sessions.use(cookie)?.principal.session;
   if (former !== undefined) sessions.end(former);
 }

@@ -1,4 +1,4 @@
-import { isLoopback } from 'mountkeeper';
+import { createSerialQueue, isLoopback } from 'mountkeeper';
 import type { CertificatesService, Config, KeptCertificate, KeyPair, Notice } from 'mountkeeper';
 
 export interface ProxyCertificateOptions {
@@ -11,6 +11,8 @@ export interface ProxyCertificateOptions {
 /** The certificate that the proxy shows to its clients: of `webdav.tls`, read again when its files change. */
 export class ProxyCertificate {
   readonly #options: ProxyCertificateOptions;
+  /** Shares are added, and documents applied, while it is being read: the newest names must win. */
+  readonly #turns = createSerialQueue();
   #kept: KeptCertificate | undefined;
   #names: readonly string[] = [];
   /** Changes while it is being read, too. */
@@ -29,7 +31,11 @@ export class ProxyCertificate {
    * Called again when a document has been applied: a certificate that the daemon makes holds the names of
    * `web.hostnames`.
    */
-  async keep(): Promise<void> {
+  keep(): Promise<void> {
+    return this.#turns.run(() => this.#keepNow());
+  }
+
+  async #keepNow(): Promise<void> {
     const { certificates, config, onChange } = this.#options;
     const { web, webdav } = config();
     const names = [...web.hostnames, webdav.listen];

@@ -193,7 +193,7 @@ describe('a guarded listener', () => {
     for (const { headers } of replies) {
       assert.equal(headers['x-content-type-options'], 'nosniff');
       assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/);
-      assert.equal(headers['referrer-policy'], 'no-referrer');
+      assert.equal(headers['referrer-policy'], 'same-origin');
       assert.equal(headers['cache-control'], 'no-store');
       assert.equal(headers['server'], undefined);
       assert.equal(headers['x-powered-by'], undefined);

@@ -1,11 +1,14 @@
 /** Sessions in memory: how long they last, how many there are, and what is kept of them. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { inspect } from 'node:util';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../../core/testing/manual-clock.ts';
 import { ofUser } from '../../../plugins/auth/principals.ts';
-import { sessionCookie } from '../../../plugins/auth/sessions/cookie.ts';
+import { sentCookie, sessionCookie } from '../../../plugins/auth/sessions/cookie.ts';
 import { IDLE_MS, LASTS_MS, Sessions } from '../../../plugins/auth/sessions/sessions.ts';
 
 describe('sessions', () => {
@@ -61,5 +64,17 @@ describe('sessions', () => {
     assert.equal(sessionCookie('other=1'), undefined);
     assert.equal(sessionCookie('mountkeeper_session=x'), '');
     assert.equal(sessionCookie(`xmountkeeper_session=${begin('ada')}`), undefined);
+  });
+
+  it('over TLS, take no cookie that another host of the domain could have set', () => {
+    const [own, planted] = [begin('ada'), begin('eve')];
+    const sent = (cookie: string, socket: Socket): string | undefined =>
+      sentCookie({ headers: { cookie }, socket } as IncomingMessage);
+    const [plain, secure] = [new Socket(), new TLSSocket(new Socket())];
+    assert.equal(sent(`mountkeeper_session=${planted}`, secure), undefined);
+    assert.equal(sent(`mountkeeper_session=${planted}; __Host-mountkeeper_session=${own}`, secure), own);
+    assert.equal(sent(`mountkeeper_session=${own}`, plain), own);
+    secure.destroy();
+    plain.destroy();
   });
 });

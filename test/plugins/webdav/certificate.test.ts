@@ -51,6 +51,20 @@ describe('the certificate of the proxy of WebDAV', () => {
     assert.equal(closed.length, 2);
   });
 
+  it('is kept once however many ask at the same time, and with the newest names', async () => {
+    const { certificate, asked, change, closed } = setUp(PAIR);
+    const first = [certificate.keep(), certificate.keep()];
+    change(['other.example']);
+    await Promise.all([...first, certificate.keep()]);
+    await certificate.close();
+    assert.deepEqual(
+      asked.map(({ names }) => names.join()),
+      closed,
+      'each is closed in its turn',
+    );
+    assert.equal(asked.at(-1)?.names[0], 'other.example');
+  });
+
   it('is not asked for without TLS', async () => {
     const { certificate, asked } = setUp(PAIR, false);
     await certificate.keep();
