@@ -19,6 +19,8 @@ case "$*" in
   *ActiveState*) cat state ;;
   *ExecMainStatus*) cat status ;;
   *LoadState*) cat load ;;
+  # Before 252 it knows no such option.
+  'kill --kill-whom='*) exit 1 ;;
   'kill '*) ! grep -qx active state || set_state inactive ;;
   'start '*)
     grep -qx active state && exit 0
