@@ -10,6 +10,8 @@ const GRACE_MS = 2_000;
 const SETTLE_MS = 500;
 /** A process of a former daemon is kept until the SMB server has had time to start. */
 const PATIENCE_MS = 30_000;
+/** `nogroup` or `nobody`, whatever the system calls it. */
+const NOBODYS_GROUP = 65_534;
 const FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 /**
  * Folders for commands: wsdd is a script and runs without rights, so an interpreter in a user's home would
@@ -75,10 +77,14 @@ export function wsddSpec(
   };
 }
 
-/** As the user of what faces the network, or as nobody where that is not possible. */
-async function programAt(command: string, processes: Processes): Promise<WsddProgram> {
+/**
+ * As the user of what faces the network, or as nobody where that is not possible. Not in that user's group: the kernel
+ * lets a process read another one's memory, with passwords and keys in it, where both user and group are the same.
+ */
+export async function programAt(command: string, processes: Pick<Processes, 'run'>): Promise<WsddProgram> {
   const rights = await leastRights({ processes, capabilities: [], files: [command] });
-  return rights?.user ? { command, rights } : { command, user: await powerless() };
+  if (!rights?.user) return { command, user: await powerless() };
+  return { command, rights: { ...rights, user: { ...rights.user, gid: NOBODYS_GROUP } } };
 }
 
 export interface WsddTools {

@@ -1,6 +1,6 @@
 /** The folders that the proxy works in, and whose they are. */
 import { constants } from 'node:fs';
-import { lstat, open, readdir, readFile } from 'node:fs/promises';
+import { lstat, open, readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
@@ -12,6 +12,10 @@ import type { WebdavPaths } from './paths.ts';
 export const SPOOL = '~webdav';
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+/** Longer than the note of any upload, whose headers are bounded. */
+const MAX_NOTE_BYTES = 256 * 1_024;
+/** Of former caches: each is a descriptor of the proxy's. */
+const MOST_FORMER = 16;
 const FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 
 /**
@@ -62,14 +66,19 @@ function passOver(error: NodeJS.ErrnoException): void {
   if (!['ELOOP', 'ENXIO', 'ENOENT'].includes(error.code ?? '')) throw error;
 }
 
-async function opened(
-  path: string,
-  flags: number,
-  work: (handle: FileHandle) => Promise<void>,
-): Promise<void> {
+async function noteAt(file: string): Promise<string> {
+  return opened(file, FILE, async (handle) => {
+    const found = await handle.stat();
+    if (!found.isFile() || found.size > MAX_NOTE_BYTES) throw new Error(`${file} is no note`);
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(found.size), position: 0 });
+    return buffer.toString('utf8', 0, bytesRead);
+  });
+}
+
+async function opened<T>(path: string, flags: number, work: (handle: FileHandle) => Promise<T>): Promise<T> {
   const handle = await open(path, flags);
   try {
-    await work(handle);
+    return await work(handle);
   } finally {
     await handle.close();
   }
@@ -87,9 +96,13 @@ export async function formerSpools(
   const uid = user?.uid ?? process.geteuid?.() ?? 0;
   // What keeps the proxy from its notes is said by the proxy.
   const names = (await readdir(paths.journal).catch(() => [])).filter((name) => name.endsWith('.json'));
-  const bodies = await Promise.all(names.map((name) => bodyIn(join(paths.journal, name))));
-  const folders = new Set(bodies.flatMap((body) => (body === undefined ? [] : dirname(body))));
-  folders.delete(spool);
+  const folders = new Set<string>();
+  for (const name of names) {
+    const body = await bodyIn(join(paths.journal, name));
+    if (body !== undefined) folders.add(dirname(body));
+    folders.delete(spool);
+    if (folders.size === MOST_FORMER) break;
+  }
   const own = await Promise.all(
     [...folders].map(async (folder) => {
       // A folder that is not there cannot be given.
@@ -100,9 +113,10 @@ export async function formerSpools(
   return own.flat();
 }
 
+/** The proxy may have put anything there: a link to a file without end, a pipe that nobody writes to. */
 async function bodyIn(file: string): Promise<string | undefined> {
   try {
-    const { body } = JSON.parse(await readFile(file, 'utf8')) as Partial<Upload>;
+    const { body } = JSON.parse(await noteAt(file)) as Partial<Upload>;
     return typeof body === 'string' ? body : undefined;
   } catch {
     // The proxy says what is wrong with its notes.

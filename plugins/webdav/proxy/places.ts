@@ -18,6 +18,14 @@ export function takePlaces(folders: readonly string[]): void {
   }
 }
 
+/**
+ * Whether a file lies in a folder that was opened for this process; true where none was. A proxy that is root takes
+ * notes from one that was not, and perhaps was broken into: it reads and removes nothing else on their word.
+ */
+export function isGiven(file: string): boolean {
+  return opened.size === 0 || opened.has(dirname(file));
+}
+
 /** How this process reaches a folder, or what lies in it; the path itself where it was not opened. */
 export function at(path: string): string {
   const whole = opened.get(path);

@@ -1,7 +1,7 @@
-import { rm, stat } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { clock } from '../clock.ts';
 import { Commit } from './commit.ts';
-import { at } from '../places.ts';
+import { at, isGiven } from '../places.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
@@ -75,7 +75,7 @@ export class ClearUp {
   async #end(upload: LeftUpload): Promise<void> {
     this.#pending.delete(upload.id);
     await this.#tools.journal.end(upload);
-    if (upload.body !== undefined) await rm(at(upload.body), { force: true });
+    if (upload.body !== undefined && isGiven(upload.body)) await rm(at(upload.body), { force: true });
   }
 
   /** True when nothing is left to do. */
@@ -92,8 +92,11 @@ export class ClearUp {
 
   async #complete(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
     const file = upload.body ?? '';
-    const size = await stat(at(file)).then(
-      (one) => one.size,
+    // It may be there for a later proxy.
+    if (!isGiven(file)) return false;
+    // Not what a link leads to: there is nothing that a proxy has received.
+    const size = await lstat(at(file)).then(
+      (one) => (one.isFile() ? one.size : undefined),
       (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : null),
     );
     if (size === undefined) return true;

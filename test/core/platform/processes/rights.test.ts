@@ -5,6 +5,7 @@ import { createClock } from '../../../../core/platform/clock.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
 import { leastRights, serviceUser } from '../../../../core/platform/processes/rights.ts';
 import type { ManagedProcess, ProcessSpec } from '../../../../core/contract/platform.ts';
+import { programAt } from '../../../../plugins/discovery/wsdd.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 import { rightsOf, SERVICE_RIGHTS } from '../../../support/platform/rights.ts';
@@ -89,6 +90,14 @@ describe('what a child of a root daemon is left with', { skip: unlessRoot }, () 
     const { users, capabilities: kept } = await rightsOf(asRoot.pid);
     assert.deepEqual([users, kept], ['0 0 0 0', [bind, bind, bind, bind, NOTHING]]);
     assert.equal((await daemon().adopt(key))?.pid, started.pid);
+  });
+
+  it('is nothing of another such child, as long as their groups differ', async () => {
+    const { pid } = await start({ rights: await asUser() });
+    const { rights = { capabilities: [] } } = await programAt('/bin/sh', daemon());
+    assert.equal(rights.user?.uid, (await serviceUser())?.uid);
+    const script = `cat /proc/${pid}/environ /proc/${pid}/maps 2>/dev/null || echo refused`;
+    assert.equal(await said(script, { rights }), 'refused');
   });
 
   it('is the least that this machine can start the program with', async () => {

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, openSync } from 'node:fs';
 import { chown, link, lstat, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { canOwn, formerSpools, giveFolders, SPOOL } from '../../../../plugins/webdav/exporter/folders.ts';
@@ -84,6 +87,29 @@ describe('the folders of the WebDAV proxy', { skip: unlessRoot }, () => {
     for (const [index, body] of bodies.entries())
       await writeFile(`${journal}/${index}.json`, JSON.stringify({ body }));
     await writeFile(`${journal}/torn.json`, '{');
+    assert.deepEqual(await formerSpools(paths(), spool, USER), [old]);
+  });
+
+  it('are read from notes alone: by no link, from no pipe, from nothing that is too long', async () => {
+    const { journal } = paths();
+    await giveFolders(paths(), spool, USER);
+    const old = scratch.path(`old/${SPOOL}`);
+    await mkdir(old, { recursive: true });
+    await chown(old, USER.uid, USER.gid);
+    const note = JSON.stringify({ body: `${old}/1.part` });
+    await writeFile(scratch.path('note'), note);
+    await symlink(scratch.path('note'), `${journal}/link.json`);
+    await writeFile(`${journal}/long.json`, note + ' '.repeat(1_048_576));
+    // Whoever opens it as a file waits for a writer, for ever, with a thread of the daemon's four.
+    execFileSync('mkfifo', [`${journal}/pipe.json`]);
+    const found = formerSpools(paths(), spool, USER);
+    const late = AbortSignal.timeout(10_000);
+    const answer = await Promise.race([found, once(late, 'abort').then(() => 'it waits')]).finally(() => {
+      // Lets go of a reader, so that the test ends.
+      closeSync(openSync(`${journal}/pipe.json`, constants.O_RDWR | constants.O_NONBLOCK));
+    });
+    assert.deepEqual(answer, []);
+    await writeFile(`${journal}/real.json`, note);
     assert.deepEqual(await formerSpools(paths(), spool, USER), [old]);
   });
 });

@@ -1,7 +1,7 @@
 /** What becomes of an upload when its client, its backend or the proxy goes away in the middle of it. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -210,6 +210,23 @@ describe('an upload through the proxy of WebDAV', () => {
     await until('all is settled', async () => (await left()).length === 0, { timeoutMs: 20_000 });
     assert.equal(fixture.backend.files.get('/team/over')?.toString(), 'whole content');
     assert.equal(fixture.backend.files.has('/team/fresh'), false);
+    await next.take({ ...fixture.state, shares: [] });
+  });
+
+  it('sends no file of the machine, which the killed proxy was made to put a link to', async () => {
+    const secret = join(fixture.folder, 'secret');
+    const body = join(fixture.folder, 'linked.part');
+    await writeFile(secret, 'a secret of the machine');
+    await symlink(secret, body);
+    const torn = { share: 'team', headers: { host: 'nas' } };
+    await fixture.proxy.journal.begin({ ...torn, kind: 'whole', parts: ['over'], body });
+    fixture.backend.files.set('/team/over', Buffer.from('who'));
+    const next = new WebdavProxy(join(fixture.folder, 'proxy'), () => undefined);
+    await next.open();
+    await next.take(fixture.state);
+    await until('all is settled', async () => (await left()).length === 0, { timeoutMs: 20_000 });
+    assert.equal(fixture.backend.files.get('/team/over')?.toString(), 'who');
+    assert.equal(await readFile(secret, 'utf8'), 'a secret of the machine');
     await next.take({ ...fixture.state, shares: [] });
   });
 });

@@ -1,0 +1,198 @@
+/** What the maintainer scripts do with the service in an upgrade, by a systemctl that is nothing but a few files. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, afterEach, describe, it } from 'node:test';
+import { PROJECT } from '../runner/test-files.ts';
+import { run } from '../support/package/build-packages.ts';
+
+const DEBIAN = `${PROJECT}config/debian/`;
+
+/** `state`, `status`, `load`: what it says of the unit. `runs`: the version that was started last. */
+const SYSTEMCTL = `
+cd HOUSE
+printf '%s\\n' "$*" >>asked
+set_state() { printf '%s' "$1" >state; }
+case "$*" in
+  'is-active '*) grep -qx active state ;;
+  *ActiveState*) cat state ;;
+  *ExecMainStatus*) cat status ;;
+  *LoadState*) cat load ;;
+  # Before 252 it knows no such option.
+  'kill --kill-whom='*) exit 1 ;;
+  'kill '*) ! grep -qx active state || set_state inactive ;;
+  'start '*)
+    grep -qx active state && exit 0
+    lib=usr/lib/mountkeeper
+    [ ! -r "$lib.former/instead-of" ] || lib=$lib.former
+    cat "$lib/version" >runs
+    if grep -q broken "$lib/version"; then set_state failed; exit 1; fi
+    set_state active ;;
+esac
+`;
+
+const STUBS: Readonly<Record<string, string>> = {
+  systemctl: SYSTEMCTL,
+  'deb-systemd-invoke': 'exec systemctl "$@"',
+  'deb-systemd-helper': '',
+  'systemd-sysusers': '',
+  'systemd-tmpfiles': '',
+  'dpkg-query': 'cat HOUSE/usr/lib/mountkeeper/version',
+  sleep: '',
+  timeout: 'shift; exec "$@"',
+};
+
+describe('an upgrade of the Debian package', () => {
+  let house: string;
+  const at = (path: string): string => join(house, path);
+  const put = (path: string, text: string): Promise<void> => writeFile(at(path), text);
+  const read = (path: string): Promise<string> => readFile(at(path), 'utf8');
+
+  beforeEach(async () => {
+    house = await mkdtemp(join(tmpdir(), 'mountkeeper-upgrades-'));
+    const folders = ['bin', 'etc/mountkeeper', 'run/systemd/system', 'usr/lib/mountkeeper', 'usr/sbin'];
+    for (const folder of [...folders, 'var/lib/mountkeeper', 'var/cache/mountkeeper', 'mnt/mountkeeper'])
+      await mkdir(at(folder), { recursive: true });
+    for (const [name, text] of Object.entries(STUBS)) await stub(`bin/${name}`, text);
+    for (const [name, text] of Object.entries({
+      state: 'active',
+      status: '0',
+      load: 'loaded',
+      runs: '1',
+      asked: '',
+      'etc/mountkeeper/mountkeeper.toml': '',
+      'usr/lib/mountkeeper/version': '1',
+    }))
+      await put(name, text);
+  });
+  afterEach(() => rm(house, { recursive: true, force: true }));
+
+  async function stub(path: string, text: string): Promise<void> {
+    await put(path, `#!/bin/sh\n${text.replaceAll('HOUSE', house)}\n`);
+    await chmod(at(path), 0o755);
+  }
+
+  async function script(which: string, ...args: string[]): Promise<string> {
+    const text = await readFile(`${DEBIAN}${which}`, 'utf8');
+    await put(which, text.replaceAll(/(?<![\w.])\/(etc|var|mnt|run|usr)(?=\/)/g, `${house}/$1`));
+    const env = { PATH: `${at('bin')}:/usr/bin:/bin` };
+    return (await run('sh', [at(which), ...args], { env })).stderr;
+  }
+
+  /** As dpkg unpacks it: beside the file of before, which keeps its other names. */
+  async function unpack(version: string): Promise<void> {
+    await script('preinst', 'upgrade', '0', version);
+    await rm(at('usr/lib/mountkeeper/version'));
+    await put('usr/lib/mountkeeper/version', version);
+  }
+  const configure = (): Promise<string> => script('postinst', 'configure', '0');
+  async function install(version: string): Promise<string> {
+    await unpack(version);
+    return configure();
+  }
+  const now = async (): Promise<{
+    runs: string;
+    state: string;
+    left: readonly string[];
+  }> => ({
+    runs: await read('runs'),
+    state: await read('state'),
+    left: [...(await readdir(at('usr/lib'))), ...(await readdir(at('run')))].filter(
+      (name) => !['mountkeeper', 'systemd'].includes(name),
+    ),
+  });
+
+  it('leaves nothing of the version before once the new one is up', async () => {
+    assert.equal(await install('2'), '');
+    assert.deepEqual(await now(), { runs: '2', state: 'active', left: [] });
+  });
+
+  it('takes back what does not come up, time after time, until one does', async () => {
+    for (const version of ['2-broken', '3-broken']) {
+      assert.match(await install(version), new RegExp(`version ${version} did not come up; the one before`));
+      assert.deepEqual(await now(), {
+        runs: '1',
+        state: 'active',
+        left: ['mountkeeper.former'],
+      });
+      assert.equal(await read('usr/lib/mountkeeper.former/instead-of'), `${version}\n`);
+    }
+    assert.equal(await install('4'), '');
+    assert.deepEqual(await now(), { runs: '4', state: 'active', left: [] });
+  });
+
+  it('goes back to the version that ran when another one was unpacked in between', async () => {
+    await unpack('2-broken');
+    await install('3-broken');
+    assert.equal(await read('runs'), '1');
+  });
+
+  it('starts no daemon that somebody has stopped, and later the new version', async () => {
+    for (const [state, status] of [
+      ['inactive', '0'],
+      ['failed', '75'],
+    ] as const) {
+      await put('state', state);
+      await put('status', status);
+      await put('asked', '');
+      assert.equal(await install('2'), '');
+      assert.doesNotMatch(await read('asked'), /^start/m);
+      assert.deepEqual(await now(), { runs: '1', state, left: [] });
+    }
+    await install('3-broken');
+    await run(at('bin/systemctl'), ['start', 'mountkeeper.service']).catch(() => undefined);
+    assert.equal(await read('runs'), '3-broken');
+  });
+
+  it('starts one that has failed, or was removed before', async () => {
+    await put('state', 'failed');
+    await put('status', '1');
+    await install('2');
+    assert.deepEqual(await now(), { runs: '2', state: 'active', left: [] });
+    await put('state', 'inactive');
+    await script('preinst', 'install', '2', '2');
+    await configure();
+    assert.equal(await read('state'), 'active');
+  });
+
+  it('starts the new version after one was taken back and stopped', async () => {
+    await install('2-broken');
+    await put('state', 'inactive');
+    await install('3');
+    await run(at('bin/systemctl'), ['start', 'mountkeeper.service']);
+    assert.deepEqual(await now(), { runs: '3', state: 'active', left: [] });
+  });
+
+  it('ends no daemon that it may not start again', async () => {
+    await put('load', 'masked');
+    assert.match(await install('2'), /masked, or policy-rc\.d/);
+    await put('load', 'loaded');
+    await stub('usr/sbin/policy-rc.d', 'exit 101');
+    assert.match(await install('3'), /masked, or policy-rc\.d/);
+    assert.doesNotMatch(await read('asked'), /^(kill|start)/m);
+    assert.equal((await now()).state, 'active');
+    await stub('usr/sbin/policy-rc.d', 'exit 104');
+    assert.equal(await install('4'), '');
+    assert.deepEqual(await now(), { runs: '4', state: 'active', left: [] });
+  });
+
+  it('lets systemd go on trying when the version before does not come up either', async () => {
+    await put('usr/lib/mountkeeper/version', '1-broken');
+    assert.match(await install('2-broken'), /did not come up; the mounts go on/);
+    const asked = (await read('asked')).trim().split('\n');
+    assert.deepEqual(
+      asked.filter((one) => one.includes('daemon-reload') || one.startsWith('start')).slice(-3),
+      ['--system daemon-reload', 'start --no-block mountkeeper.service', '--system daemon-reload'],
+    );
+    assert.deepEqual(await readdir(at('run/systemd/system')), []);
+    assert.equal((await readdir(at('usr/lib/mountkeeper.former'))).includes('instead-of'), false);
+  });
+
+  it('that is broken off leaves nothing', async () => {
+    await script('preinst', 'upgrade', '1', '2');
+    await mkdir(at('usr/lib/mountkeeper.former.new'));
+    await script('postrm', 'abort-upgrade', '1');
+    assert.deepEqual((await now()).left, []);
+  });
+});
