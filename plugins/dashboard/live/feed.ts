@@ -178,23 +178,33 @@ export class Feed {
   }
 
   #sendFrame(to: Iterable<EventSink> = this.#sinks): void {
-    send(to, { event: FRAME_EVENT, data: this.html(), id: this.position });
-    for (const [id, drawn] of this.#drawn) if (isOld(drawn)) this.#sendValues(id, drawn, to);
+    const values = [...this.#drawn].filter(([, drawn]) => isOld(drawn)).map(valuesEvent);
+    this.#sendAll([{ event: FRAME_EVENT, data: this.html() }, ...values], to);
   }
 
   #sendSince(from: number, to: Iterable<EventSink> = this.#sinks): void {
+    const events: StreamEvent[] = [];
     for (const [id, drawn] of this.#drawn) {
       const isDrawnAnew = drawn.changedAt > from;
-      if (isDrawnAnew) send(to, { event: id, data: drawn.html, id: this.position });
-      if (isDrawnAnew ? isOld(drawn) : drawn.valuesAt > from) this.#sendValues(id, drawn, to);
+      if (isDrawnAnew) events.push({ event: id, data: drawn.html });
+      if (isDrawnAnew ? isOld(drawn) : drawn.valuesAt > from) events.push(valuesEvent([id, drawn]));
     }
+    this.#sendAll(events, to);
   }
 
-  #sendValues(id: string, { values = '{}' }: Drawn, to: Iterable<EventSink>): void {
-    const data = `{"id":${JSON.stringify(id)},"values":${values}}`;
-    // Those of one part replace each other: each has all of them.
-    send(to, { event: VALUES_EVENT, replaces: `${VALUES_EVENT} ${id}`, data, id: this.position });
+  /** Only the last one has the position: a reader whose connection ends before it has not seen everything. */
+  #sendAll(events: readonly StreamEvent[], to: Iterable<EventSink>): void {
+    const sinks = [...to];
+    const last = events.length - 1;
+    for (const [index, event] of events.entries())
+      send(sinks, index === last ? { ...event, id: this.position } : event);
   }
+}
+
+/** Those of one part replace each other: each has all of them. */
+function valuesEvent([id, { values = '{}' }]: readonly [string, Drawn]): StreamEvent {
+  const data = `{"id":${JSON.stringify(id)},"values":${values}}`;
+  return { event: VALUES_EVENT, replaces: `${VALUES_EVENT} ${id}`, data };
 }
 
 /** Whether its markup has older values than it should. */

@@ -102,8 +102,10 @@ function verified({ results }: VerifyBody, view: View): Content {
     count: results.length,
     wrong: wrong.length,
   });
+  const looks = results.filter(({ result }) => result === 'size').length;
   const reason = view.plain('differs');
   return html`<p class="outcome" data-tone=${wrong.length === 0 ? 'good' : 'bad'}>${said}</p>
+    ${looks === 0 ? null : html`<p class="help">${view.t('verified-looks', { count: looks })}</p>`}
     ${list(
       wrong.map(({ path }) => ({ path, reason })),
       view,

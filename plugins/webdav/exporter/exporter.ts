@@ -38,7 +38,7 @@ import {
   tell,
 } from './proxy-process.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
-import { canOwn, giveFolders, SPOOL } from './folders.ts';
+import { giveFolders, rightsIn, SPOOL } from './folders.ts';
 import { webdavPaths, pathsProblem } from './paths.ts';
 import { resolveUsers } from './users.ts';
 
@@ -327,13 +327,14 @@ export class WebdavExporter implements ServingExporter {
   /** What is possible on this machine is found out once: a proxy goes on as it was started. */
   async #rightsFor(spool: string): Promise<ProcessRights | undefined> {
     this.#possible ??= proxyRights(this.#address, this.#tools.processes);
-    const rights = await this.#possible;
-    if (!rights?.user || (await canOwn(spool, rights.user))) return rights;
-    this.#tools.log.warn(
-      { spool },
-      'this folder cannot be given to another user: the WebDAV proxy stays root',
-    );
-    return { capabilities: rights.capabilities };
+    const possible = await this.#possible;
+    const rights = await rightsIn(spool, possible);
+    if (rights !== possible)
+      this.#tools.log.warn(
+        { spool },
+        'this folder cannot be given to another user: the WebDAV proxy stays root',
+      );
+    return rights;
   }
 
   #state(): ProxyState {

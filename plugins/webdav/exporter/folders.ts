@@ -4,13 +4,14 @@ import { lstat, open, readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
-import type { ServiceUser } from 'mountkeeper';
+import type { ProcessRights, ServiceUser } from 'mountkeeper';
 import type { Upload } from '../proxy/writes/journal.ts';
 import type { WebdavPaths } from './paths.ts';
 
 /** In the folder of the cache: bodies that overwrite a file, until they are complete. */
 export const SPOOL = '~webdav';
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const ROOT: ServiceUser = { uid: 0, gid: 0 };
 const FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 /** Longer than the note of any upload, whose headers are bounded. */
 const MAX_NOTE_BYTES = 256 * 1_024;
@@ -29,13 +30,25 @@ export async function giveFolders(
 ): Promise<void> {
   for (const folder of [paths.own, paths.journal, paths.sockets, spool]) await makeFolder(folder);
   if (process.geteuid?.() !== 0) return;
-  const owner = user ?? { uid: 0, gid: 0 };
+  const owner = user ?? ROOT;
   for (const folder of [paths.own, paths.journal, spool]) await give(folder, owner);
   // Mounts put their sockets there. The proxy looks them up and can neither add nor remove one.
   await opened(paths.sockets, FOLDER, async (handle) => {
     await handle.chown(0, owner.gid);
     await handle.chmod(user ? 0o710 : 0o700);
   });
+}
+
+/**
+ * What a process that is to write in the folder can be left with: without capabilities even root writes only in what is
+ * its own. Makes the folder. Undefined: with all that the daemon has.
+ */
+export async function rightsIn(
+  folder: string,
+  rights: ProcessRights | undefined,
+): Promise<ProcessRights | undefined> {
+  if (!rights || (await canOwn(folder, rights.user ?? ROOT))) return rights;
+  return rights.user && (await canOwn(folder, ROOT)) ? { capabilities: rights.capabilities } : undefined;
 }
 
 /** Makes the folder, and gives it away. False where its file system has no owners, as exFAT. */
@@ -58,12 +71,17 @@ async function give(folder: string, owner: ServiceUser): Promise<void> {
       if (found.isFile() && found.nlink === 1 && found.uid !== owner.uid)
         await handle.chown(owner.uid, owner.gid);
     }).catch(passOver);
-  await opened(folder, FOLDER, (handle) => handle.chown(owner.uid, owner.gid));
+  await opened(folder, FOLDER, (handle) => handle.chown(owner.uid, owner.gid)).catch(leave);
 }
 
 /** Links and sockets are not opened, and none of them is an upload. */
 function passOver(error: NodeJS.ErrnoException): void {
-  if (!['ELOOP', 'ENXIO', 'ENOENT'].includes(error.code ?? '')) throw error;
+  if (!['ELOOP', 'ENXIO', 'ENOENT'].includes(error.code ?? '')) leave(error);
+}
+
+/** On a disk without owners, or a read-only one, it stays whose it is; `rightsIn` has looked who can write there. */
+function leave(error: NodeJS.ErrnoException): void {
+  if (!['EPERM', 'EROFS'].includes(error.code ?? '')) throw error;
 }
 
 async function noteAt(file: string): Promise<string> {

@@ -57,6 +57,7 @@ describe('the uploads of a share on the dashboard', () => {
       return [
         { path: 'same', result: 'hash', bytes: 1, modifiedMs: 0 },
         { path: NAME, result: 'differs', bytes: 1, modifiedMs: 0 },
+        ...(path === 'looks' ? [{ path, result: 'size', bytes: 1, modifiedMs: 0 } as const] : []),
       ];
     },
     receipt: async () => ({ root: '', proved: [], unproved: [{ path: NAME, reason: 'it waits' }] }),
@@ -245,6 +246,8 @@ describe('the uploads of a share on the dashboard', () => {
     };
     const compared = await asked(await begin('verify'));
     assert.match(compared, /1 of 2 files differs[^]*&lt;script>alert[^]*another version/);
+    assert.doesNotMatch(compared, /not compared/);
+    assert.match(await asked(await begin('verify', 'looks')), /content of 1 of them was not compared/);
     const received = await asked(await begin('receipt', '/sub/'));
     assert.match(
       received,

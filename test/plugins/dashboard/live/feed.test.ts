@@ -148,6 +148,27 @@ describe('a feed', () => {
     assert.equal(reader.got.at(-1)?.id, page.feed.position);
   });
 
+  it('tells a position only behind all that belongs to it, for who is cut off in between', async () => {
+    const page = await opened({ a: '1', b: '1' });
+    const reader = new Reader();
+    const seen = page.feed.position;
+    page.feed.join(reader, seen);
+    page.texts.set('a', '2');
+    page.texts.set('b', '2');
+    await page.feed.refresh();
+    assert.deepEqual(
+      reader.got.map(({ event, id }) => [event, id]),
+      [
+        ['a', undefined],
+        ['b', page.feed.position],
+      ],
+    );
+    const [first] = reader.got;
+    const back = new Reader();
+    page.feed.join(back, first?.id ?? seen);
+    assert.deepEqual(back.take().at(-1), ['b', '<p>2</p>']);
+  });
+
   it('sends figures alone, all of a part at once, and draws the part again for who opens the page', async () => {
     let shape = 'a';
     let figure = '1';

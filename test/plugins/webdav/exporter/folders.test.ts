@@ -4,7 +4,13 @@ import { once } from 'node:events';
 import { closeSync, constants, openSync } from 'node:fs';
 import { chown, link, lstat, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { canOwn, formerSpools, giveFolders, SPOOL } from '../../../../plugins/webdav/exporter/folders.ts';
+import {
+  canOwn,
+  formerSpools,
+  giveFolders,
+  rightsIn,
+  SPOOL,
+} from '../../../../plugins/webdav/exporter/folders.ts';
 import { webdavPaths } from '../../../../plugins/webdav/exporter/paths.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
@@ -65,6 +71,20 @@ describe('the folders of the WebDAV proxy', { skip: unlessRoot }, () => {
     assert.equal(await canOwn(spool, USER), true);
     assert.deepEqual(await owners(spool), ['61001 61002']);
     assert.equal(await canOwn('/proc/self/task', USER), false);
+  });
+
+  it('take a proxy with all rights where root itself owns nothing, as on a disk of another user', async () => {
+    const [asUser, asRoot] = [{ user: USER, capabilities: [] }, { capabilities: [] }];
+    assert.deepEqual(await rightsIn(spool, asUser), asUser);
+    assert.deepEqual(await rightsIn(spool, asRoot), asRoot);
+    // There the kernel lets nobody be made an owner, not even the one who is.
+    const ownerless = '/proc/sys/user';
+    assert.deepEqual(await Promise.all([rightsIn(ownerless, asUser), rightsIn(ownerless, asRoot)]), [
+      undefined,
+      undefined,
+    ]);
+    await giveFolders(paths(), ownerless, undefined);
+    assert.deepEqual(await owners(paths().own), ['0 0']);
   });
 
   it('are those of former caches, too, as long as an upload has its content there', async () => {
