@@ -46,6 +46,7 @@ function statsOf(file: string): Stats | undefined {
   try {
     return lstatSync(file, { throwIfNoEntry: false });
   } catch {
+    // It went while it was looked at: whatever took it away is told, too.
     return undefined;
   }
 }

@@ -56,7 +56,7 @@ describe('watching plugin folders', () => {
     assert.equal(changes, before + 1);
   });
 
-  it('notices another folder that is moved to the place of one, and what is changed in that; also without quiet', async (t) => {
+  it('notices a folder that is moved to the place of one, and what is changed in it; also without quiet', async (t) => {
     const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-watch-'));
     const at = (...parts: string[]) => path.join(root, ...parts);
     for (const folder of ['plugins/garden', 'next']) {
