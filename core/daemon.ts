@@ -10,7 +10,8 @@ import type { ConfigCheck, LoadedConfig } from './contract/config.ts';
 import type { NotificationEvent } from './contract/notifications.ts';
 import type { Release } from './contract/platform.ts';
 import type { Command } from './commands.ts';
-import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
+import { installedFolder } from './plugins/discovery/installed.ts';
+import { discoverBy, enabledPlugins, Rediscovery } from './plugins/discovery/rediscovery.ts';
 import { watchPlugins } from './plugins/discovery/watch.ts';
 import { buildParts, closeParts, pluginsOf } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
@@ -48,17 +49,6 @@ export interface DaemonEnd {
   readonly left: readonly LeftFiles[];
 }
 
-/** Names of plugins that the document switches on; in-tree plugins are on by default. */
-function enabledPlugins({ config: { plugins } }: LoadedConfig): ReadonlySet<string> {
-  const isOn = ([, section]: readonly [string, unknown]): boolean =>
-    (section as { enabled?: unknown } | undefined)?.enabled === true;
-  return new Set(
-    Object.entries(plugins)
-      .filter(isOn)
-      .map(([name]) => name),
-  );
-}
-
 export class Daemon {
   readonly #parts: Parts;
   readonly #supervisor: Supervisor;
@@ -69,6 +59,7 @@ export class Daemon {
   /** The document that plugins and shares have already applied. */
   #applied: LoadedConfig;
   #releases: (() => void | Promise<void>)[] = [];
+  readonly #rediscovery: Rediscovery;
   #pluginWatch: Release | undefined;
   #end: Promise<DaemonEnd> | undefined;
 
@@ -79,6 +70,7 @@ export class Daemon {
     this.#startedWith = parts.config.current;
     this.#entrance = new WebEndpoint(parts);
     const { clock, log, processes, status } = parts;
+    this.#rediscovery = new Rediscovery({ clock, log, run: () => this.#rediscover() });
     this.#notifier = new SystemdNotifier({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });
     status.onPublish((snapshot) => this.#notifier.saw(snapshot));
   }
@@ -149,9 +141,13 @@ export class Daemon {
   }
 
   /** Reads the plugin folders again; what changed takes effect at once. */
-  async rediscover(): Promise<void> {
+  rediscover(): Promise<void> {
+    return this.#rediscovery.ask();
+  }
+
+  async #rediscover(): Promise<void> {
     const { config, host } = this.#parts;
-    await this.#discover(config.current);
+    await this.#discover(() => config.current);
     await host.apply(config.current);
     // Shares that name no protocols are served by what is there now; all others stay as they are.
     if (!this.#end) this.#supervisor.applyConfig(config.current, false);
@@ -161,15 +157,9 @@ export class Daemon {
    * Reads the plugin folders, and completes the document again with the plugins found now. The host puts
    * aside a plugin for which the document is invalid.
    */
-  async #discover(loaded: LoadedConfig): Promise<void> {
+  async #discover(current: () => LoadedConfig): Promise<void> {
     const { config, host, log } = this.#parts;
-    const { plugins, supervisor } = loaded.config;
-    await host.discover({
-      thirdPartyDirs: await searchedFolders(plugins.dirs, supervisor.state_dir),
-      stateDir: supervisor.state_dir,
-      enabled: enabledPlugins(loaded),
-      isolation: isolationsIn(plugins),
-    });
+    const loaded = await discoverBy(current, (request) => host.discover(request));
     const check = await config.check(loaded.text, 'file');
     if (!check.ok)
       return log.warn(
@@ -259,9 +249,7 @@ export class Daemon {
     const dirs = [...plugins.dirs, installedFolder(supervisor.state_dir)];
     await this.#pluginWatch?.();
     this.#pluginWatch = undefined;
-    const changed = (): void =>
-      void this.rediscover().catch((error: unknown) => log.error({ err: error }, 'plugin folders not read'));
-    this.#pluginWatch = await watchPlugins({ dirs, clock, log, onChange: changed });
+    this.#pluginWatch = await watchPlugins({ dirs, clock, log, onChange: () => this.#rediscovery.noticed() });
   }
 
   /** Authentication plugins warn of their own gaps; without an active one nobody else would. */
@@ -311,7 +299,7 @@ export class Daemon {
     );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
     const isStale = host.isStale(enabledPlugins(next), isolationsIn(next.config.plugins));
-    if (isElsewhere || isStale) await this.#discover(next);
+    if (isElsewhere || isStale) await this.#discover(() => next);
     if (isElsewhere) await this.#watchPluginDirs(next);
     await host.apply(this.#applied, diff);
     this.#supervisor.applyConfig(
@@ -367,6 +355,7 @@ export class Daemon {
     // After the commands: a reload that is running may still open it.
     await this.#entrance.close();
     await this.#pluginWatch?.();
+    this.#rediscovery.close();
     for (const release of this.#releases.splice(0)) await release();
   }
 }

@@ -257,8 +257,8 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
     manifest = await manifestOf(real, folder);
     if (!isEnabled) return dormant(folder, manifest);
     if (options.strangersOff !== undefined) throw new Error(options.strangersOff);
-    const { plugin, stagedFolder } = await loadStaged(folder, manifest, options);
-    const { protocols, permissions } = manifest;
+    const { plugin, stagedFolder, manifest: loaded } = await loadStaged(folder, options);
+    const { protocols, permissions } = loaded;
     return { ...usable(plugin, folder, true, options.log), stagedFolder, protocols, permissions };
   } catch (error) {
     // A package.json that others can write cannot be believed when it says that the plugin does not
@@ -316,15 +316,16 @@ async function manifestOf(real: string, folder: string): Promise<PackageManifest
 /** Entries that passed the pre-flight; a loaded module is not loaded again. */
 const passed = new Set<string>();
 
+/** By the package.json of the copy: that of the source may be another one by now, with other permissions. */
 async function loadStaged(
   folder: string,
-  manifest: PackageManifest,
   options: DiscoveryOptions,
-): Promise<{ plugin: Plugin; stagedFolder: string }> {
+): Promise<{ plugin: Plugin; stagedFolder: string; manifest: PackageManifest }> {
   const name = path.basename(folder);
   const staged = await stagePlugin(folder, name, options.stateDir, {
-    hasTypes: isTypeScript(manifest.entry),
+    hasTypes: async (copy) => isTypeScript((await manifestOf(copy, folder)).entry),
   });
+  const manifest = await manifestOf(staged.folder, folder);
   const entry = path.join(staged.folder, manifest.entry);
   if (!(await isThere(entry))) {
     throw new Error(
@@ -337,7 +338,7 @@ async function loadStaged(
   const plugin = checkedPlugin(module, name);
   const problem = thirdPartyProblem(plugin, manifest);
   if (problem !== undefined) throw new Error(problem);
-  return { plugin, stagedFolder: staged.folder };
+  return { plugin, stagedFolder: staged.folder, manifest };
 }
 
 interface StagedEntry {

@@ -30,8 +30,8 @@ export interface StagedPlugin {
 }
 
 export interface StageOptions {
-  /** Its entry is TypeScript: the copy loses its types. Default: false. */
-  readonly hasTypes?: boolean;
+  /** Asked of the copy: whether its entry is TypeScript, so that it loses its types. Default: no. */
+  readonly hasTypes?: (copy: string) => Promise<boolean>;
 }
 
 /** Prepares what all plugins share; call it once before staging several concurrently. */
@@ -47,7 +47,7 @@ export async function stagePlugin(
   source: string,
   name: string,
   stateDir: string,
-  { hasTypes = false }: StageOptions = {},
+  { hasTypes = () => Promise.resolve(false) }: StageOptions = {},
 ): Promise<StagedPlugin> {
   const root = path.join(stateDir, 'plugins');
   await linkHost(root);
@@ -62,7 +62,7 @@ export async function stagePlugin(
   try {
     // Hash what was copied, because the source may have changed since.
     const hash = await hashOf(source, draft);
-    if (hasTypes)
+    if (await hasTypes(draft))
       await stripTypes(draft).catch((error: Error) => {
         throw new Error(error.message.replaceAll(draft, source), { cause: error });
       });

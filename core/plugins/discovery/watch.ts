@@ -3,7 +3,9 @@
  * then compares hashes, so a needless event changes nothing.
  */
 import { lstatSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import path from 'node:path';
+import type { FSWatcher } from 'chokidar';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
 import { isTrustedUser } from '../../platform/files/ownership.ts';
 import { PACKAGES } from './installed.ts';
@@ -27,14 +29,35 @@ export interface PluginWatchOptions {
  */
 const UNWATCHED = new Set(['node_modules', '.git', PACKAGES]);
 const DEEPEST = 8;
+/** Quiet times after which a change is reported though there is no quiet: somebody may write without end. */
+const MOST_WAITS = 10;
 
 /**
  * Files of other users are never loaded, and a symlink of theirs could lead the watcher into a mount that
  * hangs.
  */
 function isForeign(file: string): boolean {
-  const stats = lstatSync(file, { throwIfNoEntry: false });
+  const stats = statsOf(file);
   return stats !== undefined && !isTrustedUser(stats.uid);
+}
+
+/** Undefined for what is not there, or below what is no folder any more. */
+function statsOf(file: string): Stats | undefined {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false });
+  } catch {
+    // It went while it was looked at: whatever took it away is told, too.
+    return undefined;
+  }
+}
+
+/**
+ * What somebody has moved to this name. The watches stay with the folder that was there before, and where the new one
+ * has the same files, nothing is said of it.
+ */
+function isMovedFolder(event: string, file: string): boolean {
+  const stats = event === 'rename' ? statsOf(file) : undefined;
+  return stats !== undefined && (stats.isDirectory() || stats.isSymbolicLink());
 }
 
 /** Resolves once changes are noticed. */
@@ -47,29 +70,58 @@ export async function watchPlugins({
 }: PluginWatchOptions): Promise<Release> {
   let isClosed = false;
   let cancel: () => void = () => undefined;
+  let firstMs: number | undefined;
+  let isOutdated = false;
+  let working: Promise<void> = Promise.resolve();
   const { watch } = await import('chokidar');
-  const watcher = watch([...dirs], {
-    ignoreInitial: true,
-    depth: DEEPEST,
-    ignored: (file) =>
-      dirs.some((dir) =>
-        path
-          .relative(dir, file)
-          .split(path.sep)
-          .some((part) => UNWATCHED.has(part)),
-      ) || isForeign(file),
-  });
-  watcher.on('all', () => {
+  const ignored = (file: string): boolean =>
+    dirs.some((dir) =>
+      path
+        .relative(dir, file)
+        .split(path.sep)
+        .some((part) => UNWATCHED.has(part)),
+    ) || isForeign(file);
+  const open = async (): Promise<FSWatcher> => {
+    const opened = watch([...dirs], { ignoreInitial: true, depth: DEEPEST, ignored });
+    opened.on('all', noticed);
+    opened.on('raw', (event, name: string | null, at) => {
+      const file = path.join((at as { watchedPath: string }).watchedPath, name ?? '');
+      if (!isMovedFolder(event, file) || ignored(file)) return;
+      isOutdated = true;
+      noticed();
+    });
+    opened.on('error', (err) => log.warn({ err }, 'plugin folders cannot be watched'));
+    await new Promise<void>((resolve) => {
+      opened.once('ready', resolve);
+    });
+    return opened;
+  };
+  /** Watches anew first: whoever is told looks at what is watched. */
+  const report = async (): Promise<void> => {
+    firstMs = undefined;
+    if (isOutdated && !isClosed) {
+      isOutdated = false;
+      await watcher.close();
+      watcher = await open();
+    }
+    if (!isClosed) onChange();
+  };
+  const noticed = (): void => {
     cancel();
-    if (!isClosed) cancel = clock.after(debounceMs, onChange);
-  });
-  watcher.on('error', (err) => log.warn({ err }, 'plugin folders cannot be watched'));
-  await new Promise<void>((resolve) => {
-    watcher.once('ready', resolve);
-  });
+    if (isClosed) return;
+    firstMs ??= clock.monotonic();
+    const mostMs = firstMs + MOST_WAITS * debounceMs - clock.monotonic();
+    cancel = clock.after(Math.max(0, Math.min(debounceMs, mostMs)), () => {
+      working = working
+        .then(report)
+        .catch((err: unknown) => log.warn({ err }, 'plugin folders cannot be watched'));
+    });
+  };
+  let watcher = await open();
   return async () => {
     isClosed = true;
     cancel();
+    await working;
     await watcher.close();
   };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
 import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js';
+import type { DiscoveryOptions } from '../../../../core/plugins/discovery/discover.js';
 import { assemble } from '../../../../core/config/schema/schema.js';
 import { entryOf } from '../../../../core/plugins/discovery/found.js';
 import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
@@ -353,5 +354,31 @@ describe('discovery', () => {
         ['gate', true],
       ],
     );
+  });
+});
+
+describe('a plugin that is changed while it is read', () => {
+  it('has the permissions of the package.json that was copied with it, not those that it had before', async (t) => {
+    const at = await folders(t);
+    const may = (...permissions: readonly string[]) => ({ mountkeeper: { permissions } });
+    await at.plugin('garden', shell('garden'), may('network', 'read-status'));
+    const later = JSON.stringify({ type: 'module', main: 'index.js', ...may('read-status') });
+    const { log } = collectLog();
+    const options: DiscoveryOptions = {
+      inTree: path.join(at.root, 'tree'),
+      thirdPartyDirs: [path.join(at.root, 'third')],
+      stateDir: path.join(at.root, 'state'),
+      enabled: new Set(['garden']),
+      log,
+      importMs: 20_000,
+      // Asked for when its package.json was read, before the folder is copied.
+      get strangersOff() {
+        writeFileSync(path.join(at.root, 'third/garden/package.json'), later);
+        return undefined as never;
+      },
+    };
+    const [found] = await discoverPlugins(options);
+    assert.equal(found?.problem, undefined);
+    assert.deepEqual(found?.permissions, ['read-status']);
   });
 });

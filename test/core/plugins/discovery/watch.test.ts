@@ -55,4 +55,47 @@ describe('watching plugin folders', () => {
     await after(() => writeFile(at('garden/package.json'), '{}'));
     assert.equal(changes, before + 1);
   });
+
+  it('notices a folder that is moved to the place of one, and what is changed in it; also without quiet', async (t) => {
+    const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-watch-'));
+    const at = (...parts: string[]) => path.join(root, ...parts);
+    for (const folder of ['plugins/garden', 'next']) {
+      await mkdir(at(folder), { recursive: true });
+      await writeFile(at(folder, 'index.js'), folder);
+    }
+    let heard: () => void = () => undefined;
+    const release = await watchPlugins({
+      dirs: [at('plugins')],
+      debounceMs: 200,
+      clock: createClock(),
+      log: pino({ level: 'silent' }),
+      onChange: () => heard(),
+    });
+    t.after(async () => {
+      await release();
+      await rm(root, { recursive: true, force: true });
+    });
+    const change = () =>
+      new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+    const moved = change();
+    await rename(at('plugins/garden'), at('former'));
+    await rename(at('next'), at('plugins/garden'));
+    await moved;
+    const changed = change();
+    await writeFile(at('plugins/garden/index.js'), 'in place');
+    await changed;
+    // One more may be told of the same save.
+    await sleep(1_000);
+    let isHeard = false;
+    void change().then(() => {
+      isHeard = true;
+    });
+    for (let word = 0; !isHeard && word < 300; word += 1) {
+      await writeFile(at('plugins/garden/index.js'), `${word}`);
+      await sleep(20);
+    }
+    assert.ok(isHeard, 'nothing was told while somebody wrote without end');
+  });
 });

@@ -76,7 +76,9 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
     await writeFile(`${folder}/package.json`, JSON.stringify({ type: 'module', main: entry }));
     await writeFile(`${folder}/${entry}`, text);
     const hasTypes = entry.endsWith('.ts');
-    const { folder: copy } = await stagePlugin(folder, NAME, stateDir, { hasTypes });
+    const { folder: copy } = await stagePlugin(folder, NAME, stateDir, {
+      hasTypes: () => Promise.resolve(hasTypes),
+    });
     return { folder: copy, entry: `${copy}/${entry}` };
   }
 

@@ -1,0 +1,86 @@
+/**
+ * When the plugin folders are read again: one reading after the other. However often it is asked for during one,
+ * one more follows, which sees all that was changed until it began. Where a noticed change could not be put
+ * into effect, it is tried again: nobody else would.
+ */
+import type { LoadedConfig } from '../../contract/config.ts';
+import type { Clock, Logger } from '../../contract/platform.ts';
+import { createLatestQueue } from '../../sdk/latest.ts';
+import { isolationsIn } from '../../config/peek.ts';
+import type { DiscoveryRequest } from './discover.ts';
+import { searchedFolders } from './installed.ts';
+
+const AGAIN_MS = 10_000;
+
+export interface RediscoveryOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** One whole reading with its effects; never run twice at a time. */
+  readonly run: () => Promise<void>;
+}
+
+export class Rediscovery {
+  readonly #options: RediscoveryOptions;
+  readonly #queue = createLatestQueue<undefined>(() => this.#options.run());
+  #isClosed = false;
+  #cancel: () => void = () => undefined;
+
+  constructor(options: RediscoveryOptions) {
+    this.#options = options;
+  }
+
+  /** Settles with a reading that began after the call, or rejects as that does. */
+  ask(): Promise<void> {
+    return this.#queue.push(undefined);
+  }
+
+  /** As `ask`, for those who do not wait: a failure is logged, and it is tried again after ten seconds. */
+  noticed(): void {
+    const { clock, log } = this.#options;
+    this.#cancel();
+    if (this.#isClosed) return;
+    this.ask().catch((err: unknown) => {
+      log.error({ err }, 'plugin folders not read');
+      this.#cancel();
+      if (!this.#isClosed) this.#cancel = clock.after(AGAIN_MS, () => this.noticed());
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+  }
+}
+
+/**
+ * Calls `discover` with what `current()` says at that very moment. A configuration that comes while the names of
+ * folders are read must not be followed by a look for the plugins of the former one: it would be the last.
+ */
+export async function discoverBy(
+  current: () => LoadedConfig,
+  discover: (request: DiscoveryRequest) => Promise<void>,
+): Promise<LoadedConfig> {
+  const loaded = current();
+  const { plugins, supervisor } = loaded.config;
+  const thirdPartyDirs = await searchedFolders(plugins.dirs, supervisor.state_dir);
+  if (current() !== loaded) return discoverBy(current, discover);
+  const isolation = isolationsIn(plugins);
+  await discover({
+    thirdPartyDirs,
+    stateDir: supervisor.state_dir,
+    enabled: enabledPlugins(loaded),
+    isolation,
+  });
+  return loaded;
+}
+
+/** Names of plugins that the document switches on; in-tree plugins are on by default. */
+export function enabledPlugins({ config: { plugins } }: LoadedConfig): ReadonlySet<string> {
+  const isOn = ([, section]: readonly [string, unknown]): boolean =>
+    (section as { enabled?: unknown } | undefined)?.enabled === true;
+  return new Set(
+    Object.entries(plugins)
+      .filter(isOn)
+      .map(([name]) => name),
+  );
+}
