@@ -14,7 +14,7 @@ import { importModule } from '../../../platform/load-module.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { dryRun } from '../../instance/instance.ts';
-import { NICENESS, ownFolder } from '../process/confinement.ts';
+import { ownFolder } from '../process/confinement.ts';
 import type { Declaration } from '../carried/declaration.ts';
 import { keepsFilesIn, told } from './denied.ts';
 import { LoadedPlugin } from './loaded-plugin.ts';
@@ -24,6 +24,8 @@ import type { Begin, FromRunner, Said, ToRunner } from '../protocol.ts';
 import { runnerLog } from './runner-log.ts';
 
 const CHANNEL = 3;
+/** Below everything that serves somebody. */
+const NICENESS = 10;
 /** Deep enough to find the plugin that ends the process from far down in a library. */
 const DEEPEST_STACK = 100;
 const leave = process.exit.bind(process);

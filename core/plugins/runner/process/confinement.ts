@@ -23,9 +23,6 @@ export interface Confinement {
   readonly company?: readonly string[];
 }
 
-/** Of a runner: below everything that serves somebody. */
-export const NICENESS = 10;
-
 const has = (flag: string): boolean => process.allowedNodeEnvironmentFlags.has(flag);
 
 /** Where a plugin's documents are, and whatever else it keeps. */

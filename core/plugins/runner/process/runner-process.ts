@@ -1,12 +1,11 @@
 /**
  * One runner: the process that a stranger's plugin lives in, or several that share it. It has a session of its
- * own, low priority, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
+ * own, low priority within it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
  * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
  * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
  * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
@@ -14,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../../contract/platform.ts';
 import { childEnvironment } from '../../../platform/processes/environment.ts';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
-import { NICENESS, nodeFlags } from './confinement.ts';
+import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { hasOwnNetwork, killTree, leftBy, memoryOf, processTree } from './process-tree.ts';
 import type { Seen } from './process-tree.ts';
@@ -126,7 +125,6 @@ export class RunnerProcess implements Runner {
   readonly #ended: Promise<void>;
   #lastCall = 0;
   #silentLooks = 0;
-  #hasToBeLowered = false;
   #said = { sinceMs: 0, messages: 0, bytes: 0 };
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly Seen[] = [];
@@ -254,24 +252,7 @@ export class RunnerProcess implements Runner {
     this.#silentLooks = 0;
     if (message.is === 'broke') this.#broke(message);
     else if (message.is === 'answer') this.#answer(message);
-    else if (message.is !== 'pong') {
-      if (message.is === 'up') void this.#lower();
-      this.#options.onMessage(message);
-    }
-  }
-
-  /**
-   * Where the kernel shares the processor by session, what Node says of its own priority counts within its session
-   * alone. Only once it is up: on a busy machine it would not come up in time. Who is not root may say it ten times a
-   * second for the whole machine, so it is said again at the next look where that failed.
-   */
-  async #lower(): Promise<void> {
-    try {
-      await writeFile(`/proc/${this.#child.pid}/autogroup`, String(NICENESS));
-      this.#hasToBeLowered = false;
-    } catch (error) {
-      this.#hasToBeLowered = (error as NodeJS.ErrnoException).code === 'EAGAIN';
-    }
+    else if (message.is !== 'pong') this.#options.onMessage(message);
   }
 
   #broke({ reason, by }: Extract<FromRunner, { is: 'broke' }>): void {
@@ -315,7 +296,6 @@ export class RunnerProcess implements Runner {
       const problem = this.#problem();
       if (problem !== undefined && !this.#isEnding) return this.kill(problem);
       this.#forgetCalls();
-      if (this.#hasToBeLowered) void this.#lower();
       this.#silentLooks += 1;
       this.send({ is: 'ping' });
       this.#look();

@@ -20,9 +20,8 @@ import { until } from '../../../../support/platform/wait.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
-import { getPriority } from 'node:os';
 const write = (bytes) => {
   for (let at = 0; at < bytes.length;) {
     try {
@@ -38,7 +37,7 @@ const say = (message) => {
   header.writeUInt32BE(body.length);
   write(Buffer.concat([header, body]));
 };
-void [once, existsSync, getPriority, readFileSync, spawn, write, say];
+void [once, readFileSync, spawn, write, say];
 export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd.',
   register(ctx) { ${body} } };
 `;
@@ -190,17 +189,6 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     );
     await started;
     assert.equal(await supervisor.call('tap', 0, []), '1000');
-  });
-
-  it('has low priority as a whole, also where the kernel shares the processor by session', async () => {
-    const { supervisor, started } = await supervised(`ctx.tap('afterCycle', () => [getPriority(),
-      existsSync('/proc/self/autogroup') ? readFileSync('/proc/self/autogroup', 'latin1') : 'nice 10']);`);
-    await started;
-    const isLow = async (): Promise<boolean> => {
-      const [own, ofSession] = (await supervisor.call('tap', 0, [])) as [number, string];
-      return own === 10 && ofSession.trim().endsWith('nice 10');
-    };
-    await until('it has', isLow, PATIENCE);
   });
 
   it('is ended when it takes too much of a processor, though it answers', async () => {
