@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './runner/test-files.ts';
 import type { TestFile } from './runner/test-files.ts';
 import { currentRclone } from './support/nas/rclone-binaries.ts';
+import { removeControlGroups } from './support/package/systemd-machine.ts';
 import { sweep } from './support/platform/scratch-folder.ts';
 import { thisMachine } from './runner/skips.ts';
 import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './runner/tally.ts';
@@ -186,6 +187,7 @@ async function main(): Promise<number> {
     left.push(...(await readdir(folder)).map((name) => `folder ${join(folder, name)}`));
     left.push(...(await sweep(folder)));
   }
+  if (inMemory !== undefined) await removeControlGroups(inMemory);
   if (left.length === 0) return isGood ? 0 : 1;
   console.error(`the tests left behind (cleared now):\n${left.map((one) => `  ${one}`).join('\n')}`);
   return 1;

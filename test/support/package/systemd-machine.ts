@@ -7,7 +7,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { SKIPS } from '../../runner/skips.ts';
 import { run } from './build-packages.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
@@ -53,8 +54,19 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** Whether this machine lets a test have a control group, which systemd cannot do without. */
-export const hasControlGroups = UNIFIED !== undefined;
+/** Folders of a test run in memory: layers of machines, whose control groups have the same name before theirs. */
+const MEMORY = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
+
+/** For the `skip` option of a test: systemd takes root and a control group. */
+export const unlessSystemd: string | false =
+  (UNIFIED === undefined || process.getuid?.() !== 0) && SKIPS.controlGroups.reason;
+
+/** Removes the control groups of machines whose layers were in this folder, once their processes have ended. */
+export async function removeControlGroups(memory: string): Promise<void> {
+  if (UNIFIED === undefined) return;
+  const own = join(UNIFIED, `${basename(memory)}-*`);
+  await run('find', [UNIFIED, '-depth', '-type', 'd', '-path', own, '-exec', 'rmdir', '{}', ';']);
+}
 
 export class SystemdMachine {
   readonly #root: string;
@@ -69,28 +81,20 @@ export class SystemdMachine {
     this.#group = group;
   }
 
-  /**
-   * Boots one. `debian` is a folder with a whole Debian in it; left out, it is an overlay over this machine's root
-   * folder, kept in memory, without the services that are switched on here.
-   */
-  static async boot(scratch: Scratch, debian?: string): Promise<SystemdMachine> {
+  /** Boots one. Its disk is in memory; services that are switched on here are off there. */
+  static async boot(scratch: Scratch): Promise<SystemdMachine> {
     if (UNIFIED === undefined) throw new Error('there are no control groups of version 2 here');
-    const group = await mkdtemp(join(UNIFIED, 'mountkeeper-test-'));
-    let root = debian;
-    let mountRoot = 'mount --bind $root $root';
-    if (root === undefined) {
-      const memory = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
-      const layers = await mkdtemp(join(memory, 'mk-machine-'));
-      scratch.defer(() => rm(layers, { recursive: true, force: true }));
-      for (const name of ['upper', 'work']) await mkdir(join(layers, name));
-      root = scratch.path('machine');
-      await mkdir(root);
-      mountRoot =
-        `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
-        '[ -e $root/etc/is-machine ] || ' +
-        'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
-        'touch $root/etc/is-machine';
-    }
+    const group = await mkdtemp(join(UNIFIED, `${basename(MEMORY)}-`));
+    const layers = await mkdtemp(join(MEMORY, 'mk-machine-'));
+    scratch.defer(() => rm(layers, { recursive: true, force: true }));
+    for (const name of ['upper', 'work']) await mkdir(join(layers, name));
+    const root = scratch.path('machine');
+    await mkdir(root);
+    const mountRoot =
+      `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
+      '[ -e $root/etc/is-machine ] || ' +
+      'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
+      'touch $root/etc/is-machine';
     const machine = new SystemdMachine(root, mountRoot, group);
     scratch.defer(async () => {
       await machine.#powerCut();
