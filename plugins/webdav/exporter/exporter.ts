@@ -1,4 +1,3 @@
-import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manageServer, createExportTable } from 'mountkeeper';
 import type {
@@ -96,8 +95,6 @@ export class WebdavExporter implements ServingExporter {
       rclone: tools.rclone,
       onFreeze: (share) => this.#freeze(share),
       onReady: (share) => this.#addAgain(share),
-      // The mount's process has made it as its own user. Who may come this far is the folder's affair.
-      onSocket: (socket) => chmod(socket, 0o777),
     });
     this.#shown = createExportTable<ProxyShare>({
       clock,
