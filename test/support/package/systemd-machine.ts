@@ -69,28 +69,21 @@ export class SystemdMachine {
     this.#group = group;
   }
 
-  /**
-   * Boots one. `debian` is a folder with a whole Debian in it; left out, it is an overlay over this machine's root
-   * folder, kept in memory, without the services that are switched on here.
-   */
-  static async boot(scratch: Scratch, debian?: string): Promise<SystemdMachine> {
+  /** Boots one. What it writes is kept in memory; the services that are switched on here are off in it. */
+  static async boot(scratch: Scratch): Promise<SystemdMachine> {
     if (UNIFIED === undefined) throw new Error('there are no control groups of version 2 here');
     const group = await mkdtemp(join(UNIFIED, 'mountkeeper-test-'));
-    let root = debian;
-    let mountRoot = 'mount --bind $root $root';
-    if (root === undefined) {
-      const memory = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
-      const layers = await mkdtemp(join(memory, 'mk-machine-'));
-      scratch.defer(() => rm(layers, { recursive: true, force: true }));
-      for (const name of ['upper', 'work']) await mkdir(join(layers, name));
-      root = scratch.path('machine');
-      await mkdir(root);
-      mountRoot =
-        `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
-        '[ -e $root/etc/is-machine ] || ' +
-        'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
-        'touch $root/etc/is-machine';
-    }
+    const memory = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
+    const layers = await mkdtemp(join(memory, 'mk-machine-'));
+    scratch.defer(() => rm(layers, { recursive: true, force: true }));
+    for (const name of ['upper', 'work']) await mkdir(join(layers, name));
+    const root = scratch.path('machine');
+    await mkdir(root);
+    const mountRoot =
+      `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
+      '[ -e $root/etc/is-machine ] || ' +
+      'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
+      'touch $root/etc/is-machine';
     const machine = new SystemdMachine(root, mountRoot, group);
     scratch.defer(async () => {
       await machine.#powerCut();
