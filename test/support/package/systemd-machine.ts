@@ -5,16 +5,13 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CONTROL_GROUPS } from '../../runner/skips.ts';
 import { run } from './build-packages.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
 
-const UNIFIED = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((path) =>
-  existsSync(join(path, 'cgroup.procs')),
-);
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NODES = 'null zero full random urandom tty fuse';
 
@@ -53,9 +50,6 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** Whether this machine lets a test have a control group, which systemd cannot do without. */
-export const hasControlGroups = UNIFIED !== undefined;
-
 export class SystemdMachine {
   readonly #root: string;
   readonly #mountRoot: string;
@@ -71,8 +65,8 @@ export class SystemdMachine {
 
   /** Boots one. What it writes is kept in memory; the services that are switched on here are off in it. */
   static async boot(scratch: Scratch): Promise<SystemdMachine> {
-    if (UNIFIED === undefined) throw new Error('there are no control groups of version 2 here');
-    const group = await mkdtemp(join(UNIFIED, 'mountkeeper-test-'));
+    if (CONTROL_GROUPS === undefined) throw new Error('there are no control groups of version 2 here');
+    const group = await mkdtemp(join(CONTROL_GROUPS, 'mountkeeper-test-'));
     const memory = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
     const layers = await mkdtemp(join(memory, 'mk-machine-'));
     scratch.defer(() => rm(layers, { recursive: true, force: true }));
