@@ -38,6 +38,16 @@ async function rightsCheck(address: Pick<Address, 'port'>, processes: Processes)
   const title = 'WebDAV process';
   const rights = await proxyRights(address, processes);
   if (rights?.user) return [{ title, result: 'ok', detail: `runs as ${SERVICE_USER}`, advice: '' }];
+  if (!rights)
+    return [
+      {
+        title,
+        result: 'warning',
+        detail: 'runs as root: setpriv cannot take any of its rights away here',
+        advice:
+          'Install util-linux, of which setpriv is, and let it drop capabilities; then restart the daemon.',
+      },
+    ];
   const why = (await serviceUser())
     ? `the user ${SERVICE_USER} may not read its program`
     : `there is no user ${SERVICE_USER} here`;
@@ -45,7 +55,7 @@ async function rightsCheck(address: Pick<Address, 'port'>, processes: Processes)
     {
       title,
       result: 'warning',
-      detail: `runs as root${rights ? ' without capabilities' : ''}: ${why}`,
+      detail: `runs as root without capabilities: ${why}`,
       advice:
         `Make the user (useradd --system --user-group --shell /usr/sbin/nologin ${SERVICE_USER}), and let it read ` +
         'the program and Node.js; then restart the daemon.',

@@ -4,10 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { unlessControlGroups } from '../runner/skips.ts';
 import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { asVersion, buildDeb } from '../support/package/build-packages.ts';
 import { installUnderLoad, isUp, setUpShare } from '../support/package/upgrade-under-load.ts';
-import { SystemdMachine, unlessSystemd } from '../support/package/systemd-machine.ts';
+import { SystemdMachine } from '../support/package/systemd-machine.ts';
 import { createScratch } from '../support/platform/scratch-folder.ts';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
 import { until } from '../support/platform/wait.ts';
@@ -16,7 +17,7 @@ const TIMES = 20;
 const BIG_MIB = 1_024;
 const NFS = '[nfs]\nenabled = true\nallowed_clients = ["127.0.0.1"]\n';
 
-describe('twenty upgrades under load', { skip: unlessSystemd }, () => {
+describe('twenty upgrades under load', { skip: unlessControlGroups }, () => {
   let scratch: Scratch;
   let machine: SystemdMachine;
   before(

@@ -18,7 +18,10 @@ export interface Machine {
   readonly hasNetwork: boolean;
 }
 
-const CONTROL_GROUPS = ['/sys/fs/cgroup/unified/cgroup.procs', '/sys/fs/cgroup/cgroup.procs'];
+/** The folder of control groups of version 2; undefined where there is none. */
+export const CONTROL_GROUPS = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((path) =>
+  existsSync(`${path}/cgroup.procs`),
+);
 
 export interface SkipRule {
   readonly reason: string;
@@ -59,13 +62,15 @@ export function thisMachine(): Machine {
     hasFuse: existsSync('/dev/fuse'),
     hasLoopDevices: existsSync('/dev/loop-control'),
     hasNetwork: addresses.some(({ family, internal }) => family === 'IPv4' && !internal),
-    hasControlGroups: CONTROL_GROUPS.some((path) => existsSync(path)),
+    hasControlGroups: CONTROL_GROUPS !== undefined,
     hasIpv6: addresses.some(({ address }) => address === '::1'),
   };
 }
 
 /** For the `skip` option of a test: the reason, or false where nothing is missing. */
 export const unlessRoot: string | false = process.getuid?.() !== 0 && SKIPS.root.reason;
+export const unlessControlGroups: string | false =
+  (process.getuid?.() !== 0 || CONTROL_GROUPS === undefined) && SKIPS.controlGroups.reason;
 
 /** Undefined when it is right that a test was left out, or else a sentence. `true`: no reason was given. */
 export function wrongSkip(reason: string | true, machine: Machine): string | undefined {

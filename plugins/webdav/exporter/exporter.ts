@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { entranceOf, manageServer, ownAddress, createExportTable, shareAccess, sizeBytes } from 'mountkeeper';
+import { manageServer, createExportTable } from 'mountkeeper';
 import type {
   CertificatesService,
   ClientSession,
@@ -16,11 +14,10 @@ import type {
   ProcessSpec,
   Secrets,
   ServingExporter,
-  ShareAccess,
   ShareSpec,
   ExportTable,
 } from 'mountkeeper';
-import { isAnswering, isShown } from './health-check.ts';
+import { ClientView } from './client-view.ts';
 import type { Address } from './health-check.ts';
 import { plainHttpAdvice, ProxyCertificate } from './certificate.ts';
 import type { WebdavConfig } from '../config.ts';
@@ -35,20 +32,14 @@ import {
   PROCESS_KEY,
   report,
   sessions,
-  tell,
 } from './proxy-process.ts';
-import type { ProxyShare, ProxyState } from '../proxy/state.ts';
+import type { ProxyShare } from '../proxy/state.ts';
 import { giveFolders, rightsIn, SPOOL } from './folders.ts';
 import { webdavPaths, pathsProblem } from './paths.ts';
-import { resolveUsers } from './users.ts';
+import { ToldState } from './told-state.ts';
+import { loginNotices } from './users.ts';
 
 const ANSWER_MS = 2_000;
-/** Less than the 5 s that the core gives an exporter. */
-const TELL_MS = 4_000;
-/** A proxy that is alive but answers nobody in this many checks in a row is ended. */
-const PATIENCE = 5;
-/** Clients wait this long, because a share that was removed usually returns. */
-const RETURN_MS = 15_000;
 
 export interface WebdavTools extends ExporterTools {
   readonly secrets: Secrets;
@@ -59,43 +50,24 @@ export interface WebdavTools extends ExporterTools {
   readonly rclone: () => string;
 }
 
-/** By the share's name; shares that name nobody are left out. */
-function accessOf(config: Config, shares: readonly string[]): Readonly<Record<string, ShareAccess>> {
-  return Object.fromEntries(
-    shares.flatMap((name) => {
-      const access = shareAccess(config, name);
-      return access ? [[name, access] as const] : [];
-    }),
-  );
-}
-
 export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #paths;
   readonly #address: Address;
   readonly #certificate: ProxyCertificate;
   readonly #server: ManagedServer;
+  readonly #view: ClientView;
+  readonly #told: ToldState;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
   readonly #frozen = new Set<string>();
   /** The spec and mount that each share was last shown with. */
   readonly #given = new Map<string, { readonly spec: ShareSpec; readonly mount: Mount }>();
-  /** Until when the clients of a removed share wait for it. */
-  readonly #returning = new Map<string, number>();
-  #userProblems: readonly string[] = [];
   /** Of the last plan. */
   #planned: { readonly spool: string; readonly rights: ProcessRights | undefined } | undefined;
   #possible: Promise<ProcessRights | undefined> | undefined;
-  #told: string | undefined;
-  /** Of the certificate that the proxy shows, by its own report. */
-  #fingerprint: string | undefined;
   #isReady = false;
-  #isAnswering = false;
   #isClosed = false;
-  /** Tells the proxy which requests are this daemon's own. */
-  readonly #mark = randomUUID();
-  #lost: readonly string[] = [];
-  #silences = 0;
 
   constructor(tools: WebdavTools) {
     const { clock, log, processes } = tools;
@@ -107,7 +79,7 @@ export class WebdavExporter implements ServingExporter {
       // The proxy may have it before it is known that it has.
       ...(tools.settings.tls && {
         isOurs: (fingerprint) =>
-          [this.#fingerprint, this.#certificate.pair?.fingerprint].includes(fingerprint),
+          [this.#told.fingerprint, this.#certificate.pair?.fingerprint].includes(fingerprint),
       }),
     };
     this.#certificate = new ProxyCertificate({
@@ -123,8 +95,6 @@ export class WebdavExporter implements ServingExporter {
       rclone: tools.rclone,
       onFreeze: (share) => this.#freeze(share),
       onReady: (share) => this.#addAgain(share),
-      // The mount's process has made it as its own user. Who may come this far is the folder's affair.
-      onSocket: (socket) => chmod(socket, 0o777),
     });
     this.#shown = createExportTable<ProxyShare>({
       clock,
@@ -135,6 +105,20 @@ export class WebdavExporter implements ServingExporter {
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
       appliesAll: true,
+    });
+    this.#view = new ClientView({
+      ...tools,
+      address: this.#address,
+      shares: () => this.#shares,
+      onDeaf: () => this.#server.process?.signal('SIGKILL'),
+    });
+    this.#told = new ToldState({
+      ...tools,
+      paths: this.#paths,
+      shares: () => this.#shown.entries,
+      certificate: () => this.#certificate.pair,
+      spool: () => this.#planned?.spool ?? this.#wantedSpool(),
+      mark: this.#view.mark,
     });
     this.#server = manageServer({
       clock,
@@ -151,9 +135,8 @@ export class WebdavExporter implements ServingExporter {
       },
       cleanUp: async () => {
         this.#isReady = false;
-        this.#isAnswering = false;
-        this.#told = undefined;
-        this.#fingerprint = undefined;
+        this.#view.setDown();
+        this.#told.forget();
         if (this.#planned) await giveFolders(this.#paths, this.#planned.spool, this.#planned.rights?.user);
       },
     });
@@ -163,9 +146,9 @@ export class WebdavExporter implements ServingExporter {
   get isServing(): boolean {
     return (
       this.#tools.settings.enabled &&
-      this.#isAnswering &&
+      this.#view.isAnswering &&
       this.#server.process !== undefined &&
-      this.#lost.length === 0 &&
+      this.#view.lost.length === 0 &&
       this.#missing().length === 0
     );
   }
@@ -182,7 +165,7 @@ export class WebdavExporter implements ServingExporter {
 
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
-    this.#isAnswering = false;
+    this.#view.setDown();
     await this.#certificate.close();
     const { enabled } = this.#tools.settings;
     if (keepsRunning && enabled) {
@@ -201,13 +184,9 @@ export class WebdavExporter implements ServingExporter {
   }
 
   async remove(share: string): Promise<void> {
-    const { clock, config } = this.#tools;
     this.#frozen.delete(share);
     this.#given.delete(share);
-    const isWanted = config().shares.some(
-      ({ name, protocols }) => name === share && protocols.includes('webdav'),
-    );
-    if (isWanted && this.#shown.entries.has(share)) this.#returning.set(share, clock.monotonic() + RETURN_MS);
+    this.#told.expectBack(share);
     await this.#shown.remove(share);
   }
 
@@ -225,10 +204,9 @@ export class WebdavExporter implements ServingExporter {
     if (!this.#tools.settings.enabled) return;
     await this.#shown.dropUnclaimed();
     await this.#shown.catchUp();
-    for (const share of [...this.#missing(), ...this.#lost]) this.#addAgain(share);
+    for (const share of [...this.#missing(), ...this.#view.lost]) this.#addAgain(share);
     await this.#shown.inTurn(() => this.#tell());
-    if (this.#server.process && this.#isReady) await this.#ask(signal);
-    else this.#isAnswering = false;
+    await this.#ask(signal);
   }
 
   get isEnabled(): boolean {
@@ -260,11 +238,6 @@ export class WebdavExporter implements ServingExporter {
     if (!settings.enabled) return [];
     const problem = this.#server.problem;
     const plain = plainHttpAdvice(this.#tools.config());
-    const known = settings.users.length - this.#userProblems.length;
-    const nobody =
-      settings.users.length > 0 && known <= 0
-        ? ['nobody can log in over WebDAV: no user has a password that is known']
-        : [];
     return [
       ...(problem === undefined
         ? []
@@ -274,35 +247,20 @@ export class WebdavExporter implements ServingExporter {
               message: `WebDAV: ${problem}`,
             },
           ]),
-      ...(settings.users.length === 0
-        ? [
-            {
-              level: 'warning' as const,
-              message: 'everybody who reaches its port is let in over WebDAV: add [[webdav.users]]',
-            },
-          ]
-        : []),
-      ...[...nobody, ...this.#hidden(), ...this.#userProblems].map((message) => ({
-        level: 'warning' as const,
-        message,
-      })),
-      ...this.#lost.map((share) => ({
+      ...loginNotices({
+        config: this.#tools.config(),
+        settings,
+        shares: this.#shares,
+        problems: this.#told.userProblems,
+      }),
+      ...this.#view.lost.map((share) => ({
         level: 'error' as const,
         message: `the share '${share}' does not answer over WebDAV`,
       })),
-      ...this.#certificate.notices(this.#fingerprint !== undefined),
+      ...this.#certificate.notices(this.#told.fingerprint !== undefined),
       ...(plain === undefined ? [] : [{ level: 'warning' as const, message: plain }]),
       ...this.#shown.notices(),
     ];
-  }
-
-  /** Without users nobody can show that a share is theirs. */
-  #hidden(): readonly string[] {
-    const { settings, config } = this.#tools;
-    if (settings.users.length > 0) return [];
-    return [...this.#shown.entries.keys()]
-      .filter((share) => shareAccess(config(), share) !== undefined)
-      .map((share) => `the share '${share}' names its users and WebDAV has none: nobody finds it there`);
   }
 
   // ------------------------------------------------------------ the proxy
@@ -312,7 +270,12 @@ export class WebdavExporter implements ServingExporter {
     if (problem !== undefined) throw new Error(problem);
     const spool = this.#wantedSpool();
     const rights = await this.#rightsFor(spool);
-    const spec = await proxySpec({ paths: this.#paths, address: this.#address, rights, spool });
+    const spec = await proxySpec({
+      paths: this.#paths,
+      address: this.#address,
+      rights,
+      spool,
+    });
     this.#planned = { spool, rights };
     const running = this.#server.process ?? (await this.#tools.processes.adopt(PROCESS_KEY));
     const taken = running ? undefined : await listenProblem(this.#address);
@@ -337,43 +300,9 @@ export class WebdavExporter implements ServingExporter {
     return rights;
   }
 
-  #state(): ProxyState {
-    const { settings, secrets, config, clock, log } = this.#tools;
-    const { users, problems } = resolveUsers(settings.users, secrets);
-    for (const reason of problems.filter((one) => !this.#userProblems.includes(one)))
-      log.error({ reason }, 'WebDAV user left out');
-    this.#userProblems = problems;
-    for (const [share, end] of this.#returning)
-      if (this.#shown.entries.has(share) || end <= clock.monotonic()) this.#returning.delete(share);
-    const { cache, web } = config();
-    return {
-      users,
-      ...(this.#certificate.pair && { certificate: this.#certificate.pair }),
-      isOpen: settings.users.length === 0,
-      hostnames: web.hostnames,
-      trustedProxies: web.trusted_proxies,
-      spool: this.#planned?.spool ?? this.#wantedSpool(),
-      minFreeBytes: sizeBytes(cache.min_free_space),
-      shares: [...this.#shown.entries.values()],
-      access: accessOf(config(), [...this.#shown.entries.keys(), ...this.#returning.keys()]),
-      returning: [...this.#returning.keys()],
-      mark: this.#mark,
-    };
-  }
-
-  /**
-   * Resolves once the proxy has accepted the current state, or is not running. A state that it did not
-   * accept is sent again at the next check.
-   */
+  /** Resolves once the proxy has accepted the current state, or is not running. */
   async #tell(): Promise<void> {
-    if (!this.#isReady || this.#isClosed || !this.#server.process) return;
-    const state = this.#state();
-    const text = JSON.stringify(state);
-    if (text === this.#told) return;
-    this.#told = undefined;
-    const { fingerprint } = await tell(this.#paths, state, this.#tools.clock.deadline(TELL_MS));
-    this.#fingerprint = fingerprint;
-    this.#told = text;
+    if (this.#isReady && !this.#isClosed && this.#server.process) await this.#told.tell();
   }
 
   async #tellOrLog(): Promise<void> {
@@ -384,64 +313,22 @@ export class WebdavExporter implements ServingExporter {
 
   async #apply(): Promise<void> {
     await this.#tellOrLog();
-    await this.#backends.keepOnly(new Set(this.#shown.entries.keys()));
+    await this.#backends.keepOnly(new Set(this.#shares));
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#tools;
-    // Nobody can connect, and its notice says why.
-    if (this.#address.isOurs && this.#fingerprint === undefined) {
-      this.#isAnswering = false;
-      return;
-    }
-    const deadline = clock.deadline(ANSWER_MS, signal);
-    try {
-      this.#isAnswering = await this.#isLetIn(undefined, deadline);
-      this.#silences = 0;
-    } catch (error) {
-      if (signal.aborted) return;
-      this.#isAnswering = false;
-      this.#silences += 1;
-      log.warn(
-        { reason: (error as Error).message, silences: this.#silences },
-        'the WebDAV proxy does not answer',
-      );
-      if (this.#silences < PATIENCE) return;
-      this.#silences = 0;
-      // Wrong passwords from this machine slow down the daemon's own request, too: an answer that says so
-      // still counts.
-      const isDeaf = !(await isAnswering(this.#own, clock.deadline(ANSWER_MS, signal)));
-      if (isDeaf && !signal.aborted) this.#server.process?.signal('SIGKILL');
-      return;
-    }
-    const names = [...this.#shown.entries.keys()];
-    const found = await Promise.all(
-      // Lost for its clients, however it fails.
-      names.map((name) => this.#isLetIn(name, deadline).catch(() => false)),
-    );
-    if (!signal.aborted)
-      this.#lost = names.filter((name, index) => found[index] === false && this.#shown.entries.has(name));
-  }
-
-  /** Asks for the share, or for the list of shares, as the first user who may. */
-  async #isLetIn(share: string | undefined, signal: AbortSignal): Promise<boolean> {
-    const { settings, secrets, config } = this.#tools;
-    const { users } = resolveUsers(settings.users, secrets);
-    const access = share === undefined ? undefined : shareAccess(config(), share);
-    const user = users.find(({ name }) => entranceOf(access, name) !== 'none');
-    // None of its users is one of this server: nobody is to find it.
-    if (access && !user) return true;
-    if (settings.users.length > 0 && !user) return false;
-    const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
-    return isShown(this.#own, path, { user, mark: this.#mark }, signal);
-  }
-
-  /** Where this machine itself reaches the proxy. */
-  get #own(): Address {
-    return { ...this.#address, ...ownAddress(this.#address) };
+    // Without a certificate nobody can connect, and its notice says why.
+    const isBare = this.#address.isOurs !== undefined && this.#told.fingerprint === undefined;
+    if (this.#server.process && this.#isReady && !isBare) await this.#view.ask(signal);
+    else this.#view.setDown();
   }
 
   // ------------------------------------------------------------ shares
+
+  /** Those that are shown, by name. */
+  get #shares(): readonly string[] {
+    return [...this.#shown.entries.keys()];
+  }
 
   /** Healthy shares that should be shown and are not. */
   #missing(): readonly string[] {

@@ -6,15 +6,16 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { unlessControlGroups } from '../../runner/skips.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { asVersion, buildDeb } from '../../support/package/build-packages.ts';
 import { installUnderLoad, isUp, NAS, setUpShare, SMB } from '../../support/package/upgrade-under-load.ts';
-import { SystemdMachine, unlessSystemd } from '../../support/package/systemd-machine.ts';
+import { SystemdMachine } from '../../support/package/systemd-machine.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 
-describe('the Debian package on a machine with systemd', { skip: unlessSystemd }, () => {
+describe('the Debian package on a machine with systemd', { skip: unlessControlGroups }, () => {
   let scratch: Scratch;
   let machine: SystemdMachine;
 

@@ -5,17 +5,13 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { SKIPS } from '../../runner/skips.ts';
+import { CONTROL_GROUPS } from '../../runner/skips.ts';
 import { run } from './build-packages.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
 
-const UNIFIED = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'].find((path) =>
-  existsSync(join(path, 'cgroup.procs')),
-);
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NODES = 'null zero full random urandom tty fuse';
 
@@ -57,15 +53,11 @@ export interface Said {
 /** Folders of a test run in memory: layers of machines, whose control groups have the same name before theirs. */
 const MEMORY = process.env['MOUNTKEEPER_TEST_MEMORY'] ?? '/dev/shm';
 
-/** For the `skip` option of a test: systemd takes root and a control group. */
-export const unlessSystemd: string | false =
-  (UNIFIED === undefined || process.getuid?.() !== 0) && SKIPS.controlGroups.reason;
-
 /** Removes the control groups of machines whose layers were in this folder, once their processes have ended. */
 export async function removeControlGroups(memory: string): Promise<void> {
-  if (UNIFIED === undefined) return;
-  const own = join(UNIFIED, `${basename(memory)}-*`);
-  await run('find', [UNIFIED, '-depth', '-type', 'd', '-path', own, '-exec', 'rmdir', '{}', ';']);
+  if (CONTROL_GROUPS === undefined) return;
+  const own = join(CONTROL_GROUPS, `${basename(memory)}-*`);
+  await run('find', [CONTROL_GROUPS, '-depth', '-type', 'd', '-path', own, '-exec', 'rmdir', '{}', ';']);
 }
 
 export class SystemdMachine {
@@ -81,10 +73,10 @@ export class SystemdMachine {
     this.#group = group;
   }
 
-  /** Boots one. Its disk is in memory; services that are switched on here are off there. */
+  /** Boots one. What it writes is kept in memory; the services that are switched on here are off in it. */
   static async boot(scratch: Scratch): Promise<SystemdMachine> {
-    if (UNIFIED === undefined) throw new Error('there are no control groups of version 2 here');
-    const group = await mkdtemp(join(UNIFIED, `${basename(MEMORY)}-`));
+    if (CONTROL_GROUPS === undefined) throw new Error('there are no control groups of version 2 here');
+    const group = await mkdtemp(join(CONTROL_GROUPS, `${basename(MEMORY)}-`));
     const layers = await mkdtemp(join(MEMORY, 'mk-machine-'));
     scratch.defer(() => rm(layers, { recursive: true, force: true }));
     for (const name of ['upper', 'work']) await mkdir(join(layers, name));

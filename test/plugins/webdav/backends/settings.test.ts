@@ -5,7 +5,7 @@ import { backendArguments } from '../../../../plugins/webdav/backends/separate-b
 import { schema } from '../../../../plugins/webdav/config.ts';
 import { checks } from '../../../../plugins/webdav/doctor.ts';
 import { webdavPaths, pathsProblem } from '../../../../plugins/webdav/exporter/paths.ts';
-import { resolveUsers } from '../../../../plugins/webdav/exporter/users.ts';
+import { loginNotices, resolveUsers } from '../../../../plugins/webdav/exporter/users.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 
 describe('settings of WebDAV', () => {
@@ -51,6 +51,27 @@ describe('settings of WebDAV', () => {
     );
   });
 
+  it('have a notice for everybody who is let in, and for everybody who is not', () => {
+    const own = { name: 'own', users: ['a'] };
+    const config = { shares: [own, { name: 'open' }] } as unknown as Config;
+    const said = (users: readonly string[], ...problems: readonly string[]): readonly string[] =>
+      loginNotices({
+        settings: { users: users.map((name) => ({ name, password: 'p' })) },
+        config,
+        shares: ['own', 'open'],
+        problems,
+      }).map(({ level, message }) => `${level}: ${message}`);
+    assert.deepEqual(said([]), [
+      'warning: everybody who reaches its port is let in over WebDAV: add [[webdav.users]]',
+      "warning: the share 'own' names its users and WebDAV has none: nobody finds it there",
+    ]);
+    assert.deepEqual(said(['a', 'b'], 'b cannot log in'), ['warning: b cannot log in']);
+    assert.deepEqual(said(['a'], 'a cannot log in'), [
+      'warning: nobody can log in over WebDAV: no user has a password that is known',
+      'warning: a cannot log in',
+    ]);
+  });
+
   it('say when the state folder is too deep for the sockets', () => {
     assert.equal(pathsProblem(webdavPaths('/var/lib/mountkeeper')), undefined);
     assert.match(
@@ -79,7 +100,10 @@ describe('settings of WebDAV', () => {
       await said((args) => (isAsRoot(args) ? 0 : 1)),
       'warning: runs as root without capabilities: the user mountkeeper may not read its program',
     );
-    assert.match(await said(() => 1), /^warning: runs as root: /);
+    assert.equal(
+      await said(() => 1),
+      'warning: runs as root: setpriv cannot take any of its rights away here',
+    );
     const asked: string[] = [];
     await said((args) => asked.push(args.join(' ')));
     assert.match(asked[0] ?? '', /--bounding-set=-all,\+net_bind_service /, 'a port below 1024 takes it');
