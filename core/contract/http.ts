@@ -37,8 +37,8 @@ export interface Principal {
   readonly shares?: readonly string[];
   /** Of a token for these verbs alone: its role counts for nothing then. */
   readonly verbs?: readonly Verb[];
-  /** Signed in by cookie: names the session in lists. */
-  readonly session?: string;
+  /** Signed in by cookie: the id of that `SignIn`. */
+  readonly signIn?: string;
 }
 
 /** Somebody who is signed in by cookie. */

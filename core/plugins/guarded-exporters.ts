@@ -85,10 +85,10 @@ export class GuardedExporters {
         return read('listensAt', () => listenAddress(exporter.listensAt));
       },
       offers: () => this.#offers(found),
-      ...(typeof exporter.sessions === 'function' && {
+      ...(read('sessions', () => typeof exporter.sessions === 'function') && {
         sessions: async () => clientSessions(await exporter.sessions?.()),
       }),
-      ...(typeof exporter.endSession === 'function' && {
+      ...(read('endSession', () => typeof exporter.endSession === 'function') && {
         endSession: async (id: string) => (await exporter.endSession?.(id)) === true,
       }),
     } as Exporter);

@@ -6,7 +6,7 @@ import { isCurrent, isExpired, ofPassword, ofToken, ofUser } from './principals.
 import type { Admitted } from './principals.ts';
 import { bearerOf, findToken } from './token.ts';
 import { parseHash } from './password-hash.ts';
-import type { Sessions } from './sessions/sessions.ts';
+import type { SignIns } from './sign-ins/sign-ins.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
 
@@ -33,13 +33,13 @@ export interface AuthenticatorParts {
   readonly clock: () => Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  readonly sessions: Sessions;
+  readonly signIns: SignIns;
 }
 
 export interface RequestOrigin {
   readonly authorization: string | undefined;
-  /** The cookie of a session; counts without `authorization` alone. */
-  readonly session: string | undefined;
+  /** The cookie of a sign-in; counts without `authorization` alone. */
+  readonly cookie: string | undefined;
   readonly address: string;
   /** A signal that aborts when the client disconnects. Called only when a password must be checked. */
   readonly gone: () => AbortSignal;
@@ -47,8 +47,8 @@ export interface RequestOrigin {
 
 export interface Authenticator {
   decide(visitor: RequestOrigin): Promise<Verdicts>;
-  /** Ends the sessions of those who are no more what they were when they signed in. */
-  reviewSessions(): void;
+  /** Ends the sign-ins of those who are no more what they were when they signed in. */
+  reviewSignIns(): void;
 }
 
 /** A referenced password is read again after this time, so that a changed or repaired file is noticed. */
@@ -90,15 +90,15 @@ class PasswordAuthenticator implements Authenticator {
     if (lock.kind === 'closed') return { decision: 'closed' };
     const { users, tokens } = this.#parts.config();
     if (lock.kind === 'none' && users.length === 0 && tokens.length === 0) return { decision: 'open' };
-    if (visitor.authorization === undefined && visitor.session !== undefined)
-      return this.#decideBySession(visitor.session);
+    if (visitor.authorization === undefined && visitor.cookie !== undefined)
+      return this.#decideByCookie(visitor.cookie);
     const bearer = tokens.length === 0 ? undefined : bearerOf(visitor.authorization);
     return bearer === undefined ? this.#decideByPassword(visitor, lock) : this.#decideByToken(bearer);
   }
 
-  reviewSessions(): void {
+  reviewSignIns(): void {
     const now = this.#parts.clock().now();
-    this.#parts.sessions.review(
+    this.#parts.signIns.review(
       (admitted) =>
         isCurrent(admitted, this.#parts.config(), now) &&
         // The password may be a reference, and what it stands for another one now.
@@ -106,9 +106,9 @@ class PasswordAuthenticator implements Authenticator {
     );
   }
 
-  #decideBySession(cookie: string): Verdicts {
-    this.reviewSessions();
-    const admitted = this.#parts.sessions.use(cookie);
+  #decideByCookie(cookie: string): Verdicts {
+    this.reviewSignIns();
+    const admitted = this.#parts.signIns.use(cookie);
     return admitted ? { decision: 'known', admitted } : { decision: 'unauthorized' };
   }
 

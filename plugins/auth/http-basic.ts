@@ -7,10 +7,10 @@ import { isFromCommandSocket, principalOf } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 import { refusalOf } from './access.ts';
 import type { Decision, Authenticator } from './authenticator.ts';
-import { sentCookie } from './sessions/cookie.ts';
-import { answerPage, isSigningIn, sessionRoutes } from './sessions/routes.ts';
-import type { Sessions } from './sessions/sessions.ts';
-import { signInPage } from './sessions/sign-in-page.ts';
+import { sentCookie } from './sign-ins/cookie.ts';
+import { answerPage, isSigningIn, signInRoutes } from './sign-ins/routes.ts';
+import type { SignIns } from './sign-ins/sign-ins.ts';
+import { signInPage } from './sign-ins/sign-in-page.ts';
 import type { Admitted } from './principals.ts';
 import type { OpenRequests } from './open-requests.ts';
 
@@ -46,36 +46,36 @@ const RETRY_SECONDS = '8';
 export interface HttpBasicParts {
   readonly authenticator: Authenticator;
   readonly open: OpenRequests;
-  readonly sessions: Sessions;
+  readonly signIns: SignIns;
   /** Of the page to sign in. */
   readonly texts: Texts;
-  /** Called when a session has been ended. */
+  /** Called when a sign-in has been ended. */
   readonly ended: () => void;
 }
 
 /** Who sent the request is asked before routing; whether that is enough, as soon as the route is known. */
-export function httpBasic({ authenticator, ended, open, sessions, texts }: HttpBasicParts): Plugin<object> {
+export function httpBasic({ authenticator, ended, open, signIns, texts }: HttpBasicParts): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
     // The kernel has already checked which user this is.
     if (isFromCommandSocket(request.raw.req) || isSigningIn(request)) return h.continue;
     const { authorization } = request.raw.req.headers;
-    const session = sentCookie(request.raw.req);
+    const cookie = sentCookie(request.raw.req);
     const { address } = request.client;
     const gone = (): AbortSignal => goneOf(request);
-    const { decision, admitted } = await authenticator.decide({ authorization, session, address, gone });
+    const { decision, admitted } = await authenticator.decide({ authorization, cookie, address, gone });
     if (decision === 'open' || decision === 'known') {
       letIn(request, { decision, admitted, open });
       return h.continue;
     }
     if (decision !== 'unauthorized' || authorization !== undefined) return refused(decision, h);
-    return unauthorized({ request, texts, hasSession: session !== undefined }, h);
+    return unauthorized({ request, texts, hasCookie: cookie !== undefined }, h);
   };
   return {
     name: 'auth/http-basic',
     register: (server: Server) => {
       server.ext('onRequest', onRequest);
       server.ext('onPreAuth', onPreAuth);
-      server.route(sessionRoutes({ authenticator, sessions, texts, goneOf, ended }));
+      server.route(signInRoutes({ authenticator, signIns, texts, goneOf, ended }));
     },
   };
 }
@@ -108,16 +108,16 @@ function refused(decision: Refused, h: ResponseToolkit): ResponseObject {
 interface Unauthorized {
   readonly request: Request;
   readonly texts: Texts;
-  /** It came with the cookie of a session that has ended. */
-  readonly hasSession: boolean;
+  /** It came with the cookie of a sign-in that has ended. */
+  readonly hasCookie: boolean;
 }
 
-/** Whoever has had a session signs in by the page again, and not by the question that the browser itself asks. */
-function unauthorized({ request, texts, hasSession }: Unauthorized, h: ResponseToolkit): ResponseObject {
+/** Whoever was signed in by the page signs in by it again, and not by the question that the browser itself asks. */
+function unauthorized({ request, texts, hasCookie }: Unauthorized, h: ResponseToolkit): ResponseObject {
   const response = wantsPage(request)
     ? answerPage(signInPage(request, texts), 401, h)
     : said('unauthorized', h);
-  return (hasSession ? response : response.header('www-authenticate', CHALLENGE)).takeover();
+  return (hasCookie ? response : response.header('www-authenticate', CHALLENGE)).takeover();
 }
 
 /** A browser that opens a page. The API answers in JSON whatever is asked for. */

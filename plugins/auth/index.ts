@@ -8,12 +8,12 @@ import { exposureOf, openingProblem, passwordCheck } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 import { OpenRequests } from './open-requests.ts';
 import { isCurrent } from './principals.ts';
-import { Sessions } from './sessions/sessions.ts';
-import { sessionsTab } from './sessions/tab.ts';
+import { SignIns } from './sign-ins/sign-ins.ts';
+import { signInsTab } from './sign-ins/tab.ts';
 import { tokenCommand } from './token-command.ts';
 
 const TEXTS = readTexts(import.meta.url);
-/** How late a stream ends whose token or session has expired. */
+/** How late a stream ends whose token or sign-in has expired. */
 const REVIEW_MS = 2_000;
 
 export default definePlugin<AuthConfig>({
@@ -30,9 +30,9 @@ export default definePlugin<AuthConfig>({
       const found = exposure();
       if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
     };
-    const sessions = new Sessions(() => ctx.use('clock'));
+    const signIns = new SignIns(() => ctx.use('clock'));
     const authenticator = createAuthenticator({
-      sessions,
+      signIns,
       config: () => ctx.config,
       secrets: () => ctx.use('secrets'),
       clock: () => ctx.use('clock'),
@@ -42,22 +42,22 @@ export default definePlugin<AuthConfig>({
     const open = new OpenRequests();
     const review = (): void => {
       const now = ctx.use('clock').now();
-      authenticator.reviewSessions();
+      authenticator.reviewSignIns();
       open.review((admitted) => {
-        const session = admitted?.principal.session;
-        return isCurrent(admitted, ctx.config, now) && (session === undefined || sessions.has(session));
+        const signIn = admitted?.principal.signIn;
+        return isCurrent(admitted, ctx.config, now) && (signIn === undefined || signIns.has(signIn));
       });
     };
     const service: SignInsService = {
-      list: () => sessions.list(),
+      list: () => signIns.list(),
       end: (id) => {
-        const isEnded = sessions.end(id);
+        const isEnded = signIns.end(id);
         review();
         return isEnded;
       },
     };
-    ctx.hapi(httpBasic({ authenticator, open, sessions, texts: TEXTS, ended: review }), {});
-    ctx.tab(sessionsTab(service, TEXTS));
+    ctx.hapi(httpBasic({ authenticator, open, signIns, texts: TEXTS, ended: review }), {});
+    ctx.tab(signInsTab(service, TEXTS));
     ctx.provide('signIns', () => service);
     ctx.onConfigChange(review);
     ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });

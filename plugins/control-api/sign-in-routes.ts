@@ -27,7 +27,7 @@ export function signInRoutes(ctx: PluginContext): ServerRoute[] {
       },
       handler: (request, h) => {
         const ok = ctx.find('signIns')?.end(String(request.params['id'])) ?? false;
-        return h.response({ ok, message: ok ? 'Session ended' : 'There is no such session' });
+        return h.response({ ok, message: ok ? 'Sign-in ended' : 'There is no such sign-in' });
       },
     },
   ];

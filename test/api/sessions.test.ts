@@ -16,7 +16,7 @@ import type { Answer, ApiFixture } from './fixture.ts';
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml', 'user-agent': 'Firefox' };
 
-describe('a session', () => {
+describe('a sign-in', () => {
   let api: ApiFixture;
   let clock: ManualClock;
   let hash: string;
@@ -71,7 +71,7 @@ describe('a session', () => {
     assert.deepEqual([right.status, right.headers.location], [303, '/']);
     assert.match(
       right.headers['set-cookie']?.[0] ?? '',
-      /^mountkeeper_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^mountkeeper_sign_in=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     assert.deepEqual(
       [await status(cookieOf(right)), await status(cookieOf(right), '/api/config')],
@@ -90,10 +90,10 @@ describe('a session', () => {
       origin: `https://127.0.0.1:${port}`,
       host: `127.0.0.1:${port}`,
     });
-    assert.match(headers['set-cookie']?.[0] ?? '', /^__Host-mountkeeper_session=[\w-]{43};.*; Secure$/);
+    assert.match(headers['set-cookie']?.[0] ?? '', /^__Host-mountkeeper_sign_in=[\w-]{43};.*; Secure$/);
   });
 
-  it('is asked for on a page that has the cookie of no session, and elsewhere Basic is asked for', async () => {
+  it('is asked for on a page that has the cookie of no sign-in, and elsewhere Basic is asked for', async () => {
     const page = await api.get('/', BROWSER);
     assert.deepEqual([page.status, typeof page.headers['www-authenticate']], [401, 'string']);
     assert.match(page.body, /<form method="post" action="\/sign-in">/);
@@ -101,7 +101,7 @@ describe('a session', () => {
       String(page.headers['content-security-policy']),
       /default-src 'none'.*frame-ancestors 'none'/,
     );
-    const ended = { cookie: `mountkeeper_session=${'a'.repeat(43)}` };
+    const ended = { cookie: `mountkeeper_sign_in=${'a'.repeat(43)}` };
     const again = await api.get('/', { ...BROWSER, ...ended });
     assert.deepEqual([again.status, again.headers['www-authenticate']], [401, undefined]);
     assert.match(again.body, /<form/);
@@ -117,7 +117,7 @@ describe('a session', () => {
     const other = cookieOf(await signIn('ada', 'adas'));
     const out = await api.call({ method: 'POST', path: '/sign-out', headers: cookie });
     assert.deepEqual([out.status, out.headers.location], [303, '/sign-in']);
-    assert.match(out.headers['set-cookie']?.[0] ?? '', /^mountkeeper_session=;.*Max-Age=0$/);
+    assert.match(out.headers['set-cookie']?.[0] ?? '', /^mountkeeper_sign_in=;.*Max-Age=0$/);
     assert.deepEqual([await status(cookie), await status(other)], [401, 200]);
   });
 
@@ -145,9 +145,9 @@ describe('a session', () => {
       api.post(`/api/sign-ins/${id}/end`, undefined, headers);
     assert.deepEqual([await status(ada, '/api/sign-ins'), (await end(ada)).status], [403, 403]);
     assert.equal(await status(ada), 200);
-    assert.deepEqual((await end(admin)).json(), { ok: true, message: 'Session ended' });
+    assert.deepEqual((await end(admin)).json(), { ok: true, message: 'Sign-in ended' });
     assert.deepEqual([await status(ada), await status(admin)], [401, 200]);
-    assert.deepEqual((await end(admin)).json(), { ok: false, message: 'There is no such session' });
+    assert.deepEqual((await end(admin)).json(), { ok: false, message: 'There is no such sign-in' });
     assert.ok(!JSON.stringify(listed).includes(ada.cookie.split('=')[1] ?? 'none'));
   });
 
@@ -189,7 +189,7 @@ describe('a session', () => {
       await page.click('button');
       assert.equal((await sent).status(), 303);
       const [cookie] = await page.context().cookies();
-      assert.deepEqual([cookie?.name, cookie?.httpOnly], ['mountkeeper_session', true]);
+      assert.deepEqual([cookie?.name, cookie?.httpOnly], ['mountkeeper_sign_in', true]);
       assert.equal(await status({ cookie: `${cookie?.name}=${cookie?.value}` }), 200);
     } finally {
       await scratch.close();

@@ -11,12 +11,12 @@ import { readerOf } from './preferences.ts';
 import { toHtml } from './shell.ts';
 
 const PATH = '/dashboard/sign-out';
-/** Of those who have signed in by a form; the plugin `auth` ends their session there. */
-const SESSION_PATH = '/sign-out';
+/** Of those who have signed in by a form; the plugin `auth` ends their sign-in there. */
+const FORM_PATH = '/sign-out';
 const MOST_REMEMBERED = 64;
 
 export function signOutAt(request: Request): string {
-  return principalOf(request)?.session === undefined ? PATH : SESSION_PATH;
+  return principalOf(request)?.signIn === undefined ? PATH : FORM_PATH;
 }
 
 export function signOutRoute(options: RouteOptions): ServerRoute {

@@ -168,6 +168,29 @@ describe('services', () => {
     );
   });
 
+  it('that show shares and cannot be asked who is connected keep no other from being listed', () => {
+    const { log, entries } = collectLog();
+    const broken = (): never => {
+      throw new Error('broken');
+    };
+    const exporter = Object.defineProperties(
+      { add: async () => undefined, remove: async () => undefined } as Exporter,
+      {
+        sessions: { get: broken },
+        endSession: { get: broken },
+      },
+    );
+    const guarded = new GuardedExporters(log).guard({ plugin: 'stranger', protocol: 'http', exporter });
+    assert.deepEqual([guarded.exporter.sessions, guarded.exporter.endSession], [undefined, undefined]);
+    assert.deepEqual(
+      entries.map(({ what, reason }) => [what, reason]),
+      [
+        ['sessions', 'broken'],
+        ['endSession', 'broken'],
+      ],
+    );
+  });
+
   it('that go take their dependants to waiting, and bring them back when they return', async (t) => {
     const diary: Diary = [];
     const test = await open(t, [reader('a', diary, []), lamp('z', diary, 'red'), small('b', diary)]);

@@ -8,7 +8,7 @@ import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { createAuthenticator } from '../../../plugins/auth/authenticator.ts';
 import { makeHash, matchesHash, parseHash } from '../../../plugins/auth/password-hash.ts';
 import { exposureOf, passwordCheck } from '../../../plugins/auth/exposure.ts';
-import { Sessions } from '../../../plugins/auth/sessions/sessions.ts';
+import { SignIns } from '../../../plugins/auth/sign-ins/sign-ins.ts';
 import { createVerifier } from '../../../plugins/auth/verifier.ts';
 
 const log = pino({ level: 'silent' });
@@ -27,12 +27,12 @@ function createTestDoor(password: Secret, resolve: (secret: Secret) => string = 
     clock: () => clock,
     log,
     signal: stop.signal,
-    sessions: new Sessions(() => clock),
+    signIns: new SignIns(() => clock),
   });
   const attempt = async (text: string, address = '10.0.0.1', name = 'admin') => {
     const gone = () => new AbortController().signal;
     const authorization = header(name, text);
-    return (await door.decide({ authorization, session: undefined, address, gone })).decision;
+    return (await door.decide({ authorization, cookie: undefined, address, gone })).decision;
   };
   return { clock, config, stop, attempt };
 }

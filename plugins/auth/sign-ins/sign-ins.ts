@@ -1,5 +1,5 @@
 /**
- * Who is signed in by cookie. Sessions are kept in memory alone, and only the hashes of their cookies: they end with
+ * Who is signed in by cookie. Sign-ins are kept in memory alone, and only the hashes of their cookies: they end with
  * the daemon.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -14,11 +14,11 @@ export const LASTS_MS = 7 * 24 * HOUR_MS;
 /** Of one name; the one that was not used for longest makes way. */
 const MOST = 50;
 
-export interface NewSession extends Pick<SignIn, 'address' | 'browser'> {
+export interface NewSignIn extends Pick<SignIn, 'address' | 'browser'> {
   readonly admitted: Admitted;
 }
 
-interface Kept extends NewSession {
+interface Kept extends NewSignIn {
   readonly id: string;
   readonly since: number;
   /** By the monotonic clock. */
@@ -27,7 +27,7 @@ interface Kept extends NewSession {
   usedAt: number;
 }
 
-export class Sessions {
+export class SignIns {
   readonly #clock: () => Clock;
   /** By the hash of the cookie. */
   readonly #kept = new Map<string, Kept>();
@@ -37,7 +37,7 @@ export class Sessions {
   }
 
   /** Returns the cookie's value, which is kept nowhere. */
-  begin({ admitted, address, browser }: NewSession): string {
+  begin({ admitted, address, browser }: NewSignIn): string {
     const { name } = admitted.principal;
     const own = this.#alive().filter(([, one]) => one.admitted.principal.name === name);
     const [longest] = own.sort(([, a], [, b]) => a.used - b.used);
@@ -46,7 +46,7 @@ export class Sessions {
     const id = randomBytes(9).toString('base64url');
     const clock = this.#clock();
     const [now, since] = [clock.monotonic(), clock.now()];
-    const principal = { ...admitted.principal, session: id };
+    const principal = { ...admitted.principal, signIn: id };
     const times = { since, begun: now, used: now, usedAt: since };
     this.#kept.set(hashOf(cookie), { id, address, browser, ...times, admitted: { ...admitted, principal } });
     return cookie;
@@ -54,32 +54,32 @@ export class Sessions {
 
   /** Whoever has the cookie; that counts as a use. */
   use(cookie: string): Admitted | undefined {
-    const session = this.#kept.get(hashOf(cookie));
-    if (!session || !this.#isAlive(session)) return undefined;
-    session.used = this.#clock().monotonic();
-    session.usedAt = this.#clock().now();
-    return session.admitted;
+    const signIn = this.#kept.get(hashOf(cookie));
+    if (!signIn || !this.#isAlive(signIn)) return undefined;
+    signIn.used = this.#clock().monotonic();
+    signIn.usedAt = this.#clock().now();
+    return signIn.admitted;
   }
 
   /** True when there was one. */
   end(id: string): boolean {
-    return [...this.#kept].some(([hash, session]) => session.id === id && this.#kept.delete(hash));
+    return [...this.#kept].some(([hash, signIn]) => signIn.id === id && this.#kept.delete(hash));
   }
 
   /** Ends those that have lasted too long, and those for whose holder `isCurrent` is false. */
   review(isCurrent: (admitted: Admitted) => boolean): void {
-    for (const [hash, session] of this.#kept)
-      if (!this.#isAlive(session) || !isCurrent(session.admitted)) this.#kept.delete(hash);
+    for (const [hash, signIn] of this.#kept)
+      if (!this.#isAlive(signIn) || !isCurrent(signIn.admitted)) this.#kept.delete(hash);
   }
 
   has(id: string): boolean {
-    return this.#alive().some(([, session]) => session.id === id);
+    return this.#alive().some(([, signIn]) => signIn.id === id);
   }
 
   /** Those used last come first. */
   list(): readonly SignIn[] {
     return this.#alive()
-      .map(([, session]) => session)
+      .map(([, signIn]) => signIn)
       .sort((a, b) => b.used - a.used)
       .map(({ id, admitted: { principal }, address, browser, since, usedAt }) => {
         const { name, role } = principal;
@@ -88,7 +88,7 @@ export class Sessions {
   }
 
   #alive(): [string, Kept][] {
-    return [...this.#kept].filter(([, session]) => this.#isAlive(session));
+    return [...this.#kept].filter(([, signIn]) => this.#isAlive(signIn));
   }
 
   #isAlive({ begun, used }: Kept): boolean {

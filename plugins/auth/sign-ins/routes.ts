@@ -6,8 +6,8 @@ import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRout
 import { openTo, principalOf } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 import type { Authenticator, Decision } from '../authenticator.ts';
-import { sentCookie, setSessionCookie } from './cookie.ts';
-import type { Sessions } from './sessions.ts';
+import { sentCookie, setCookie } from './cookie.ts';
+import type { SignIns } from './sign-ins.ts';
 import { POLICY, SIGN_IN, signInPage } from './sign-in-page.ts';
 import type { SignInProblem } from './sign-in-page.ts';
 
@@ -26,12 +26,12 @@ const PROBLEMS: Readonly<Record<Exclude<Decision, 'open' | 'known'>, [SignInProb
   closed: ['closed', 503],
 };
 
-export interface SessionRouteParts {
+export interface SignInRouteParts {
   readonly authenticator: Authenticator;
-  readonly sessions: Sessions;
+  readonly signIns: SignIns;
   readonly texts: Texts;
   readonly goneOf: (request: Request) => AbortSignal;
-  /** A session has been ended: what is being sent over it ends, too. */
+  /** A sign-in has been ended: what is being sent over it ends, too. */
   readonly ended: () => void;
 }
 
@@ -44,7 +44,7 @@ export function answerPage(page: string, status: number, h: ResponseToolkit): Re
   return h.response(page).code(status).type('text/html').header('content-security-policy', POLICY);
 }
 
-export function sessionRoutes(parts: SessionRouteParts): ServerRoute[] {
+export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
   return [
     {
       method: 'GET',
@@ -58,7 +58,7 @@ export function sessionRoutes(parts: SessionRouteParts): ServerRoute[] {
 }
 
 async function signIn(
-  { authenticator, goneOf, sessions, texts }: SessionRouteParts,
+  { authenticator, goneOf, signIns, texts }: SignInRouteParts,
   request: Request,
   h: ResponseToolkit,
 ): Promise<ResponseObject> {
@@ -68,7 +68,7 @@ async function signIn(
   request.app.hasCredentials = true;
   const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
   const { address } = request.client;
-  const visitor = { authorization, session: undefined, address, gone: () => goneOf(request) };
+  const visitor = { authorization, cookie: undefined, address, gone: () => goneOf(request) };
   const { decision, admitted } = await authenticator.decide(visitor);
   if (decision !== 'known' && decision !== 'open') {
     const [problem, status] = PROBLEMS[decision];
@@ -78,31 +78,27 @@ async function signIn(
   if (!admitted) return answer;
   request.client.markKnown();
   Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
-  endSent(sessions, request);
+  endSent(signIns, request);
   const browser = (request.raw.req.headers['user-agent'] ?? '').slice(0, LONGEST_BROWSER);
-  const cookie = sessions.begin({ admitted, address, browser });
-  return answer.header('set-cookie', setSessionCookie(request, cookie));
+  const cookie = signIns.begin({ admitted, address, browser });
+  return answer.header('set-cookie', setCookie(request, cookie));
 }
 
-/** Whoever signs in again has one session, and another cookie. */
-function endSent(sessions: Sessions, request: Request): void {
+/** Whoever signs in again has one sign-in, and another cookie. */
+function endSent(signIns: SignIns, request: Request): void {
   const cookie = sentCookie(request.raw.req) ?? '';
-  const former = cookie === '' ? undefined : sessions.use(cookie)?.principal.session;
-  if (former !== undefined) sessions.end(former);
+  const former = cookie === '' ? undefined : signIns.use(cookie)?.principal.signIn;
+  if (former !== undefined) signIns.end(former);
 }
 
-function signOut(
-  { ended, sessions }: SessionRouteParts,
-  request: Request,
-  h: ResponseToolkit,
-): ResponseObject {
-  const id = principalOf(request)?.session;
+function signOut({ ended, signIns }: SignInRouteParts, request: Request, h: ResponseToolkit): ResponseObject {
+  const id = principalOf(request)?.signIn;
   if (id === undefined) return h.response().code(303).header('location', '/');
-  sessions.end(id);
+  signIns.end(id);
   ended();
   return h
     .response()
     .code(303)
     .header('location', SIGN_IN)
-    .header('set-cookie', setSessionCookie(request, undefined));
+    .header('set-cookie', setCookie(request, undefined));
 }

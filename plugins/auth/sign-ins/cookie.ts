@@ -1,19 +1,19 @@
-/** The cookie of a session. Its value is all that a browser holds, and only the web server reads it. */
+/** The cookie of a sign-in. Its value is all that a browser holds, and only the web server reads it. */
 import type { IncomingMessage } from 'node:http';
 import type { Request } from '@hapi/hapi';
 import { isEncrypted } from 'mountkeeper';
 
 /** Over TLS the prefix keeps other hosts of the same domain from setting it. */
-const NAMES = { secure: '__Host-mountkeeper_session', plain: 'mountkeeper_session' } as const;
+const NAMES = { secure: '__Host-mountkeeper_sign_in', plain: 'mountkeeper_sign_in' } as const;
 const FORM = /^[\w-]{43}$/;
 
-/** As `sessionCookie`. Over TLS the other name does not count: any host of the same domain could have set it. */
+/** As `cookieIn`. Over TLS the other name does not count: any host of the same domain could have set it. */
 export function sentCookie(req: IncomingMessage): string | undefined {
-  return sessionCookie(req.headers.cookie, isEncrypted(req));
+  return cookieIn(req.headers.cookie, isEncrypted(req));
 }
 
 /** The value of the cookie; `''` where it is not of its form; undefined without one. */
-export function sessionCookie(header: string | undefined, isSecure = false): string | undefined {
+export function cookieIn(header: string | undefined, isSecure = false): string | undefined {
   if (header === undefined) return undefined;
   const pairs = header.split(';').map((pair) => pair.trim().split('='));
   const value = (name: string): string | undefined => pairs.find(([key]) => key === name)?.[1];
@@ -21,8 +21,8 @@ export function sessionCookie(header: string | undefined, isSecure = false): str
   return found === undefined || FORM.test(found) ? found : '';
 }
 
-/** Undefined takes the cookie away. It ends with the browser, and here with its session. */
-export function setSessionCookie(request: Request, value: string | undefined): string {
+/** Undefined takes the cookie away. It ends with the browser, and here with its sign-in. */
+export function setCookie(request: Request, value: string | undefined): string {
   const isSecure = cameOverTls(request);
   const end = value === undefined ? '; Max-Age=0' : '';
   const rest = `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${end}`;

@@ -2,7 +2,7 @@
 import { html, inEveryLanguage } from 'mountkeeper';
 import type { Content, SignIn, SignInsService, Tab, Texts, View } from 'mountkeeper';
 
-export function sessionsTab(sessions: SignInsService, texts: Texts): Tab {
+export function signInsTab(signIns: SignInsService, texts: Texts): Tab {
   const text = (key: string) => inEveryLanguage(texts, key);
   const row = ({ address, browser, id, name, role, since, usedAt }: SignIn, view: View): Content => {
     const button = view.button({ action: 'end', label: text('end'), about: name, values: { id } });
@@ -18,7 +18,7 @@ export function sessionsTab(sessions: SignInsService, texts: Texts): Tab {
     texts,
     icon: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21a8 8 0 0 1 16 0',
     render: (view) => {
-      const all = sessions.list();
+      const all = signIns.list();
       if (all.length === 0) return html`<p class="empty">${view.t('nobody')}</p>`;
       return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('sign-ins'))}>
         <table><thead><tr>${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
@@ -26,8 +26,8 @@ export function sessionsTab(sessions: SignInsService, texts: Texts): Tab {
     },
     actions: {
       end: (view) => {
-        const ok = sessions.end(view.form['id'] ?? '');
-        return { ok, message: text(ok ? 'session-ended' : 'session-gone') };
+        const ok = signIns.end(view.form['id'] ?? '');
+        return { ok, message: text(ok ? 'ended' : 'gone') };
       },
     },
   };
