@@ -206,7 +206,7 @@ export class Daemon {
     );
     // For changes saved during the start, before the watcher was running.
     if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
-    await this.#watchPluginDirs(config.current);
+    await this.#watchPluginDirs(config.current, this.#parts.pluginsReadAtMs);
     this.#warnIfUnguarded();
     this.#noticeProtocols();
     await this.#endAttempt();
@@ -243,13 +243,14 @@ export class Daemon {
     return this.#entrance.listen(web);
   }
 
-  async #watchPluginDirs(loaded: LoadedConfig): Promise<void> {
+  async #watchPluginDirs(loaded: LoadedConfig, readAtMs?: number): Promise<void> {
     const { clock, log } = this.#parts;
     const { plugins, supervisor } = loaded.config;
     const dirs = [...plugins.dirs, installedFolder(supervisor.state_dir)];
     await this.#pluginWatch?.();
     this.#pluginWatch = undefined;
-    this.#pluginWatch = await watchPlugins({ dirs, clock, log, onChange: () => this.#rediscovery.noticed() });
+    const onChange = (): void => this.#rediscovery.noticed();
+    this.#pluginWatch = await watchPlugins({ dirs, readAtMs, clock, log, onChange });
   }
 
   /** Authentication plugins warn of their own gaps; without an active one nobody else would. */
@@ -299,8 +300,9 @@ export class Daemon {
     );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
     const isStale = host.isStale(enabledPlugins(next), isolationsIn(next.config.plugins));
-    if (isElsewhere || isStale) await this.#discover(() => next);
+    // Watched first: a change that comes while they are read is told of.
     if (isElsewhere) await this.#watchPluginDirs(next);
+    if (isElsewhere || isStale) await this.#discover(() => next);
     await host.apply(this.#applied, diff);
     this.#supervisor.applyConfig(
       this.#applied,

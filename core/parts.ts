@@ -69,6 +69,8 @@ export interface Parts {
   };
   /** Counts failed starts with third-party plugins. */
   readonly attempt: StartAttempt;
+  /** When the plugin folders were read for the first time, in milliseconds since the epoch. */
+  readonly pluginsReadAtMs: number;
   readonly unlock: () => Promise<void>;
 }
 
@@ -163,6 +165,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
           : { level: 'warning', message: `The plugin "${plugin}": ${reason}.` },
       ),
   });
+  const pluginsReadAtMs = clock.now();
   await host.discover({
     thirdPartyDirs,
     stateDir: peeked.stateDir,
@@ -186,6 +189,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     host,
     active: active,
     attempt,
+    pluginsReadAtMs,
     unlock,
   };
 }

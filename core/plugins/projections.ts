@@ -2,11 +2,9 @@
  * Builds all projections of a plugin set without touching the current ones, and finds the plugin to blame
  * when one is refused.
  */
-import type { Clock } from '../contract/platform.ts';
-import type { BuiltProjection, Ledger, Projector } from './instance/ledger.ts';
-import { conflictIn, ledgersOf, sentence, withdraw } from './plugin-set.ts';
-import type { Members } from './plugin-set.ts';
-import { timeBox } from '../platform/deadline.ts';
+import type { BuiltProjection, Ledger, Projector } from "./instance/ledger.ts";
+import { conflictIn, ledgersOf, sentence, withdraw } from "./plugin-set.ts";
+import type { Members } from "./plugin-set.ts";
 
 export interface Build {
   commit(): void;
@@ -20,20 +18,20 @@ export interface Builder {
 
 export interface BuilderOptions {
   readonly projectors: readonly Projector[];
-  readonly clock: Clock;
   readonly isActive: (plugin: string) => boolean;
-  /** Longest wait for one projector, in milliseconds; default 10 s. */
-  readonly buildMs?: number;
 }
 
-export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }: BuilderOptions): Builder {
-  const buildOne = async (projector: Projector, ledgers: readonly Ledger[]): Promise<BuiltProjection> => {
-    const building = projector.build(ledgers, isActive);
+export function createBuilder({
+  projectors,
+  isActive,
+}: BuilderOptions): Builder {
+  const buildOne = async (
+    projector: Projector,
+    ledgers: readonly Ledger[],
+  ): Promise<BuiltProjection> => {
     try {
-      return await timeBox(clock, buildMs, building);
+      return await projector.build(ledgers, isActive);
     } catch (error) {
-      // What comes too late is thrown away; the caller hears that it was late.
-      void building.then((late) => late.discard()).catch(() => undefined);
       throw new Error(`build ${projector.name}`, { cause: error });
     }
   };
@@ -42,10 +40,12 @@ export function createBuilder({ projectors, clock, isActive, buildMs = 10_000 }:
       const built: BuiltProjection[] = [];
       const discard = async (): Promise<void> => {
         // Nobody has seen it: what it leaves behind is gone with the process.
-        for (const projection of built) await projection.discard().catch(() => undefined);
+        for (const projection of built)
+          await projection.discard().catch(() => undefined);
       };
       try {
-        for (const projector of projectors) built.push(await buildOne(projector, ledgers));
+        for (const projector of projectors)
+          built.push(await buildOne(projector, ledgers));
       } catch (error) {
         await discard();
         throw error;
@@ -82,7 +82,10 @@ export async function buildMembers(
   return buildMembers(members, builder, settle);
 }
 
-async function buildOneByOne(members: Members, builder: Builder): Promise<Build> {
+async function buildOneByOne(
+  members: Members,
+  builder: Builder,
+): Promise<Build> {
   const fresh = [...members.values()].filter((member) => member.fresh);
   // Replacements first: others may take over what they no longer declare.
   const suspects = [
@@ -100,7 +103,7 @@ async function buildOneByOne(members: Members, builder: Builder): Promise<Build>
       await built.discard();
       built = next;
     } catch (error) {
-      withdraw(member, 'declare', sentence(error));
+      withdraw(member, "declare", sentence(error));
     }
   }
   return built;

@@ -18,6 +18,11 @@ export interface PluginWatchOptions {
    * milliseconds; default 500.
    */
   readonly debounceMs?: number;
+  /**
+   * When the folders were read, in milliseconds since the epoch: what has changed since is reported, too. Without it
+   * only what changes from now on.
+   */
+  readonly readAtMs?: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly onChange: () => void;
@@ -29,6 +34,8 @@ export interface PluginWatchOptions {
  */
 const UNWATCHED = new Set(['node_modules', '.git', PACKAGES]);
 const DEEPEST = 8;
+/** The kernel notes changes by a clock that stands still for that long. */
+const CLOCK_STEP_MS = 10;
 /** Quiet times after which a change is reported though there is no quiet: somebody may write without end. */
 const MOST_WAITS = 10;
 
@@ -51,6 +58,12 @@ function statsOf(file: string): Stats | undefined {
   }
 }
 
+/** Also what is gone. */
+function isChangedSince(file: string, ms: number): boolean {
+  const stats = statsOf(file);
+  return stats === undefined || stats.ctimeMs >= ms - CLOCK_STEP_MS;
+}
+
 /**
  * What somebody has moved to this name. The watches stay with the folder that was there before, and where the new one
  * has the same files, nothing is said of it.
@@ -64,6 +77,7 @@ function isMovedFolder(event: string, file: string): boolean {
 export async function watchPlugins({
   dirs,
   debounceMs = 500,
+  readAtMs,
   clock,
   log,
   onChange,
@@ -81,9 +95,13 @@ export async function watchPlugins({
         .split(path.sep)
         .some((part) => UNWATCHED.has(part)),
     ) || isForeign(file);
-  const open = async (): Promise<FSWatcher> => {
-    const opened = watch([...dirs], { ignoreInitial: true, depth: DEEPEST, ignored });
-    opened.on('all', noticed);
+  /** Tells of all that is there, too, if it is younger than that. */
+  const open = async (fromMs?: number): Promise<FSWatcher> => {
+    let isReady = false;
+    const opened = watch([...dirs], { ignoreInitial: fromMs === undefined, depth: DEEPEST, ignored });
+    opened.on('all', (_, file) => {
+      if (isReady || fromMs === undefined || isChangedSince(file, fromMs)) noticed();
+    });
     opened.on('raw', (event, name: string | null, at) => {
       const file = path.join((at as { watchedPath: string }).watchedPath, name ?? '');
       if (!isMovedFolder(event, file) || ignored(file)) return;
@@ -94,6 +112,7 @@ export async function watchPlugins({
     await new Promise<void>((resolve) => {
       opened.once('ready', resolve);
     });
+    isReady = true;
     return opened;
   };
   /** Watches anew first: whoever is told looks at what is watched. */
@@ -117,7 +136,7 @@ export async function watchPlugins({
         .catch((err: unknown) => log.warn({ err }, 'plugin folders cannot be watched'));
     });
   };
-  let watcher = await open();
+  let watcher = await open(readAtMs);
   return async () => {
     isClosed = true;
     cancel();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { watchPlugins } from '../../../../core/plugins/discovery/watch.js';
 import { createClock } from '../../../../core/platform/clock.js';
+import { createManualClock } from '../../../../core/testing/manual-clock.js';
 
 describe('watching plugin folders', () => {
   it('notices edits however deep, plugins that come and plugins that go; not what lies in node_modules', async (t) => {
@@ -54,6 +55,33 @@ describe('watching plugin folders', () => {
     await writeFile(at('garden/node_modules/x/index.js'), '1');
     await after(() => writeFile(at('garden/package.json'), '{}'));
     assert.equal(changes, before + 1);
+  });
+
+  it('tells of what has changed since the folders were read, before it was there', async (t) => {
+    const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-watch-'));
+    t.after(() => rm(root, { recursive: true, force: true }));
+    const file = path.join(root, 'garden/index.js');
+    await mkdir(path.dirname(file));
+    await writeFile(file, 'word');
+    const { ctimeMs } = await stat(file);
+    for (const [readAtMs, isTold] of [
+      [ctimeMs, true],
+      [ctimeMs + 1_000, false],
+      [undefined, false],
+    ] as const) {
+      const clock = createManualClock();
+      let changes = 0;
+      const release = await watchPlugins({
+        dirs: [root],
+        readAtMs,
+        clock,
+        log: pino({ level: 'silent' }),
+        onChange: () => void (changes += 1),
+      });
+      await clock.advance(500);
+      await release();
+      assert.equal(changes > 0, isTold, `${readAtMs}`);
+    }
   });
 
   it('notices a folder that is moved to the place of one, and what is changed in it; also without quiet', async (t) => {
