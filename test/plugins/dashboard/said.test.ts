@@ -148,8 +148,10 @@ describe('what Mountkeeper says, in other languages', () => {
           'right? (dial tcp 10.0.0.9:22: connection refused)); cached files stay readable, writes wait in the ' +
           'cache; its ceiling leaks; it is taken down as soon as its files are on the remote',
       ),
-      'NAS 没有应答（NAS 拒绝连接；请检查其服务是否在运行、端口是否正确（dial tcp 10.0.0.9:22: connection refused））；' +
-        '已缓存的文件仍可读取，写入的内容在缓存中等待; its ceiling leaks; 文件传到 NAS 后即会取消挂载',
+      'NAS 没有应答（NAS 拒绝连接；请检查其服务是否在运行、端口是否正确' +
+        '（dial tcp 10.0.0.9:22: connection refused））；' +
+        '已缓存的文件仍可读取，写入的内容在缓存中等待; its ceiling leaks; ' +
+        '文件传到 NAS 后即会取消挂载',
     );
     assert.equal(
       said(`the share '<b> {share} $& ' does not answer over WebDAV`),
