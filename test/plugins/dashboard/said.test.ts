@@ -164,5 +164,9 @@ describe('what Mountkeeper says, in other languages', () => {
     assert.equal(saidIn('en', 'there is no space left'), 'there is no space left');
     const long = `the share '${"a' is not shown over ".repeat(5_000)}`;
     assert.equal(said(long), long, 'and takes no time');
+    const named = (letters: number): string =>
+      `the share '${'a'.repeat(letters)}' does not answer over WebDAV`;
+    assert.match(said(named(900)), /没有应答/);
+    assert.equal(said(named(1_000)), named(1_000), 'nobody wrote that by hand');
   });
 });
