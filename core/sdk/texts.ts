@@ -6,11 +6,11 @@ export type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /**
  * Reads `locales/<language>.json` next to a module, for `texts` of `ctx.tab`. Call
- * `readTexts(import.meta.url)` when the module is loaded. Throws when there is no such folder or a file is
- * not JSON.
+ * `readTexts(import.meta.url)` when the module is loaded. With `folder`, those of `locales/<folder>/`. Throws when
+ * there is no such folder or a file is not JSON.
  */
-export function readTexts(moduleUrl: string): Texts {
-  return textsIn(new URL('./locales/', moduleUrl));
+export function readTexts(moduleUrl: string, folder?: string): Texts {
+  return textsIn(new URL(folder === undefined ? './locales/' : `./locales/${folder}/`, moduleUrl));
 }
 
 /**
@@ -18,7 +18,7 @@ export function readTexts(moduleUrl: string): Texts {
  * means, by its path. English needs no file, since the schema says it.
  */
 export function readDescriptions(moduleUrl: string): Texts {
-  return textsIn(new URL('./locales/config/', moduleUrl));
+  return readTexts(moduleUrl, 'config');
 }
 
 function textsIn(folder: URL): Texts {

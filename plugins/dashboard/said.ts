@@ -3,9 +3,8 @@
  * file for each language: the English sentence, with a name in braces for each value, and its translation. Values may
  * be such sentences themselves. What is not found there stays as it is; so do the words of servers and of rclone.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-
-type Catalogue = Readonly<Record<string, string>>;
+import { readTexts } from 'mountkeeper';
+import type { Catalogue } from './languages.ts';
 
 interface Sentence {
   /** What stands between its values; one more than those. */
@@ -14,7 +13,6 @@ interface Sentence {
   readonly translated: string;
 }
 
-const FOLDER = new URL('./locales/said/', import.meta.url);
 /** Longer texts are left alone: nobody wrote them by hand. */
 const LONGEST = 1_000;
 const MOST_PARTS = 8;
@@ -22,17 +20,8 @@ const MOST_KEPT = 1_000;
 const DEEPEST = 3;
 const VALUE = /\{(\w+)\}/g;
 
-function readCatalogues(): Readonly<Record<string, Catalogue>> {
-  return Object.fromEntries(
-    readdirSync(FOLDER).map((file) => [
-      file.replace('.json', ''),
-      JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Catalogue,
-    ]),
-  );
-}
-
 /** By language; English needs none. */
-export const SAID: Readonly<Record<string, Catalogue>> = readCatalogues();
+export const SAID: Readonly<Record<string, Catalogue>> = readTexts(import.meta.url, 'said');
 
 function sentenceOf([english, translated]: readonly [string, string]): Sentence {
   const names = [...english.matchAll(VALUE)].map(([, name = '']) => name);

@@ -1,5 +1,6 @@
 /** A share's upload queue as the API answers it, with a write layer or without. */
 import type { Conflict, MountStats, QueuedUpload, QueueEntry } from 'mountkeeper';
+import { stateOf } from './plain-queue.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 /** A longer queue is shown only by its figures. */
@@ -92,11 +93,6 @@ const REASONS = {
   waiting: 'It waits for its turn.',
   stuck: 'It was refused and is tried again; the reason stands in the status of the share.',
 } as const;
-
-function stateOf({ isUploading, failures }: QueuedUpload): keyof typeof REASONS {
-  if (isUploading) return 'uploading';
-  return failures > 0 ? 'stuck' : 'waiting';
-}
 
 function queuedOf(queued: QueuedUpload): EntryBody {
   const state = stateOf(queued);

@@ -5,6 +5,7 @@ import type { Clock, Mount, MountStats, RouteAccess, RouteDocument } from 'mount
 import { pauseUploads, sendNow, sendOne } from './pause.ts';
 import type { Keep } from './conflicts/resolve.ts';
 import type { ReceiptJobs } from './proof/receipt-jobs.ts';
+import { plainQueue } from './plain-queue.ts';
 import { layerBody, plainBody } from './queue-body.ts';
 import type { VerifyJobs } from './proof/verify-jobs.ts';
 import {
@@ -20,7 +21,6 @@ import type { ManagedUploads } from './transfer/managed.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
 const HOUR_S = 3_600;
-const QUEUE_MS = 5_000;
 const LONGEST_PAUSE_S = 7 * 24 * HOUR_S;
 
 interface Answer {
@@ -71,7 +71,7 @@ export interface RouteParts extends Proofs {
 }
 
 export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): ServerRoute[] {
-  const { mountOf, ...proofs } = parts;
+  const { mountOf, statsOf, ...proofs } = parts;
   return [
     {
       method: 'GET',
@@ -87,18 +87,11 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
         const name = String(request.params['share']);
         const uploads = shares().get(name);
         if (uploads !== undefined) return layerBody(name, uploads);
-        const { mountOf, statsOf } = parts;
-        const signal = clock().deadline(QUEUE_MS);
+        const mount = mountOf(name);
         // A queue that cannot be seen is not an empty one.
-        const queue = await mountOf(name)
-          ?.uploadQueue?.(signal)
-          .catch(() => undefined);
-        if (queue === undefined) return h.response().code(mountOf(name)?.uploadQueue ? 503 : 404);
-        return plainBody(name, {
-          queue,
-          stats: statsOf(name),
-          pausedUntil: mountOf(name)?.uploadPause?.until,
-        });
+        const queue = await plainQueue(mount, clock()).catch(() => undefined);
+        if (queue === undefined) return h.response().code(mount?.uploadQueue ? 503 : 404);
+        return plainBody(name, { queue, stats: statsOf(name), pausedUntil: mount?.uploadPause?.until });
       },
     },
     post(

@@ -21,6 +21,7 @@ import type { ProofSources } from './page/proof-form.ts';
 import { rowActions, rowId } from './page/row-actions.ts';
 import type { RowTools } from './page/row-actions.ts';
 import { canPause, isPaused, pauseUploads, sendNow, sendOne } from './pause.ts';
+import { plainQueue, stateOf } from './plain-queue.ts';
 import type { Proofs } from './routes.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
@@ -70,11 +71,9 @@ function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
     ${conflictList(uploads.conflicts(), tools.text, view)}</div>`;
 }
 
-const QUEUE_MS = 5_000;
-
 function queuedRow(queued: QueuedUpload, tools: RowTools, view: View): Content {
-  const { path, bytes, isUploading, failures, goesAt } = queued;
-  const state = isUploading ? 'uploading' : failures > 0 ? 'stuck' : 'waiting';
+  const { path, bytes, failures, goesAt } = queued;
+  const state = stateOf(queued);
   return html`<tr id=${rowId(path)}>
     <th scope="row"><bdi>${path}</bdi></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></td>
@@ -176,7 +175,7 @@ export function uploadsPanel({ shares, mountOf, clock, downloads, proofs }: Uplo
       const tools: RowTools = { text, downloads: downloads() };
       const list = uploads
         ? table(uploads, tools, view)
-        : queueTable((await mount(view)?.uploadQueue?.(clock().deadline(QUEUE_MS))) ?? [], tools, view);
+        : queueTable((await plainQueue(mount(view), clock())) ?? [], tools, view);
       return line === null && list === null ? null : [line, list];
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.

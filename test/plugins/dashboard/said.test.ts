@@ -148,8 +148,10 @@ describe('what Mountkeeper says, in other languages', () => {
           'right? (dial tcp 10.0.0.9:22: connection refused)); cached files stay readable, writes wait in the ' +
           'cache; its ceiling leaks; it is taken down as soon as its files are on the remote',
       ),
-      'NAS 没有应答（NAS 拒绝连接；请检查其服务是否在运行、端口是否正确（dial tcp 10.0.0.9:22: connection refused））；' +
-        '已缓存的文件仍可读取，写入的内容在缓存中等待; its ceiling leaks; 文件传到 NAS 后即会取消挂载',
+      'NAS 没有应答（NAS 拒绝连接；请检查其服务是否在运行、端口是否正确' +
+        '（dial tcp 10.0.0.9:22: connection refused））；' +
+        '已缓存的文件仍可读取，写入的内容在缓存中等待; its ceiling leaks; ' +
+        '文件传到 NAS 后即会取消挂载',
     );
     assert.equal(
       said(`the share '<b> {share} $& ' does not answer over WebDAV`),
@@ -162,5 +164,9 @@ describe('what Mountkeeper says, in other languages', () => {
     assert.equal(saidIn('en', 'there is no space left'), 'there is no space left');
     const long = `the share '${"a' is not shown over ".repeat(5_000)}`;
     assert.equal(said(long), long, 'and takes no time');
+    const named = (letters: number): string =>
+      `the share '${'a'.repeat(letters)}' does not answer over WebDAV`;
+    assert.match(said(named(900)), /没有应答/);
+    assert.equal(said(named(1_000)), named(1_000), 'nobody wrote that by hand');
   });
 });

@@ -65,7 +65,8 @@ describe('the uploads of a share on the dashboard', () => {
   const versions = { theirs: { bytes: 1, modifiedMs: 0 }, mine: { bytes: 2, modifiedMs: 0 } };
   const conflicts: readonly Conflict[] = [
     { path: 'x', copy: 'x (mine)', what: 'changed', at: 0, versions },
-    { path: NAME, copy: NAME, what: 'deleted', at: 0 },
+    { path: NAME, copy: NAME, what: 'deleted', at: 0, versions },
+    { path: 'y', copy: 'y (mine)', what: 'deleted', at: 0 },
   ];
   const mountWith = (obstacle?: string): Mount =>
     ({
@@ -208,10 +209,10 @@ describe('the uploads of a share on the dashboard', () => {
 
   it('ends conflicts as chosen, asks before a version goes, and offers no choice where there is one file', async () => {
     const drawn = toHtml(await panel.render(view('en')));
-    const [two = '', one = ''] = drawn.split('<li').slice(1);
+    const [two = '', one = '', unknown = ''] = drawn.split('<li').slice(1);
     const choices = (row: string): readonly string[] =>
       [...row.matchAll(/name="keep" value="(\w+)"/g)].map(([, keep = '']) => keep);
-    assert.deepEqual([choices(two), choices(one)], [['mine', 'theirs', 'both'], ['both']]);
+    assert.deepEqual([two, one, unknown].map(choices), [['mine', 'theirs', 'both'], ['both'], ['both']]);
     assert.equal(two.match(/hx-confirm="[^"]*deleted on the NAS/g)?.length, 2);
     assert.match(two, /hx-confirm="[^"]*x \(mine\)/);
     assert.ok(!drawn.includes('<script>'));
@@ -253,6 +254,8 @@ describe('the uploads of a share on the dashboard', () => {
       received,
       /1 file is not proved[^]*it waits[^]*href="\/api\/queue\/files\/receipt\/[\w-]+\/hash-list"/,
     );
+    const asViewer = createView({ language: 'en', host: 'h', share: 'files', tab: panel, role: 'viewer' });
+    assert.deepEqual([panel.controls?.(asViewer), await panel.parts?.['proof']?.(asViewer)], [null, null]);
     const slow = await begin('verify', 'slow');
     assert.match(await asked(slow), /1 of 2 files…/, 'it asks again');
     assert.match(await asked(slow), /hx-trigger="load delay:1s"/);

@@ -100,6 +100,13 @@ describe("the figures of a share's card that are sent alone", () => {
     assert.ok(compared > 50, `${compared} compared`);
   });
 
+  it('take their colour with them: what waits is marked', () => {
+    const [data] = fc.sample(cards, { numRuns: 1, seed: 1 }) as [ShareData];
+    const waiting = (dirtyCount: number): unknown =>
+      liveValues({ ...data, status: { ...data.status, dirtyCount } }, view)['waits@data-tone'];
+    assert.deepEqual([waiting(0), waiting(1)], ['', 'warn']);
+  });
+
   it('are not those that people act on: these draw the card anew', () => {
     const data: ShareData = fc.sample(cards, { numRuns: 1, seed: 1 })[0] as ShareData;
     for (const other of [

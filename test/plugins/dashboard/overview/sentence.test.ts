@@ -91,6 +91,18 @@ describe('the sentence', () => {
     assert.match(shown([]), />5 files, 2\.0 KiB will go to the NAS when it is back</);
   });
 
+  it('names eight shares, and counts the others', () => {
+    const shown = (count: number): string => {
+      const shares = Array.from({ length: count }, (_, index) => share(`s${index}`, { dirtyCount: 1 }));
+      const sentence = sentenceOf(record(shares), NOTHING);
+      return toHtml(sentencePanel(sentence, createView({ language: 'en', host: 'h' })));
+    };
+    assert.match(shown(8), /<bdi>s7<\/bdi>/);
+    assert.doesNotMatch(shown(8), / more</);
+    assert.match(shown(10), /<bdi>s7<\/bdi> and 2 more</);
+    assert.doesNotMatch(shown(10), /s8/);
+  });
+
   it('says why it is not known', () => {
     assert.equal(
       sentenceOf(record([share('files', { health: 'failed', mounted: false })]), NOTHING).key,

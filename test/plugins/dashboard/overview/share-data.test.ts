@@ -9,7 +9,7 @@ import { emptyShareStatus } from '../../../support/shares/status-records.ts';
 const SMB = '_smb._tcp';
 
 function addresses(offers: readonly ProtocolOffer[]): readonly string[] {
-  const config = { cache: { max_size: '1G' }, shares: [{ name: 'files', protocols: ['smb'] }] };
+  const config = { cache: { max_size: '1G' }, shares: [{ name: 'files', protocols: ['smb', 'webdav'] }] };
   const data = shareData(
     { ...emptyShareStatus('files'), mounted: true },
     {
@@ -30,6 +30,12 @@ describe("a share's addresses", () => {
     assert.deepEqual(addresses([stranger]), []);
     const smb = { protocol: 'smb', service: SMB, port: 445, addresses: ['0.0.0.0'] };
     assert.deepEqual(addresses([stranger, smb]), ['smb://keeper/files']);
+  });
+
+  it('say whether WebDAV goes over TLS', () => {
+    const webdav = (service: string) => [{ protocol: 'webdav', service, port: 8080, addresses: ['0.0.0.0'] }];
+    assert.deepEqual(addresses(webdav('_webdav._tcp')), ['http://keeper:8080/files/']);
+    assert.deepEqual(addresses(webdav('_webdavs._tcp')), ['https://keeper:8080/files/']);
   });
 });
 

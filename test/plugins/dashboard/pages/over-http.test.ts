@@ -12,6 +12,7 @@ import { createClock } from '../../../../core/platform/clock.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
 import { safeBack } from '../../../../plugins/dashboard/pages/preferences.ts';
 import { takesGzip } from '../../../../plugins/dashboard/pages/answer.ts';
+import { signOutAt } from '../../../../plugins/dashboard/pages/sign-out.ts';
 import { addressOf, reachedAs } from '../../../../plugins/dashboard/overview/share-data.ts';
 
 const HOSTILE = '<script>alert(1)</script> "quoted" \u202E\u5BFF\u53F8 \u2019';
@@ -238,6 +239,14 @@ describe('the pages', () => {
     assert.deepEqual(host.effects(), []);
     await host.configure({});
     assert.equal((await get('/')).statusCode, 200);
+  });
+
+  it('lead out of a session where that is ended, and others where the browser forgets the password', () => {
+    const by = (credentials: object | null): string => signOutAt({ auth: { credentials } } as never);
+    assert.deepEqual(
+      [by({ session: 'x' }), by({}), by(null)],
+      ['/sign-out', '/dashboard/sign-out', '/dashboard/sign-out'],
+    );
   });
 
   it('compress where they may', () => {

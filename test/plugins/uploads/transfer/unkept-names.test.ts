@@ -58,6 +58,13 @@ describe('an entry whose name the remote cannot keep', () => {
     assert.deepEqual(treeOf(share.nas), treeOf(share.mount));
   });
 
+  it('is deleted on the NAS, too, where others have made it', async () => {
+    writeFileSync(join(share.nas, BAD), 'theirs');
+    rmSync(share.at(BAD));
+    assert.deepEqual(await left(), {});
+    assert.equal(isOnNas(BAD), false);
+  });
+
   it('keeps what is in it here, when it is a folder', async () => {
     mkdirSync(share.at(BAD));
     writeFileSync(share.at(`${BAD}/in`), 'mine');
