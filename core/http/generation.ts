@@ -3,27 +3,23 @@
  * a route, so every change of the plugin set builds a new generation next to the current one, and the
  * listener switches to it.
  */
-import { EventEmitter } from "node:events";
-import type {
-  IncomingMessage,
-  Server as HttpServer,
-  ServerResponse,
-} from "node:http";
-import type { Socket } from "node:net";
-import { server as createHapiServer } from "@hapi/hapi";
-import type { Lifecycle, Request, Server, ServerRealm } from "@hapi/hapi";
-import type { RequestClient } from "../contract/http.ts";
-import type { Clock, Logger } from "../contract/platform.ts";
-import type { Ledger } from "../plugins/instance/ledger.ts";
-import { timeBox, timeBoxOr } from "../platform/deadline.ts";
-import { StallWatch } from "../sdk/stall-watch.ts";
-import { confined } from "./confined.ts";
-import { createDrain } from "./drain.ts";
-import type { RequestEvent } from "./listener.ts";
-import { reportAnswers } from "./requests.ts";
-import type { Answered } from "./requests.ts";
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { server as createHapiServer } from '@hapi/hapi';
+import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
+import type { RequestClient } from '../contract/http.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import type { Ledger } from '../plugins/instance/ledger.ts';
+import { timeBox, timeBoxOr } from '../platform/deadline.ts';
+import { StallWatch } from '../sdk/stall-watch.ts';
+import { confined } from './confined.ts';
+import { createDrain } from './drain.ts';
+import type { RequestEvent } from './listener.ts';
+import { reportAnswers } from './requests.ts';
+import type { Answered } from './requests.ts';
 
-declare module "@hapi/hapi" {
+declare module '@hapi/hapi' {
   interface ServerApplicationState {
     /** Aborted when the generation is replaced: event streams end then. */
     endOfGeneration: AbortSignal;
@@ -40,11 +36,7 @@ export interface Generation {
   readonly inFlight: number;
   /** Name of an enabled authentication plugin that is not active: nobody may come in. */
   closedBy(): string | undefined;
-  dispatch(
-    event: RequestEvent,
-    req: IncomingMessage,
-    res: ServerResponse,
-  ): void;
+  dispatch(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void;
   socketClosed(socket: Socket): void;
   /** Ends the event streams, waits at most `timeoutMs` for requests in flight and stops the server. */
   retire(timeoutMs: number): Promise<void>;
@@ -93,7 +85,7 @@ function createServer(facade: Facade): Server {
     routes: {
       payload: { maxBytes: MAX_BODY_BYTES },
       response: { ranges: false },
-      cache: { otherwise: "no-store" },
+      cache: { otherwise: 'no-store' },
     },
   });
 }
@@ -101,19 +93,12 @@ function createServer(facade: Facade): Server {
 /** The plugin that a route belongs to, also for routes of native hapi plugins inside it. */
 function ownerOf(realm: ServerRealm, root: ServerRealm): string | undefined {
   let owner: string | undefined;
-  for (
-    let at: ServerRealm | null = realm;
-    at !== null && at !== root;
-    at = at.parent ?? null
-  )
+  for (let at: ServerRealm | null = realm; at !== null && at !== root; at = at.parent ?? null)
     owner = at.plugin;
   return owner;
 }
 
-function refuseWhileInactive(
-  server: Server,
-  isActive: (plugin: string) => boolean,
-): void {
+function refuseWhileInactive(server: Server, isActive: (plugin: string) => boolean): void {
   const owners = new WeakMap<ServerRealm, string | undefined>();
   const method: Lifecycle.Method = (request, h) => {
     const { realm } = request.route;
@@ -122,12 +107,12 @@ function refuseWhileInactive(
     if (owner === undefined || isActive(owner)) return h.continue;
     const message = `The plugin "${owner}" is just starting. Try again in a moment.`;
     return h
-      .response({ statusCode: 503, error: "Service Unavailable", message })
+      .response({ statusCode: 503, error: 'Service Unavailable', message })
       .code(503)
-      .header("retry-after", "1")
+      .header('retry-after', '1')
       .takeover();
   };
-  server.ext("onPreAuth", method);
+  server.ext('onPreAuth', method);
 }
 
 function reportErrors(server: Server, log: Logger): void {
@@ -136,27 +121,17 @@ function reportErrors(server: Server, log: Logger): void {
     path: request.path,
     plugin: ownerOf(request.route.realm, server.realm),
   });
-  server.events.on(
-    { name: "request", channels: ["error"] },
-    (request, event) => {
-      log.error({ ...describe(request), err: event.error }, "a route failed");
-    },
-  );
-  server.events.on({ name: "log", channels: ["internal"] }, (event) => {
-    if (event.error)
-      log.warn(
-        { tags: event.tags, err: event.error },
-        "the web server reported a problem",
-      );
+  server.events.on({ name: 'request', channels: ['error'] }, (request, event) => {
+    log.error({ ...describe(request), err: event.error }, 'a route failed');
+  });
+  server.events.on({ name: 'log', channels: ['internal'] }, (event) => {
+    if (event.error) log.warn({ tags: event.tags, err: event.error }, 'the web server reported a problem');
   });
 }
 
 /** Authentication plugins first, so that their extensions see a request before those of all others. */
 function inOrder(ledgers: readonly Ledger[]): readonly Ledger[] {
-  return [...ledgers].sort(
-    (a, b) =>
-      Number(b.guard) - Number(a.guard) || (a.plugin < b.plugin ? -1 : 1),
-  );
+  return [...ledgers].sort((a, b) => Number(b.guard) - Number(a.guard) || (a.plugin < b.plugin ? -1 : 1));
 }
 
 /** Wraps the handlers of all plugins' routes, also of routes that their native hapi plugins have added. */
@@ -165,15 +140,12 @@ function watchHandlers(server: Server, stalls: StallWatch): void {
     const plugin = ownerOf(route.realm, server.realm);
     const settings = route.settings as { handler?: unknown };
     const { handler } = settings;
-    if (plugin === undefined || typeof handler !== "function") continue;
+    if (plugin === undefined || typeof handler !== 'function') continue;
     const place = {
       plugin,
       at: `route ${route.method.toUpperCase()} ${route.path}`,
     };
-    settings.handler = function timed(
-      this: unknown,
-      ...args: readonly unknown[]
-    ): unknown {
+    settings.handler = function timed(this: unknown, ...args: readonly unknown[]): unknown {
       return stalls.call(place, () => handler.apply(this, args) as unknown);
     };
   }
@@ -181,7 +153,7 @@ function watchHandlers(server: Server, stalls: StallWatch): void {
 
 /** Whoever decides about every request inside the daemon cannot be confined to its own. */
 function isConfined({ routePrefix, guard }: Ledger): boolean {
-  return routePrefix !== "" && !guard;
+  return routePrefix !== '' && !guard;
 }
 
 async function registerLedger(
@@ -191,19 +163,15 @@ async function registerLedger(
 ): Promise<void> {
   if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
   const { plugin: name, routePrefix: prefix } = ledger;
-  const owns = ({ route }: Request): boolean =>
-    ownerOf(route.realm, server.realm) === name;
+  const owns = ({ route }: Request): boolean => ownerOf(route.realm, server.realm) === name;
   const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock };
   await server.register({
     name,
     register: async (own: Server) => {
       for (const { plugin, options } of ledger.hapi) {
         const native = isConfined(ledger) ? confined(plugin, limits) : plugin;
-        const routes = prefix === "" ? undefined : { prefix };
-        await own.register(
-          { plugin: native, options: options as object },
-          { routes },
-        );
+        const routes = prefix === '' ? undefined : { prefix };
+        await own.register({ plugin: native, options: options as object }, { routes });
       }
       own.route([...ledger.routes]);
     },
@@ -211,59 +179,43 @@ async function registerLedger(
 }
 
 /** A third party's routes are answered for after a while: the web server ends the wait, the plugin is named. */
-function limitRoutes(
-  server: Server,
-  { ledgers, log, routeMs }: RoutingOptions,
-): void {
-  const thirdParties = new Set(
-    ledgers.flatMap((one) => (one.routePrefix === "" ? [] : one.plugin)),
-  );
+function limitRoutes(server: Server, { ledgers, log, routeMs }: RoutingOptions): void {
+  const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
   const late = new WeakMap<Request, string>();
   for (const { realm, settings } of server.table()) {
-    if (!thirdParties.has(ownerOf(realm, server.realm) ?? "")) continue;
+    if (!thirdParties.has(ownerOf(realm, server.realm) ?? '')) continue;
     const { server: own } = settings.timeout ?? {};
     settings.timeout = {
       ...settings.timeout,
-      server: Math.min(typeof own === "number" ? own : routeMs, routeMs),
+      server: Math.min(typeof own === 'number' ? own : routeMs, routeMs),
     };
   }
   server.events.on(
-    { name: "request", channels: ["internal"] },
+    { name: 'request', channels: ['internal'] },
     (request, _event, { timeout, server: ofServer }) => {
-      const plugin = ownerOf(request.route.realm, server.realm) ?? "";
-      if (timeout !== true || ofServer !== true || !thirdParties.has(plugin))
-        return;
+      const plugin = ownerOf(request.route.realm, server.realm) ?? '';
+      if (timeout !== true || ofServer !== true || !thirdParties.has(plugin)) return;
       const { method, path } = request;
       late.set(request, plugin);
-      log.error(
-        { plugin, method, path, ms: routeMs },
-        "a route did not answer in time",
-      );
+      log.error({ plugin, method, path, ms: routeMs }, 'a route did not answer in time');
     },
   );
-  server.ext("onPreResponse", (request, h) => {
+  server.ext('onPreResponse', (request, h) => {
     const plugin = late.get(request);
-    if (plugin === undefined || !("isBoom" in request.response))
-      return h.continue;
+    if (plugin === undefined || !('isBoom' in request.response)) return h.continue;
     request.response.output.payload.message = `The plugin "${plugin}" did not answer within ${routeMs / 1_000} s.`;
     return h.continue;
   });
 }
 
-async function assemble(
-  server: Server,
-  options: RoutingOptions,
-): Promise<void> {
+async function assemble(server: Server, options: RoutingOptions): Promise<void> {
   for (const ledger of inOrder(options.ledgers)) {
     // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
     await new Promise((resolve) => setImmediate(resolve));
     try {
       await inTime(registerLedger(server, ledger, options), options.clock);
     } catch (error) {
-      throw new Error(
-        `routes of plugin ${ledger.plugin}: ${(error as Error).message}`,
-        { cause: error },
-      );
+      throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
     }
   }
   watchHandlers(server, new StallWatch(options));
@@ -281,32 +233,22 @@ function inTime(work: Promise<void>, clock: Clock): Promise<void> {
 }
 
 /** A plugin may have a word when a server stops, too. */
-async function stopQuietly(
-  server: Server,
-  { clock, log }: GenerationOptions,
-): Promise<void> {
+async function stopQuietly(server: Server, { clock, log }: GenerationOptions): Promise<void> {
   try {
     await timeBox(clock, STOP_TIMEOUT_MS, server.stop());
   } catch (err) {
-    log.warn({ err }, "an HTTP generation did not stop cleanly");
+    log.warn({ err }, 'an HTTP generation did not stop cleanly');
   }
 }
 
-export async function buildGeneration(
-  options: GenerationOptions,
-): Promise<Generation> {
+export async function buildGeneration(options: GenerationOptions): Promise<Generation> {
   const { clock, log, isActive } = options;
   const facade = new Facade();
   const server = createServer(facade);
   const end = new AbortController();
   server.app.endOfGeneration = end.signal;
   server.app.clock = clock;
-  server.decorate(
-    "request",
-    "client",
-    (request) => options.clientOf(request.raw.req),
-    { apply: true },
-  );
+  server.decorate('request', 'client', (request) => options.clientOf(request.raw.req), { apply: true });
   const { answered } = options;
   if (answered)
     reportAnswers(server, {
@@ -322,9 +264,7 @@ export async function buildGeneration(
     await stopQuietly(server, options);
     throw error;
   }
-  const guards = options.ledgers
-    .filter((ledger) => ledger.guard)
-    .map((ledger) => ledger.plugin);
+  const guards = options.ledgers.filter((ledger) => ledger.guard).map((ledger) => ledger.plugin);
   const drain = createDrain();
   return {
     get inFlight() {

@@ -3,55 +3,42 @@
  * disposes what was replaced (last in, first out) and activates what is new. A plugin's failure is that
  * plugin's state, and never affects the others.
  */
-import type { Commands } from "../contract/commands.ts";
-import type { Config, ConfigDiff, LoadedConfig } from "../contract/config.ts";
-import type { Plugin } from "../contract/plugin.ts";
-import type { PluginInfo, Services } from "../contract/services.ts";
-import { createHooks } from "./hooks.ts";
-import type { HookRunner } from "./hooks.ts";
-import type { ProtocolName } from "../config/checks/protocols.ts";
-import type {
-  Isolation,
-  ThirdPartyPlugins,
-} from "../config/checks/third-party.ts";
-import type { Clock, Logger } from "../contract/platform.ts";
-import { activateMembers, inspectMembers } from "./activate.ts";
-import { BrokenOff } from "./broken-off.ts";
-import { discoverPlugins } from "./discovery/discover.ts";
-import type { Discovery, DiscoveryRequest } from "./discovery/discover.ts";
-import {
-  compareFound,
-  entryOf,
-  onUnlessSaid,
-  protocolsOf,
-} from "./discovery/found.ts";
-import type { ContributionEntry, FoundPlugin } from "./discovery/found.ts";
-import { createInstance } from "./instance/instance.ts";
-import type { Instance, InstanceEnv } from "./instance/instance.ts";
-import { createExporters } from "./guarded-exporters.ts";
-import { readmeOf } from "./readme.ts";
-import { Runners } from "./runner/runners.ts";
-import { createLatestQueue } from "../sdk/latest.ts";
-import { sameLedgers } from "./instance/ledger.ts";
-import type { Ledger, Projector } from "./instance/ledger.ts";
-import {
-  ledgersOf,
-  planMembers,
-  restartDependants,
-  takeConfig,
-} from "./plugin-set.ts";
-import type { ChangeRequest, MakeInstance, Members } from "./plugin-set.ts";
-import { describeMember, reportStates, tellNotKept } from "./plugin-info.ts";
-import { buildMembers, createBuilder } from "./projections.ts";
-import type { Build, Builder } from "./projections.ts";
-import type { JobScheduler } from "./instance/recurring.ts";
-import type { DisposeReason } from "./instance/scope.ts";
-import { PluginStore } from "./instance/store.ts";
-import { sweepStage } from "./discovery/stage.ts";
-import { createSerialQueue } from "../platform/serial-queue.ts";
+import type { Commands } from '../contract/commands.ts';
+import type { Config, ConfigDiff, LoadedConfig } from '../contract/config.ts';
+import type { Plugin } from '../contract/plugin.ts';
+import type { PluginInfo, Services } from '../contract/services.ts';
+import { createHooks } from './hooks.ts';
+import type { HookRunner } from './hooks.ts';
+import type { ProtocolName } from '../config/checks/protocols.ts';
+import type { Isolation, ThirdPartyPlugins } from '../config/checks/third-party.ts';
+import type { Clock, Logger } from '../contract/platform.ts';
+import { activateMembers, inspectMembers } from './activate.ts';
+import { BrokenOff } from './broken-off.ts';
+import { discoverPlugins } from './discovery/discover.ts';
+import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
+import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';
+import type { ContributionEntry, FoundPlugin } from './discovery/found.ts';
+import { createInstance } from './instance/instance.ts';
+import type { Instance, InstanceEnv } from './instance/instance.ts';
+import { createExporters } from './guarded-exporters.ts';
+import { readmeOf } from './readme.ts';
+import { Runners } from './runner/runners.ts';
+import { createLatestQueue } from '../sdk/latest.ts';
+import { sameLedgers } from './instance/ledger.ts';
+import type { Ledger, Projector } from './instance/ledger.ts';
+import { ledgersOf, planMembers, restartDependants, takeConfig } from './plugin-set.ts';
+import type { ChangeRequest, MakeInstance, Members } from './plugin-set.ts';
+import { describeMember, reportStates, tellNotKept } from './plugin-info.ts';
+import { buildMembers, createBuilder } from './projections.ts';
+import type { Build, Builder } from './projections.ts';
+import type { JobScheduler } from './instance/recurring.ts';
+import type { DisposeReason } from './instance/scope.ts';
+import { PluginStore } from './instance/store.ts';
+import { sweepStage } from './discovery/stage.ts';
+import { createSerialQueue } from '../platform/serial-queue.ts';
 
-export type { Discovery, DiscoveryRequest } from "./discovery/discover.ts";
-export type { ContributionEntry } from "./discovery/found.ts";
+export type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
+export type { ContributionEntry } from './discovery/found.ts';
 
 export interface PluginHostOptions {
   readonly dirs: { readonly inTree: string };
@@ -70,10 +57,7 @@ export interface PluginHostOptions {
    * once that is over.
    */
   readonly onNotKept?: (plugin: string, reason: string | undefined) => void;
-  readonly send: <K extends keyof Commands>(
-    command: K,
-    ...args: Commands[K]["args"]
-  ) => Promise<void>;
+  readonly send: <K extends keyof Commands>(command: K, ...args: Commands[K]['args']) => Promise<void>;
   /** Deadlines in milliseconds, for tests. */
   readonly limits?: {
     readonly acquireMs?: number;
@@ -83,9 +67,7 @@ export interface PluginHostOptions {
   };
 }
 
-type Handler<K extends keyof Commands> = (
-  ...args: Commands[K]["args"]
-) => Promise<Commands[K]["result"]>;
+type Handler<K extends keyof Commands> = (...args: Commands[K]['args']) => Promise<Commands[K]['result']>;
 
 export interface PluginHost {
   /**
@@ -97,10 +79,7 @@ export interface PluginHost {
    * Whether a third-party plugin was switched on or off since the folders were read, or is to run in another
    * process.
    */
-  isStale(
-    enabled: ReadonlySet<string>,
-    isolation?: ReadonlyMap<string, Isolation>,
-  ): boolean;
+  isStale(enabled: ReadonlySet<string>, isolation?: ReadonlyMap<string, Isolation>): boolean;
   /** Third-party plugins as the configuration's checks see them. */
   readonly strangers: ThirdPartyPlugins;
   entries(): readonly ContributionEntry[];
@@ -135,7 +114,7 @@ export interface PluginHost {
   handlers<K extends keyof Commands>(command: K): readonly Handler<K>[];
   list(): readonly PluginInfo[];
   /** Disposes everything, last in first out. With 'handover', releases know to leave children running. */
-  stop(reason: "shutdown" | "handover"): Promise<void>;
+  stop(reason: 'shutdown' | 'handover'): Promise<void>;
 }
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
@@ -157,10 +136,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
   return host;
 }
 
-export function createHost(
-  options: PluginHostOptions,
-  discovery: Discovery,
-): PluginHost {
+export function createHost(options: PluginHostOptions, discovery: Discovery): PluginHost {
   return new Host(options, discovery);
 }
 
@@ -185,7 +161,7 @@ class Host implements PluginHost {
   #lastConfig: Config | undefined;
   #lastDiscovery: DiscoveryRequest = {
     thirdPartyDirs: [],
-    stateDir: "",
+    stateDir: '',
     enabled: new Set(),
   };
 
@@ -194,13 +170,10 @@ class Host implements PluginHost {
     this.#options = options;
     this.#discovery = discovery;
     const tabs = {
-      list: () =>
-        this.ledgers().flatMap(({ plugin, tabs: own }) =>
-          own.map((tab) => ({ plugin, tab })),
-        ),
+      list: () => this.ledgers().flatMap(({ plugin, tabs: own }) => own.map((tab) => ({ plugin, tab }))),
     };
     const store = new PluginStore({
-      stateDir: options.services.paths?.stateDir ?? "",
+      stateDir: options.services.paths?.stateDir ?? '',
       clock,
       log,
     });
@@ -221,8 +194,7 @@ class Host implements PluginHost {
       ...options.services,
     };
     // All plugins share these objects: no plugin may replace a function that others call.
-    for (const service of Object.values(this.#coreServices))
-      Object.freeze(service);
+    for (const service of Object.values(this.#coreServices)) Object.freeze(service);
     const hooks = createHooks({
       clock,
       log,
@@ -239,13 +211,10 @@ class Host implements PluginHost {
       log,
       scheduler,
       limits,
-      isThirdParty: (name) =>
-        !this.#found.some((one) => one.name === name && !one.thirdParty),
+      isThirdParty: (name) => !this.#found.some((one) => one.name === name && !one.thirdParty),
       // The only service that differs per plugin.
-      service: (name, plugin) =>
-        name === "store" ? store.of(plugin) : this.#service(name),
-      send: (command, args) =>
-        options.send(command as keyof Commands, ...(args as never)),
+      service: (name, plugin) => (name === 'store' ? store.of(plugin) : this.#service(name)),
+      send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
     };
   }
 
@@ -257,33 +226,24 @@ class Host implements PluginHost {
     });
   }
 
-  isStale(
-    enabled: ReadonlySet<string>,
-    isolation: ReadonlyMap<string, Isolation> = new Map(),
-  ): boolean {
+  isStale(enabled: ReadonlySet<string>, isolation: ReadonlyMap<string, Isolation> = new Map()): boolean {
     const last = this.#lastDiscovery;
     const names = new Set([...enabled, ...last.enabled]);
-    const isOurs = (name: string): boolean =>
-      this.#found.some((one) => one.name === name && !one.thirdParty);
+    const isOurs = (name: string): boolean => this.#found.some((one) => one.name === name && !one.thirdParty);
     const isOther = (name: string): boolean =>
       enabled.has(name) !== last.enabled.has(name) ||
-      (isolation.get(name) ?? "own") !== (last.isolation?.get(name) ?? "own");
-    return (
-      last.thirdPartyDirs.length > 0 &&
-      [...names].some((name) => isOther(name) && !isOurs(name))
-    );
+      (isolation.get(name) ?? 'own') !== (last.isolation?.get(name) ?? 'own');
+    return last.thirdPartyDirs.length > 0 && [...names].some((name) => isOther(name) && !isOurs(name));
   }
 
   get strangers(): ThirdPartyPlugins {
     return {
-      comesWithUs: (name) =>
-        this.#found.some((one) => one.name === name && !one.thirdParty),
+      comesWithUs: (name) => this.#found.some((one) => one.name === name && !one.thirdParty),
       load: async (names, isolation) => {
         const isDormant = ({ name, plugin, problem }: FoundPlugin): boolean =>
           !plugin && problem === undefined && names.includes(name);
         if (!this.#found.some(isDormant)) return;
-        const { enabled, isolation: former = new Map<string, Isolation>() } =
-          this.#lastDiscovery;
+        const { enabled, isolation: former = new Map<string, Isolation>() } = this.#lastDiscovery;
         await this.discover({
           ...this.#lastDiscovery,
           enabled: new Set([...enabled, ...names]),
@@ -302,9 +262,7 @@ class Host implements PluginHost {
     return this.#found.flatMap((one) => {
       const { name, thirdParty, problem } = one;
       const isOn = enabled.has(name) || onUnlessSaid(one);
-      return thirdParty && isOn && problem !== undefined
-        ? [{ name, reason: problem }]
-        : [];
+      return thirdParty && isOn && problem !== undefined ? [{ name, reason: problem }] : [];
     });
   }
 
@@ -348,9 +306,7 @@ class Host implements PluginHost {
     this.#swap(members, await builder.build(ledgersOf(members)));
     inspectMembers(members, this.#isCoreService);
     // A service may hold something: it goes with `stop`, too.
-    this.#instances = [...members.values()].flatMap(
-      ({ instance }) => instance ?? [],
-    );
+    this.#instances = [...members.values()].flatMap(({ instance }) => instance ?? []);
   }
 
   dryRun(): readonly Ledger[] {
@@ -388,25 +344,19 @@ class Host implements PluginHost {
     return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  async stop(reason: "shutdown" | "handover"): Promise<void> {
+  async stop(reason: 'shutdown' | 'handover'): Promise<void> {
     this.#stopping = true;
-    for (const member of this.#members.values())
-      member.instance?.cancel(reason);
+    for (const member of this.#members.values()) member.instance?.cancel(reason);
     await this.#queue.idle();
     await this.#disposeGone(new Map(), () => reason);
   }
 
-  readonly #isActive = (name: string): boolean =>
-    this.#members.get(name)?.instance?.active === true;
-  readonly #isCoreService = (name: string): boolean =>
-    Object.hasOwn(this.#coreServices, name);
-  readonly #make: MakeInstance = (plugin, config) =>
-    createInstance(plugin, config, this.#env);
+  readonly #isActive = (name: string): boolean => this.#members.get(name)?.instance?.active === true;
+  readonly #isCoreService = (name: string): boolean => Object.hasOwn(this.#coreServices, name);
+  readonly #make: MakeInstance = (plugin, config) => createInstance(plugin, config, this.#env);
 
   #active(): Instance[] {
-    return [...this.#members.values()].flatMap(({ instance }) =>
-      instance?.active ? [instance] : [],
-    );
+    return [...this.#members.values()].flatMap(({ instance }) => (instance?.active ? [instance] : []));
   }
 
   #service(name: string): unknown {
@@ -430,24 +380,18 @@ class Host implements PluginHost {
 
   /** One whole change. Before the swap it may reject, with nothing changed; after it, it never does. */
   async #change(config: Config): Promise<void> {
-    if (this.#stopping) throw new Error("the plugin host has stopped");
+    if (this.#stopping) throw new Error('the plugin host has stopped');
     if (this.#projected === undefined) await this.#sweep();
     const request = this.#request(config);
     const next = planMembers(request);
-    const isProjected =
-      this.#projected !== undefined &&
-      sameLedgers(ledgersOf(next), this.#projected);
+    const isProjected = this.#projected !== undefined && sameLedgers(ledgersOf(next), this.#projected);
     this.#swap(
       next,
       isProjected
         ? undefined
-        : await buildMembers(next, this.#builder, () =>
-            restartDependants(next, request),
-          ),
+        : await buildMembers(next, this.#builder, () => restartDependants(next, request)),
     );
-    await this.#disposeGone(next, (name) =>
-      next.get(name)?.enabled ? "reload" : "disable",
-    );
+    await this.#disposeGone(next, (name) => (next.get(name)?.enabled ? 'reload' : 'disable'));
     for (const member of next.values()) takeConfig(member);
     await this.#activate();
     for (const instance of this.#active()) await instance.refresh();
@@ -463,12 +407,8 @@ class Host implements PluginHost {
     const kept = this.#found.flatMap((one) =>
       one.plugin && one.stagedFolder !== undefined ? [one.stagedFolder] : [],
     );
-    await sweepStage(this.#lastDiscovery.stateDir, new Set(kept)).catch(
-      (error: unknown) =>
-        this.#options.log.warn(
-          { err: error },
-          "old copies of plugins not removed",
-        ),
+    await sweepStage(this.#lastDiscovery.stateDir, new Set(kept)).catch((error: unknown) =>
+      this.#options.log.warn({ err: error }, 'old copies of plugins not removed'),
     );
   }
 
@@ -478,10 +418,7 @@ class Host implements PluginHost {
     void this.#queue
       .push(this.#lastConfig)
       .catch((err: unknown) =>
-        this.#options.log.error(
-          { err },
-          "the set of plugins was not brought up to date",
-        ),
+        this.#options.log.error({ err }, 'the set of plugins was not brought up to date'),
       );
   };
 
@@ -492,14 +429,10 @@ class Host implements PluginHost {
     this.#projected = ledgersOf(next);
   }
 
-  async #disposeGone(
-    next: Members,
-    reasonOf: (name: string) => DisposeReason,
-  ): Promise<void> {
+  async #disposeGone(next: Members, reasonOf: (name: string) => DisposeReason): Promise<void> {
     const kept = new Set([...next.values()].map((member) => member.instance));
     for (const instance of this.#instances.toReversed())
-      if (!kept.has(instance))
-        await instance.dispose(reasonOf(instance.plugin.name));
+      if (!kept.has(instance)) await instance.dispose(reasonOf(instance.plugin.name));
     this.#instances = this.#instances.filter((one) => kept.has(one));
   }
 
@@ -512,11 +445,9 @@ class Host implements PluginHost {
       make: this.#make,
       isCoreService: this.#isCoreService,
       isStopping: () => this.#stopping,
-      reproject: async () =>
-        this.#swap(members, await this.#builder.build(ledgersOf(members))),
+      reproject: async () => this.#swap(members, await this.#builder.build(ledgersOf(members))),
       onBegin: (instance) => {
-        if (!this.#instances.includes(instance))
-          this.#instances = [...this.#instances, instance];
+        if (!this.#instances.includes(instance)) this.#instances = [...this.#instances, instance];
       },
       onLate: this.#lookAgain,
     });

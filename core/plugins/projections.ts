@@ -2,9 +2,9 @@
  * Builds all projections of a plugin set without touching the current ones, and finds the plugin to blame
  * when one is refused.
  */
-import type { BuiltProjection, Ledger, Projector } from "./instance/ledger.ts";
-import { conflictIn, ledgersOf, sentence, withdraw } from "./plugin-set.ts";
-import type { Members } from "./plugin-set.ts";
+import type { BuiltProjection, Ledger, Projector } from './instance/ledger.ts';
+import { conflictIn, ledgersOf, sentence, withdraw } from './plugin-set.ts';
+import type { Members } from './plugin-set.ts';
 
 export interface Build {
   commit(): void;
@@ -21,14 +21,8 @@ export interface BuilderOptions {
   readonly isActive: (plugin: string) => boolean;
 }
 
-export function createBuilder({
-  projectors,
-  isActive,
-}: BuilderOptions): Builder {
-  const buildOne = async (
-    projector: Projector,
-    ledgers: readonly Ledger[],
-  ): Promise<BuiltProjection> => {
+export function createBuilder({ projectors, isActive }: BuilderOptions): Builder {
+  const buildOne = async (projector: Projector, ledgers: readonly Ledger[]): Promise<BuiltProjection> => {
     try {
       return await projector.build(ledgers, isActive);
     } catch (error) {
@@ -40,12 +34,10 @@ export function createBuilder({
       const built: BuiltProjection[] = [];
       const discard = async (): Promise<void> => {
         // Nobody has seen it: what it leaves behind is gone with the process.
-        for (const projection of built)
-          await projection.discard().catch(() => undefined);
+        for (const projection of built) await projection.discard().catch(() => undefined);
       };
       try {
-        for (const projector of projectors)
-          built.push(await buildOne(projector, ledgers));
+        for (const projector of projectors) built.push(await buildOne(projector, ledgers));
       } catch (error) {
         await discard();
         throw error;
@@ -82,10 +74,7 @@ export async function buildMembers(
   return buildMembers(members, builder, settle);
 }
 
-async function buildOneByOne(
-  members: Members,
-  builder: Builder,
-): Promise<Build> {
+async function buildOneByOne(members: Members, builder: Builder): Promise<Build> {
   const fresh = [...members.values()].filter((member) => member.fresh);
   // Replacements first: others may take over what they no longer declare.
   const suspects = [
@@ -103,7 +92,7 @@ async function buildOneByOne(
       await built.discard();
       built = next;
     } catch (error) {
-      withdraw(member, "declare", sentence(error));
+      withdraw(member, 'declare', sentence(error));
     }
   }
   return built;

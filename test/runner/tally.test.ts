@@ -222,7 +222,8 @@ describe('a test that is left out', () => {
         .split('\n')
         .filter(
           (line) =>
-            LEAVES_OUT.some((pattern) => pattern.test(line)) && !/unless(Root|ControlGroups)\b|SKIPS\.\w+\.reason/.test(line),
+            LEAVES_OUT.some((pattern) => pattern.test(line)) &&
+            !/unless(Root|ControlGroups)\b|SKIPS\.\w+\.reason/.test(line),
         )
         .map((line) => `${name}: ${line.trim()}`),
     );

@@ -2,16 +2,16 @@
  * The ledger: everything one plugin declared, in order. It is the only truth about a plugin; hooks and HTTP
  * routes are projections of it.
  */
-import type { Plugin as HapiPlugin, ServerRoute } from "@hapi/hapi";
-import type { Awaitable, Release } from "../../contract/platform.ts";
-import type { CliCommand } from "../../contract/cli.ts";
-import type { Commands } from "../../contract/commands.ts";
-import type { Config } from "../../contract/config.ts";
-import type { Hooks } from "../../contract/hooks.ts";
-import type { Interval, Job, WithRelease } from "../../contract/plugin.ts";
-import type { Services } from "../../contract/services.ts";
-import type { Tab } from "../../contract/dashboard.ts";
-import type { DeclaredMetric } from "./metric.ts";
+import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
+import type { Awaitable, Release } from '../../contract/platform.ts';
+import type { CliCommand } from '../../contract/cli.ts';
+import type { Commands } from '../../contract/commands.ts';
+import type { Config } from '../../contract/config.ts';
+import type { Hooks } from '../../contract/hooks.ts';
+import type { Interval, Job, WithRelease } from '../../contract/plugin.ts';
+import type { Services } from '../../contract/services.ts';
+import type { Tab } from '../../contract/dashboard.ts';
+import type { DeclaredMetric } from './metric.ts';
 
 export interface TapEntry {
   readonly hook: keyof Hooks;
@@ -44,9 +44,7 @@ export interface ServiceEntry {
 }
 export interface EffectEntry {
   readonly label: string;
-  readonly acquire: (
-    signal: AbortSignal,
-  ) => Awaitable<Release | WithRelease<unknown>>;
+  readonly acquire: (signal: AbortSignal) => Awaitable<Release | WithRelease<unknown>>;
 }
 
 export interface Ledger {
@@ -86,10 +84,7 @@ export interface BuiltProjection {
 export interface Projector {
   readonly name: string;
   /** `isActive` tells, at request time, whether a plugin is active; until then its routes answer 503. */
-  build(
-    ledgers: readonly Ledger[],
-    isActive: (plugin: string) => boolean,
-  ): Promise<BuiltProjection>;
+  build(ledgers: readonly Ledger[], isActive: (plugin: string) => boolean): Promise<BuiltProjection>;
 }
 
 /** Re-exported for callers that do not import the contract. */
@@ -101,19 +96,13 @@ export type LedgerList = {
 }[keyof Ledger];
 
 type Draft = {
-  -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[]
-    ? E[]
-    : Ledger[K];
+  -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[] ? E[] : Ledger[K];
 };
 
 /** Writes one ledger while `register()` runs; refuses entries after that. */
 export interface Recorder {
   readonly ledger: Ledger;
-  record<K extends LedgerList>(
-    verb: string,
-    list: K,
-    ...entries: Ledger[K][number][]
-  ): void;
+  record<K extends LedgerList>(verb: string, list: K, ...entries: Ledger[K][number][]): void;
   /** Refuses further entries and freezes the ledger. */
   freeze(): void;
 }
@@ -122,11 +111,7 @@ export interface Recorder {
  * A ledger without entries. For an authentication plugin that is not active, it makes the server refuse
  * requests.
  */
-export function emptyLedger(
-  plugin: string,
-  guard: boolean,
-  routePrefix = "",
-): Ledger {
+export function emptyLedger(plugin: string, guard: boolean, routePrefix = ''): Ledger {
   return {
     plugin,
     guard,
@@ -149,16 +134,10 @@ export function emptyLedger(
 }
 
 /** Whether a projection of the one would be a projection of the other. */
-export function sameLedgers(
-  next: readonly Ledger[],
-  projected: readonly Ledger[],
-): boolean {
+export function sameLedgers(next: readonly Ledger[], projected: readonly Ledger[]): boolean {
   return (
     next.length === projected.length &&
-    next.every(
-      (ledger, index) =>
-        ledger === projected[index] || isSameEmpty(ledger, projected[index]),
-    )
+    next.every((ledger, index) => ledger === projected[index] || isSameEmpty(ledger, projected[index]))
   );
 }
 
@@ -168,16 +147,10 @@ function isSameEmpty(a: Ledger, b: Ledger | undefined): boolean {
 }
 
 export function isEmptyLedger(ledger: Ledger): boolean {
-  return Object.values(ledger).every(
-    (value) => !Array.isArray(value) || value.length === 0,
-  );
+  return Object.values(ledger).every((value) => !Array.isArray(value) || value.length === 0);
 }
 
-export function createRecorder(
-  plugin: string,
-  guard: boolean,
-  routePrefix = "",
-): Recorder {
+export function createRecorder(plugin: string, guard: boolean, routePrefix = ''): Recorder {
   const draft = emptyLedger(plugin, guard, routePrefix) as Draft;
   let frozen = false;
   return {
@@ -192,8 +165,7 @@ export function createRecorder(
     },
     freeze() {
       frozen = true;
-      for (const value of Object.values(draft))
-        if (Array.isArray(value)) Object.freeze(value);
+      for (const value of Object.values(draft)) if (Array.isArray(value)) Object.freeze(value);
       Object.freeze(draft);
     },
   };
