@@ -244,7 +244,7 @@ describe('the pages', () => {
   it('lead out of a session where that is ended, and others where the browser forgets the password', () => {
     const by = (credentials: object | null): string => signOutAt({ auth: { credentials } } as never);
     assert.deepEqual(
-      [by({ session: 'x' }), by({}), by(null)],
+      [by({ signIn: 'x' }), by({}), by(null)],
       ['/sign-out', '/dashboard/sign-out', '/dashboard/sign-out'],
     );
   });
