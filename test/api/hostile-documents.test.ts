@@ -195,10 +195,7 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
   async function assertOneSection(connection: ConnectionConfig, { secrets }: MountTools): Promise<void> {
     const file = join(folder, 'one.conf');
     const providers = await finder.providers(rclone);
-    await writeFile(
-      file,
-      await remoteConfigText(connection, { command: rclone, processes, secrets, providers }),
-    );
+    await writeFile(file, remoteConfigText(connection, { secrets, providers }));
     const text = execFileSync(rclone, ['config', 'dump', '--config', file], { encoding: 'utf8' });
     const dumped = JSON.parse(text) as Record<string, Record<string, string>>;
     assert.deepEqual(Object.keys(dumped), ['nas'], 'a section of its own');

@@ -1,7 +1,7 @@
 import type { ShareSpec } from 'mountkeeper';
 import { REMOTE, clearOptions } from '../options/remote-config.ts';
 import { remotePath } from '../rclone/arguments.ts';
-import { obscure } from '../rclone/installed.ts';
+import { obscure } from '../options/obscure.ts';
 import { isPasswordOption } from '../options/secret-options.ts';
 import { rcloneToRun } from '../releases/chosen.ts';
 import type { MountTools } from './tools.ts';
@@ -92,9 +92,7 @@ async function environment(
   for (const [name, value] of clearOptions(spec.connection, tools.secrets)) {
     const isPassword = isPasswordOption(providers, spec.connection.type, name);
     const plain = name === 'key_pem' ? value.trim().replaceAll(/\r\n|\r|\n/g, String.raw`\n`) : value;
-    environment[`${prefix}_${name.toUpperCase()}`] = isPassword
-      ? await obscure(tools.processes, command, value)
-      : plain;
+    environment[`${prefix}_${name.toUpperCase()}`] = isPassword ? obscure(value) : plain;
   }
   return environment;
 }

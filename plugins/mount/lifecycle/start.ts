@@ -94,15 +94,7 @@ export async function start(
   // Unknown which options are passwords: names that are known tell.
   const providers = await tools.finder.providers(chosen).catch(() => undefined);
   const file = configFile(spec.share.name, tools);
-  await writeWhole(
-    file,
-    await remoteConfigText(spec.connection, {
-      command: rclone.command,
-      processes: tools.processes,
-      secrets: tools.secrets,
-      providers,
-    }),
-  );
+  await writeWhole(file, remoteConfigText(spec.connection, { secrets: tools.secrets, providers }));
   const rc = {
     port: await freePort(),
     socket: controlSocket(tools),

@@ -1,6 +1,6 @@
-import type { ConnectionConfig, Processes, Secrets } from 'mountkeeper';
+import type { ConnectionConfig, Secrets } from 'mountkeeper';
 import type { Provider } from './providers.ts';
-import { obscure } from '../rclone/installed.ts';
+import { obscure } from './obscure.ts';
 import { hideOption } from './hidden-values.ts';
 import { isPasswordOption } from './secret-options.ts';
 
@@ -13,8 +13,6 @@ import { isPasswordOption } from './secret-options.ts';
 export const REMOTE = 'nas';
 
 export interface Backend {
-  readonly command: string;
-  readonly processes: Processes;
   readonly secrets: Secrets;
   /** Undefined when the installed rclone cannot be asked. */
   readonly providers: readonly Provider[] | undefined;
@@ -43,13 +41,11 @@ export function clearOptions(connection: ConnectionConfig, secrets: Secrets): Re
 }
 
 /** The text of the configuration file for one rclone. */
-export async function remoteConfigText(connection: ConnectionConfig, backend: Backend): Promise<string> {
+export function remoteConfigText(connection: ConnectionConfig, backend: Backend): string {
   const lines = [`[${REMOTE}]`, `type = ${connection.type}`];
   for (const [name, value] of clearOptions(connection, backend.secrets)) {
     const isPassword = isPasswordOption(backend.providers, connection.type, name);
-    lines.push(
-      `${name} = ${quoted(isPassword ? await obscure(backend.processes, backend.command, value) : value, name)}`,
-    );
+    lines.push(`${name} = ${quoted(isPassword ? obscure(value) : value, name)}`);
   }
   return `${lines.join('\n')}\n`;
 }

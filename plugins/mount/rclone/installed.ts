@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Processes, ShortCommandResult } from 'mountkeeper';
@@ -120,34 +119,4 @@ async function run(
 
 async function askVersion(processes: Pick<Processes, 'run'>, command: string): Promise<string> {
   return (await run(processes, command, ['version'])).stdout.split('\n')[0] ?? '';
-}
-
-const obscured = new WeakMap<Processes, Map<string, Promise<string>>>();
-
-/**
- * The obscured form that rclone expects for passwords in its configuration. Passed on standard input,
- * because everybody can read a command line. Cached, because every probe and every mount needs it and each
- * call costs a process.
- */
-export function obscure(processes: Processes, command: string, text: string): Promise<string> {
-  if (text === '') return Promise.resolve('');
-  const known = obscured.get(processes) ?? new Map<string, Promise<string>>();
-  obscured.set(processes, known);
-  const key = createHash('sha256').update(text).digest('base64');
-  const answer = known.get(key) ?? askObscured(processes, command, text);
-  known.set(key, answer);
-  // Whoever asked hears of it; the next one asks anew.
-  answer.catch(() => known.delete(key));
-  return answer;
-}
-
-async function askObscured(processes: Processes, command: string, text: string): Promise<string> {
-  const result = await processes.run({
-    command,
-    args: ['--config', '', 'obscure', '-'],
-    input: text,
-    timeoutMs: ASK_TIMEOUT_MS,
-  });
-  if (result.code !== 0) throw new Error('rclone could not obscure a password');
-  return result.stdout.trim();
 }
