@@ -22,16 +22,18 @@ export const FREEZE_SOURCE = 'mountkeeper-sealed';
  * Creates the folder if necessary, refuses one that is not empty, and locks it: while no share is mounted
  * on it, a write to its path fails instead of landing on the local disk, where nobody would find it. Runs
  * in a child process, because the path may hang. Without root it stays unlocked until the share is mounted:
- * fusermount3 refuses a folder that its caller may not write to.
+ * fusermount3 refuses a folder that its caller may not write to. The shell does by itself what it can: each
+ * program that it starts is a process more before every mount.
  */
 const PREPARE = `
-mkdir -p -m 755 -- "$1" || exit 10
+[ -d "$1" ] || mkdir -p -m 755 -- "$1" || exit 10
 [ -d "$1" ] || { echo "it is not a folder"; exit 11; }
-real=$(readlink -f -- "$1") || exit 12
-[ "$real" = "$1" ] || { printf '%s' "$real"; exit 15; }
-first=$(ls -A -- "$1" | head -n 1) || exit 12
-[ -z "$first" ] || { printf '%s' "$first"; exit 13; }
-if [ "$(id -u)" -ne 0 ]; then chmod 755 -- "$1" || exit 14; exit 0; fi
+cd -P -- "$1" || exit 12
+[ "$PWD" = "$1" ] || { printf '%s' "$PWD"; exit 15; }
+for first in * .[!.]* ..?*; do
+  { [ ! -e "$first" ] && [ ! -L "$first" ]; } || { printf '%s' "$first"; exit 13; }
+done
+if [ "$2" -ne 0 ]; then chmod 755 -- "$1" || exit 14; exit 0; fi
 chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null
 exit 0`;
 const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
@@ -49,7 +51,7 @@ export async function prepareMountPoint(path: string, tools: MountPointTools): P
   await clearMountPoint(path, tools, { active: 'refuse' });
   const { code, stdout, stderr } = await tools.processes.run({
     command: 'sh',
-    args: ['-c', PREPARE, 'sh', path],
+    args: ['-c', PREPARE, 'sh', path, String(process.geteuid?.())],
     timeoutMs: PREPARE_TIMEOUT_MS,
   });
   if (code !== 0) throw new Error(refusal(path, code, { stdout, stderr }));
