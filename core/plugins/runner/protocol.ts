@@ -32,6 +32,7 @@ export const CARRIED_HOOKS: ReadonlySet<string> = new Set([
   'afterCycle',
   'resolveBandwidth',
   'collectShareLimits',
+  'collectShareTroubles',
   'collectNotices',
 ]);
 

@@ -23,6 +23,7 @@ const GOOD = source(
   `let ticks = 0; const seen = [];
     ctx.status('garden', () => ({ ticks, sawShares: ctx.use('status').snapshot.record.shares.length }));
     ctx.tap('collectNotices', () => [{ level: 'info', message: 'the garden says ' + ctx.config.word }]);
+    ctx.tap('collectShareTroubles', () => [{ share: 'files', message: 'the beds are dry' }]);
     ctx.tap('notification', (event) => { seen.push(event.message); });
     ctx.tap('resolveBandwidth', (budget) => ({ up: 1234567, down: budget.down }));
     ctx.every({ name: 'tick', ms: () => 200, run: async () => { ticks += 1; } });
@@ -174,8 +175,12 @@ describe('a plugin in a process of its own', () => {
     assert.match(await page(), /class="of-2(?:\.0)? KiB"/);
   });
 
-  it('has its notice shown, its interval run and hears of events', async () => {
+  it('has its notice and what it says of a share shown, its interval run and hears of events', async () => {
     await until('its notice', async () => (await notices(daemon)).includes('the garden says hello'));
+    await until('its word on the share', async () => {
+      const { health, health_message: message } = (await daemon.status()).shares[0] ?? {};
+      return health === 'healthy' && message === 'garden: the beds are dry';
+    });
     const ticks = async (): Promise<number> =>
       (await daemon.get<{ ticks: number }>('/ext/garden/x')).body.ticks;
     const before_ = await ticks();
