@@ -223,7 +223,7 @@ describe('hooks', () => {
     assert.deepEqual(new Set(entries.map((line) => line['plugin'])), new Set(['b', 'c']));
   });
 
-  it("put a plugin's name before what it finds wrong with a share, and nothing that looks like the core's own", async () => {
+  it("put a plugin's name before what it finds wrong with a share", async () => {
     const { runner, project, entries } = bench();
     const troubles = (...messages: unknown[]) => messages.map((message) => ({ share: 'photos', message }));
     await project(
