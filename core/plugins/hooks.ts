@@ -5,35 +5,13 @@
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallHook } from 'tapable';
 import type { Hooks } from '../contract/hooks.ts';
+import { hookKinds } from './instance/hook-kinds.ts';
+import type { CollectHook, ObserveHook, ResolveHook, VetoHook } from './instance/hook-kinds.ts';
 import { bandwidth, check, notice, shareLimit, shareTrouble } from './instance/given-values.ts';
 import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
-
-export type HookKind = 'veto' | 'observe' | 'resolve' | 'collect';
-export type VetoHook = Extract<keyof Hooks, `before${string}`>;
-export type ObserveHook = Extract<keyof Hooks, 'notification' | `after${string}` | `${string}Changed`>;
-export type ResolveHook = Extract<keyof Hooks, `resolve${string}`>;
-export type CollectHook = Extract<keyof Hooks, `collect${string}`>;
-
-/** Every hook there is, with its kind. */
-export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
-  beforeMount: 'veto',
-  afterMount: 'observe',
-  afterUnmount: 'observe',
-  shareHealthChanged: 'observe',
-  beforeReload: 'veto',
-  afterReload: 'observe',
-  afterRequest: 'observe',
-  notification: 'observe',
-  afterCycle: 'observe',
-  resolveBandwidth: 'resolve',
-  collectShareLimits: 'collect',
-  collectShareTroubles: 'collect',
-  collectNotices: 'collect',
-  collectChecks: 'collect',
-};
 
 /** Checks what the taps of a plugin return; each throws a sentence about a value that cannot be used. */
 const ANSWERS: Readonly<Record<ResolveHook | CollectHook, (answer: unknown, plugin: string) => unknown>> = {
