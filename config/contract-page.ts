@@ -5,7 +5,7 @@
 import { enabledByDefault } from '../core/plugins/discovery/found.ts';
 import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
 import { CARRIED_COMMANDS, CARRIED_HOOKS, CARRIED_SERVICES } from '../core/plugins/runner/protocol.ts';
-import { hookKinds } from '../core/plugins/hooks.ts';
+import { hookKinds } from '../core/plugins/instance/hook-kinds.ts';
 import { table } from './page-table.ts';
 
 export interface ContractSources {

@@ -4,7 +4,7 @@
  */
 import type { CliCommand } from '../core/contract/cli.ts';
 import { EXIT } from '../core/cli/exit-codes.ts';
-import { hookKinds } from '../core/plugins/hooks.ts';
+import { hookKinds } from '../core/plugins/instance/hook-kinds.ts';
 import { enabledByDefault } from '../core/plugins/discovery/found.ts';
 import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
 import { table } from './page-table.ts';

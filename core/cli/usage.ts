@@ -7,7 +7,8 @@ type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
 export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
 export const PLUGIN_USAGE =
-  'list | enable NAME | new NAME [--ts] | check DIR | search WORDS | install PACKAGE[@VERSION] | install FOLDER | ' +
+  'list | enable NAME | log-level NAME LEVEL | new NAME [--ts] | check DIR | search WORDS | ' +
+  'install PACKAGE[@VERSION] | install FOLDER | ' +
   'install TARBALL [--yes] | update [NAME] [--yes] | remove NAME [--force]';
 
 /** The core's own subcommands; plugins add the others. */

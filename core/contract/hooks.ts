@@ -3,7 +3,7 @@ import type { Config, ConfigDiff, LoadedConfig } from './config.ts';
 import type { AnsweredRequest } from './http.ts';
 import type { Bandwidth, RemoteEvidence, ShareLimit } from './mount.ts';
 import type { Check, Notice, NotificationEvent } from './notifications.ts';
-import type { Health, Snapshot } from './status.ts';
+import type { Health, ShareTrouble, Snapshot } from './status.ts';
 
 /** `remote`: what the failure shows about the remote, if anything. */
 export interface HealthChange {
@@ -56,6 +56,12 @@ export interface Hooks {
    * every cycle, so a limit lasts as long as it is given.
    */
   collectShareLimits: { args: []; result: readonly ShareLimit[] };
+  /**
+   * What is wrong with a share though it is mounted, as a probe of your own has found it. Each sentence stands in
+   * the share's `healthMessage` behind the core's own and the plugin's name, as long as it is given and the share is
+   * healthy; it changes nothing else. Gathered in every cycle, so it says what is known already.
+   */
+  collectShareTroubles: { args: []; result: readonly ShareTrouble[] };
   /** Messages for people. Gathered in every cycle. */
   collectNotices: { args: []; result: readonly Notice[] };
   /** Lines of `mountkeeper doctor`. Called while no other effect of the plugin is active. */

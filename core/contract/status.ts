@@ -28,6 +28,13 @@ export interface StatusService {
 
 export type Health = 'pending' | 'probing' | 'healthy' | 'failed';
 
+/** What a plugin finds wrong with a share that works. */
+export interface ShareTrouble {
+  readonly share: string;
+  /** One plain sentence, without a full stop; 300 characters at most, three of a plugin for one share. */
+  readonly message: string;
+}
+
 /** What the core says of a share. */
 export interface CoreShareStatus {
   name: string;
@@ -41,7 +48,7 @@ export interface CoreShareStatus {
   transfers: number;
   errors: number;
   health: Health;
-  /** Why it failed, or what is wrong though it works; null when nothing is. */
+  /** Why it failed, or what is wrong though it works, also by plugins' word; null when nothing is. */
   healthMessage: string | null;
 }
 

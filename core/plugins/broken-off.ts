@@ -9,7 +9,7 @@ import type { Plugin } from '../contract/plugin.ts';
 import { pluginToBlame } from './blame.ts';
 import type { FoundPlugin } from './discovery/found.ts';
 import { isEnabled } from './instance/own-config.ts';
-import { sentence } from './plugin-set.ts';
+import { sentence } from './instance/sentence.ts';
 
 export interface BrokenOffOptions {
   readonly log: Logger;

@@ -5,39 +5,19 @@
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallHook } from 'tapable';
 import type { Hooks } from '../contract/hooks.ts';
-import { bandwidth, check, notice, shareLimit } from './instance/given-values.ts';
+import { hookKinds } from './instance/hook-kinds.ts';
+import type { CollectHook, ObserveHook, ResolveHook, VetoHook } from './instance/hook-kinds.ts';
+import { bandwidth, check, notice, shareLimit, shareTrouble } from './instance/given-values.ts';
 import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 
-export type HookKind = 'veto' | 'observe' | 'resolve' | 'collect';
-export type VetoHook = Extract<keyof Hooks, `before${string}`>;
-export type ObserveHook = Extract<keyof Hooks, 'notification' | `after${string}` | `${string}Changed`>;
-export type ResolveHook = Extract<keyof Hooks, `resolve${string}`>;
-export type CollectHook = Extract<keyof Hooks, `collect${string}`>;
-
-/** Every hook there is, with its kind. */
-export const hookKinds: Readonly<Record<keyof Hooks, HookKind>> = {
-  beforeMount: 'veto',
-  afterMount: 'observe',
-  afterUnmount: 'observe',
-  shareHealthChanged: 'observe',
-  beforeReload: 'veto',
-  afterReload: 'observe',
-  afterRequest: 'observe',
-  notification: 'observe',
-  afterCycle: 'observe',
-  resolveBandwidth: 'resolve',
-  collectShareLimits: 'collect',
-  collectNotices: 'collect',
-  collectChecks: 'collect',
-};
-
-/** Checks what taps return; each throws a sentence about a value that cannot be used. */
-const ANSWERS: Readonly<Record<ResolveHook | CollectHook, (answer: unknown) => unknown>> = {
+/** Checks what the taps of a plugin return; each throws a sentence about a value that cannot be used. */
+const ANSWERS: Readonly<Record<ResolveHook | CollectHook, (answer: unknown, plugin: string) => unknown>> = {
   resolveBandwidth: bandwidth,
   collectShareLimits: shareLimit,
+  collectShareTroubles: shareTrouble,
   collectNotices: notice,
   collectChecks: check,
 };
@@ -142,7 +122,7 @@ function resolveTap(
       const result = stalls.call(place, () => (tap.fn as AnyFn)(value));
       // Its answer is refused below, whatever becomes of it.
       if (result instanceof Promise) void result.catch(() => undefined);
-      else return result === undefined ? undefined : ANSWERS[tap.hook as ResolveHook](result);
+      else return result === undefined ? undefined : ANSWERS[tap.hook as ResolveHook](result, tap.plugin);
       return skip(new Error(`${tap.hook} must return a value of the kind it got, at once`));
     } catch (error) {
       return skip(error);
@@ -155,7 +135,7 @@ function usable(list: readonly unknown[], { plugin, hook }: Tap, log: Logger): u
   const reasons = new Set<string>();
   const items = Array.from(list.slice(0, MOST_ITEMS)).flatMap((item) => {
     try {
-      return [ANSWERS[hook as CollectHook](item)];
+      return [ANSWERS[hook as CollectHook](item, plugin)];
     } catch (error) {
       reasons.add((error as Error).message);
       return [];

@@ -19,6 +19,7 @@ import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
 import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';
 import type { ContributionEntry, FoundPlugin } from './discovery/found.ts';
 import { createInstance } from './instance/instance.ts';
+import { logLevelOf } from './instance/own-config.ts';
 import type { Instance, InstanceEnv } from './instance/instance.ts';
 import { createExporters } from './guarded-exporters.ts';
 import { readmeOf } from './readme.ts';
@@ -214,6 +215,7 @@ class Host implements PluginHost {
       isThirdParty: (name) => !this.#found.some((one) => one.name === name && !one.thirdParty),
       // The only service that differs per plugin.
       service: (name, plugin) => (name === 'store' ? store.of(plugin) : this.#service(name)),
+      logLevel: (name) => this.#lastConfig && logLevelOf(name, this.#lastConfig),
       send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
     };
   }
@@ -392,7 +394,10 @@ class Host implements PluginHost {
         : await buildMembers(next, this.#builder, () => restartDependants(next, request)),
     );
     await this.#disposeGone(next, (name) => (next.get(name)?.enabled ? 'reload' : 'disable'));
-    for (const member of next.values()) takeConfig(member);
+    for (const member of next.values()) {
+      member.instance?.takeLogLevel();
+      takeConfig(member);
+    }
     await this.#activate();
     for (const instance of this.#active()) await instance.refresh();
     const states = this.list();

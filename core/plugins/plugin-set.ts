@@ -6,6 +6,7 @@ import type { FoundPlugin } from './discovery/found.ts';
 import { isCoreField, isCoreShareField } from './instance/given-values.ts';
 import type { Instance } from './instance/instance.ts';
 import { emptyLedger } from './instance/ledger.ts';
+import { sentence } from './instance/sentence.ts';
 import type { Ledger } from './instance/ledger.ts';
 import { configStep, isEnabled, ownConfig } from './instance/own-config.ts';
 
@@ -273,12 +274,6 @@ export function ledgersOf(members: Members): readonly Ledger[] {
     if (instance) return [instance.ledger];
     return enabled && found.guard ? [emptyLedger(found.name, true)] : [];
   });
-}
-
-/** An error and its causes on one line. */
-export function sentence(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${sentence(error.cause)}`;
 }
 
 /** Gives a living instance the live keys that have changed. */

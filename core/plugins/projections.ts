@@ -3,7 +3,8 @@
  * when one is refused.
  */
 import type { BuiltProjection, Ledger, Projector } from './instance/ledger.ts';
-import { conflictIn, ledgersOf, sentence, withdraw } from './plugin-set.ts';
+import { conflictIn, ledgersOf, withdraw } from './plugin-set.ts';
+import { sentence } from './instance/sentence.ts';
 import type { Members } from './plugin-set.ts';
 
 export interface Build {

@@ -21,6 +21,8 @@ import { endsWithin, pause, timeBox } from '../platform/deadline.ts';
 import { ShareRunner } from './runner.ts';
 import { specsOf, unconfiguredSpec } from './specs.ts';
 import type { RunnerEnvironment } from './environment.ts';
+import { troublesByShare, withTroubles } from './troubles.ts';
+import type { Troubles } from './troubles.ts';
 import { emptyRecord } from '../status.ts';
 import type { StatusStore } from '../status.ts';
 
@@ -68,6 +70,8 @@ export class Supervisor {
   #mounter: Mounter | undefined;
   #publishTimer: (() => void) | undefined;
   #isTellingPlugins = false;
+  /** As plugins last said. */
+  #troubles: Troubles = new Map();
   #looping: Promise<void> | undefined;
 
   constructor(options: SupervisorOptions, loaded: LoadedConfig) {
@@ -279,7 +283,11 @@ export class Supervisor {
     const { log, plugins, status } = this.#options;
     this.#isTellingPlugins = true;
     try {
-      const [notices] = await Promise.all([plugins.hooks.collect('collectNotices'), this.#limitShares()]);
+      const [notices] = await Promise.all([
+        plugins.hooks.collect('collectNotices'),
+        this.#limitShares(),
+        this.#hearTroubles(),
+      ]);
       status.setNotices([...notices, ...this.#orphanNotices()]);
       await plugins.hooks.observe('afterCycle', snapshot, tookMs);
     } catch (error) {
@@ -292,6 +300,13 @@ export class Supervisor {
   async #limitShares(): Promise<void> {
     this.#bandwidth.limitShares(await this.#options.plugins.hooks.collect('collectShareLimits'));
     await this.#bandwidth.divide();
+  }
+
+  async #hearTroubles(): Promise<void> {
+    const troubles = troublesByShare(await this.#options.plugins.hooks.collect('collectShareTroubles'));
+    const isOther = !isDeepStrictEqual(troubles, this.#troubles);
+    this.#troubles = troubles;
+    if (isOther) this.#publishSoon();
   }
 
   #orphanNotices(): readonly Notice[] {
@@ -320,7 +335,7 @@ export class Supervisor {
     const read = plugins.shareReader();
     const shares = this.#inOrder().map((runner) => {
       runner.setFilesOnDisk(this.#orphans.count(runner.name));
-      return { ...runner.status(), ...read(runner.name) };
+      return { ...withTroubles(runner.status(), this.#troubles), ...read(runner.name) };
     });
     const { startedAt: _, ...defaults } = emptyRecord(0);
     return status.publish({ ...defaults, ...plugins.statusFields(), shares, allSynced: this.#isAllSynced() });

@@ -2,10 +2,12 @@
  * POST /api/bwlimit and POST /api/reconnect/{share}: commands to the supervisor. GET /api/bwlimit: the
  * current limits.
  */
-import type { Lifecycle, ResponseToolkit, ServerRoute } from '@hapi/hapi';
-import { Boom, documented } from 'mountkeeper';
+import type { ResponseToolkit, ServerRoute } from '@hapi/hapi';
+import { documented } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
+import { reasonOf } from './config/changes.ts';
 import { DOCUMENTS } from './openapi/answers.ts';
+import { refuseBody } from './refuse-body.ts';
 
 interface CommandAnswer {
   readonly ok: boolean;
@@ -18,19 +20,6 @@ interface Limit {
 }
 
 const MAX_BODY_BYTES = 16 * 1024;
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-const refuseBody: Lifecycle.Method = (_request, h, error) => {
-  const status = Boom.isBoom(error) && error.output.statusCode < 500 ? error.output.statusCode : 400;
-  const advice = status === 415 ? 'send the body as application/json' : reasonOf(error);
-  return h
-    .response({ ok: false, message: `Invalid request: ${advice}` } satisfies CommandAnswer)
-    .code(status)
-    .takeover();
-};
 
 /** A missing body means no limit in both directions, like a body without the keys. */
 function limitOf(payload: unknown): Limit | undefined {

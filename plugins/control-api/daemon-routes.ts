@@ -1,9 +1,14 @@
-/** GET /api/plugins, POST /api/plugins/{name}/enable and GET /api/notices. */
-import type { ServerRoute } from '@hapi/hapi';
-import { documented, Joi } from 'mountkeeper';
+/** GET /api/plugins, POST /api/plugins/{name}/enable and …/log-level, and GET /api/notices. */
+import { readFile } from 'node:fs/promises';
+import type { ResponseObject, ResponseToolkit, ServerRoute } from '@hapi/hapi';
+import { documented, editToml, Joi } from 'mountkeeper';
 import type { PluginContext, PluginInfo } from 'mountkeeper';
 import { openApi } from './openapi/document.ts';
+import { reasonOf } from './config/changes.ts';
 import { DOCUMENTS } from './openapi/answers.ts';
+import { refuseBody } from './refuse-body.ts';
+
+const FILE_DIFFERS = 'The configuration file is not what runs now: mend it first, or have it read again';
 
 export interface PluginView {
   name: string;
@@ -61,6 +66,39 @@ function enable(ctx: PluginContext, name: string): { readonly ok: boolean; reado
   return { ok: false, message: `Plugin '${name}' did not break off, it is ${info.state}${why}` };
 }
 
+/** Written into the file as any change over HTTP is; `default` takes the key out of it. */
+async function setLogLevel(
+  ctx: PluginContext,
+  { name, payload }: { readonly name: string; readonly payload: unknown },
+  h: ResponseToolkit,
+): Promise<ResponseObject> {
+  const answer = (status: number, message: string): ResponseObject =>
+    h.response({ ok: status === 200, message }).code(status);
+  const level = (payload as { readonly level?: unknown } | null)?.level;
+  if (typeof level !== 'string')
+    return answer(400, 'Invalid request: "level" must be a text such as "debug"');
+  if (
+    !ctx
+      .use('plugins')
+      .list()
+      .some((one) => one.name === name)
+  )
+    return h.response({ ok: false, message: `Plugin '${name}' not found` });
+  const [changes, config] = [ctx.use('configChanges'), ctx.use('config')];
+  const edit = { path: ['plugins', name, 'log_level'], value: level === 'default' ? undefined : level };
+  const { version } = changes;
+  try {
+    // What somebody is just writing by hand must not be lost.
+    if ((await readFile(config.file, 'utf8')) !== config.current.text) return answer(412, FILE_DIFFERS);
+    const text = editToml(config.current.text, [edit]);
+    const { status, message } = await changes.submit({ text, by: 'api', version });
+    const done = level === 'default' ? 'at the level of the whole daemon' : `from '${level}' on`;
+    return answer(status, status === 200 ? `The plugin '${name}' logs ${done}` : message);
+  } catch (error) {
+    return answer(400, `Invalid request: ${reasonOf(error)}`);
+  }
+}
+
 export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
   return [
     openApiRoute(),
@@ -79,6 +117,15 @@ export function daemonRoutes(ctx: PluginContext): ServerRoute[] {
         payload: { maxBytes: 16 * 1024, parse: false, output: 'data', failAction: 'ignore' },
       },
       handler: (request, h) => h.response(enable(ctx, String(request.params['name']))),
+    },
+    {
+      method: 'POST',
+      path: '/api/plugins/{name}/log-level',
+      options: {
+        ...documented(DOCUMENTS.logLevel, { role: 'admin', verb: 'config' }),
+        payload: { maxBytes: 16 * 1024, allow: 'application/json', failAction: refuseBody },
+      },
+      handler: ({ params, payload }, h) => setLogLevel(ctx, { name: String(params['name']), payload }, h),
     },
     {
       method: 'GET',

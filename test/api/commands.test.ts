@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { BANDWIDTH, createApi } from './fixture.ts';
+import { BANDWIDTH, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
 describe('POST /api/bwlimit', () => {
@@ -131,6 +132,36 @@ describe('POST /api/plugins/{name}/enable', () => {
       { ok: false, message: "Plugin 'auth' did not break off, it is active" },
       { ok: false, message: "Plugin 'nobody' not found" },
     ]);
+  });
+});
+
+describe('POST /api/plugins/{name}/log-level', () => {
+  it('changes that key of the file alone, takes it out again, and refuses what is no level', async (t) => {
+    const noted = `${SAMPLE}\n[plugins.logs] # mine\nenabled = true\n`;
+    const api = await createApi({ toml: noted, commits: true });
+    t.after(() => api.close());
+    const set = async (name: string, level: unknown): Promise<readonly unknown[]> => {
+      const answer = await api.post(`/api/plugins/${name}/log-level`, { level });
+      const { ok, message } = answer.json() as { ok: boolean; message: string };
+      return [answer.status, ok, message];
+    };
+    assert.deepEqual(await set('logs', 'debug'), [200, true, "The plugin 'logs' logs from 'debug' on"]);
+    const written = await api.fileText();
+    assert.deepEqual(written.replace('log_level = "debug"\n', ''), noted);
+    const refused = await set('logs', 'loud');
+    assert.deepEqual(refused.slice(0, 2), [400, false]);
+    assert.match(String(refused[2]), /plugins\.logs\.log_level must be one of .*trace/);
+    assert.equal((await set('logs', 7))[0], 400);
+    assert.deepEqual(await set('nobody', 'debug'), [200, false, "Plugin 'nobody' not found"]);
+    assert.equal(await api.fileText(), written);
+    assert.deepEqual(
+      (await set('logs', 'default'))[2],
+      "The plugin 'logs' logs at the level of the whole daemon",
+    );
+    assert.equal(await api.fileText(), noted);
+    await writeFile(api.configFile, `${noted}[unfinished`);
+    assert.deepEqual((await set('logs', 'debug')).slice(0, 2), [412, false]);
+    assert.equal(await api.fileText(), `${noted}[unfinished`);
   });
 });
 

@@ -114,10 +114,15 @@ describe('GET /api/openapi.json', () => {
       ['/api/config/check', { toml: 'a = 1' }],
       ['/api/bwlimit', { up: '1M' }],
       ['/api/bwlimit', { up: 1 }],
+      ['/api/plugins/logs/log-level', { level: 'loud' }],
       ['/api/webhooks/test', {}],
     ];
     for (const [path, body] of sent)
-      await assertTrue(await api.post(path, body), document.paths[path]?.['post'], path);
+      await assertTrue(
+        await api.post(path, body),
+        document.paths[path.replace('/logs/', '/{name}/')]?.['post'],
+        path,
+      );
   });
 
   async function assertTrue(

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { contractPage } from '../../config/contract-page.ts';
 import { pluginPages } from '../../config/plugin-pages.ts';
-import { hookKinds } from '../../core/plugins/hooks.ts';
+import { hookKinds } from '../../core/plugins/instance/hook-kinds.ts';
 
 const GENERATE = fileURLToPath(new URL('../../config/generate.js', import.meta.url));
 const CONTRACT = fileURLToPath(new URL('../../../core/contract', import.meta.url));

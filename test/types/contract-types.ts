@@ -59,6 +59,10 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     // @ts-expect-error notices have a level
     ctx.tap('collectNotices', () => [{ message: 'm' }]);
 
+    ctx.tap('collectShareTroubles', () => [{ share: 'photos', message: 'it is slow' }]);
+    // @ts-expect-error a trouble is of a share
+    ctx.tap('collectShareTroubles', () => [{ message: 'it is slow' }]);
+
     ctx.handle('typedBlink', async (times) => {
       times.toFixed();
     });

@@ -30,7 +30,15 @@ interface Usage {
 
 const ACTIONS: Readonly<Record<string, Usage>> = {
   list: { words: [0, 0], run: (_, invocation, context) => listOf(invocation, context) },
-  enable: { words: [1, 1], run: ([name = ''], _, context) => enable(name, context) },
+  // Only the daemon knows what has broken off.
+  enable: {
+    words: [1, 1],
+    run: ([name = ''], _, context) => post(`${urlOf(name)}/enable`, undefined, context),
+  },
+  'log-level': {
+    words: [2, 2],
+    run: ([name = '', level = ''], _, context) => post(`${urlOf(name)}/log-level`, { level }, context),
+  },
   new: {
     words: [1, 1],
     option: '--ts',
@@ -122,9 +130,12 @@ function rowOf(
   return { ...row, state: found.problem === undefined ? 'enabled' : 'invalid' };
 }
 
-/** Only the daemon knows what has broken off. */
-async function enable(name: string, context: CliContext): Promise<number> {
-  const { status, body } = await context.request('POST', `/api/plugins/${encodeURIComponent(name)}/enable`);
+function urlOf(name: string): string {
+  return `/api/plugins/${encodeURIComponent(name)}`;
+}
+
+async function post(url: string, content: unknown, context: CliContext): Promise<number> {
+  const { status, body } = await context.request('POST', url, content);
   const { ok = false, message = `the daemon answered with status ${status}` } = JSON.parse(body) as {
     readonly ok?: boolean;
     readonly message?: string;

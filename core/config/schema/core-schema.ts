@@ -19,6 +19,7 @@ const NO_PROXY = {
 };
 /** Longer waits overflow Node's timers. */
 const LONGEST_WAIT = '24d';
+export const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 function plainText(): StringSchema {
   return Joi.string()
@@ -302,7 +303,7 @@ function log(): ObjectSchema {
       .meta({ fileOnly: true })
       .description('File that log lines are appended to; empty: standard error, and no log in the API.'),
     level: Joi.string()
-      .valid('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
+      .valid(...LOG_LEVELS)
       .default('info')
       .description('Lowest level that is logged.'),
   })

@@ -5,7 +5,14 @@
 import Joi from 'joi';
 import type { ArraySchema, ObjectSchema } from 'joi';
 import type { ConfigContribution } from '../../contract/config.ts';
-import { connectionsKey, coreSections, pluginsKeys, shareKeys, sharesKey } from './core-schema.ts';
+import {
+  connectionsKey,
+  coreSections,
+  LOG_LEVELS,
+  pluginsKeys,
+  shareKeys,
+  sharesKey,
+} from './core-schema.ts';
 import { described } from './described.ts';
 import { kept } from './kept.ts';
 import { buildNode, mergeTables } from './key-tree.ts';
@@ -103,6 +110,11 @@ function tableAnew(entry: ContributionEntry): Part {
       .default(entry.enabledByDefault)
       .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
       .description('Whether the plugin is on.'),
+    log_level: Joi.string()
+      .valid('', ...LOG_LEVELS)
+      .default('')
+      .meta({ tier: 'live' })
+      .description('Lowest level that the plugin logs; empty: `log.level`. A change needs no restart.'),
     ...(entry.thirdParty && {
       isolation: Joi.string()
         .valid('own', 'shared', 'none')

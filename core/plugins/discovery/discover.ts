@@ -15,7 +15,7 @@ import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './f
 import { dryRun } from '../instance/instance.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
-import { sentence } from '../plugin-set.ts';
+import { sentence } from '../instance/sentence.ts';
 import { importModule, loadModule } from '../../platform/load-module.ts';
 import {
   judgeContent,

@@ -4,7 +4,19 @@
  * path. `mountkeeper` resolves to the host from there.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { lstat, mkdir, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  link,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder } from '../../platform/files/make-folder.ts';
@@ -61,7 +73,7 @@ export async function stagePlugin(
   const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
   try {
     // Hash what was copied, because the source may have changed since.
-    const hash = await hashOf(source, draft);
+    const hash = await hashOf(source, { draft, former: await newestCopy(root, name) });
     if (await hasTypes(draft))
       await stripTypes(draft).catch((error: Error) => {
         throw new Error(error.message.replaceAll(draft, source), { cause: error });
@@ -76,10 +88,16 @@ export async function stagePlugin(
   }
 }
 
-/** First digits of a SHA-256 over all names and contents. Copies them to `draft`, if it is given. */
-async function hashOf(source: string, draft?: string): Promise<string> {
+interface Target {
+  readonly draft: string;
+  /** A copy of another content of the plugin. */
+  readonly former: string | undefined;
+}
+
+/** First digits of a SHA-256 over all names and contents. Copies them to the draft, if there is one. */
+async function hashOf(source: string, target?: Target): Promise<string> {
   const hash = createHash('sha256');
-  if (draft !== undefined) await mkdir(draft, { mode: 0o700 });
+  if (target) await mkdir(target.draft, { mode: 0o700 });
   for await (const file of pluginFiles(source)) {
     const { name, kind, content, isExecutable } = file;
     hash.update(`${name}\0${kind}\0${String(isExecutable)}\0${String(content.length)}\0`);
@@ -88,7 +106,7 @@ async function hashOf(source: string, draft?: string): Promise<string> {
       // Others have their turn.
       if (content.length > PIECE_BYTES) await new Promise((resolve) => setImmediate(resolve));
     }
-    if (draft !== undefined) await put(file, path.join(draft, name));
+    if (target && !(await linked(file, target))) await put(file, path.join(target.draft, name));
   }
   return hash.digest('hex').slice(0, HASH_DIGITS);
 }
@@ -96,16 +114,52 @@ async function hashOf(source: string, draft?: string): Promise<string> {
 async function put({ kind, content, isExecutable }: PluginFile, target: string): Promise<void> {
   if (kind === 'folder') await mkdir(target, { mode: 0o700 });
   else if (kind === 'link') await symlink(content, target);
-  else await writeFile(target, content, { flag: 'wx', mode: isExecutable ? 0o700 : 0o600 });
+  else await writeFile(target, content, { flag: 'wx', mode: modeOf(isExecutable) });
 }
 
-async function forgetOlder(root: string, name: string): Promise<void> {
+/**
+ * A file of a package is the same in most versions of a plugin: then it is a second name of the former copy's. Never one
+ * of the source's, which its author changes in place. False where it must be copied.
+ */
+async function linked(
+  { name, kind, content, isExecutable }: PluginFile,
+  { draft, former }: Target,
+): Promise<boolean> {
+  if (kind !== 'file' || former === undefined || !name.startsWith('node_modules/')) return false;
+  const file = path.join(former, name);
+  try {
+    const stats = await lstat(file);
+    const isLike =
+      stats.isFile() && stats.size === content.length && (stats.mode & 0o777) === modeOf(isExecutable);
+    if (!isLike || !content.equals(await readFile(file))) return false;
+    await link(file, path.join(draft, name));
+    return true;
+  } catch {
+    // It is new, or its file system takes no more names.
+    return false;
+  }
+}
+
+function modeOf(isExecutable: boolean): number {
+  return isExecutable ? 0o700 : 0o600;
+}
+
+/** Copies of the plugin, the last used one first. */
+async function copiesOf(root: string, name: string): Promise<readonly string[]> {
   const copies = (await readdir(root)).filter((entry) => entry.startsWith(`${name}@`) && COPY.test(entry));
   const ages = await Promise.all(
     copies.map(async (entry) => ({ entry, usedMs: (await lstat(path.join(root, entry))).mtimeMs })),
   );
-  const older = ages.sort((a, b) => b.usedMs - a.usedMs).slice(KEPT_CONTENTS);
-  for (const { entry } of older) await rm(path.join(root, entry), { recursive: true, force: true });
+  return ages.sort((a, b) => b.usedMs - a.usedMs).map(({ entry }) => path.join(root, entry));
+}
+
+async function newestCopy(root: string, name: string): Promise<string | undefined> {
+  return (await copiesOf(root, name))[0];
+}
+
+async function forgetOlder(root: string, name: string): Promise<void> {
+  for (const copy of (await copiesOf(root, name)).slice(KEPT_CONTENTS))
+    await rm(copy, { recursive: true, force: true });
 }
 
 /**

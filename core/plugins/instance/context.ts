@@ -5,7 +5,7 @@
 import type { Metric, MetricVerb } from '../../contract/metrics.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import type { Tab } from '../../contract/dashboard.ts';
-import { hookKinds } from '../hooks.ts';
+import { hookKinds } from './hook-kinds.ts';
 import type { Logger } from '../../contract/platform.ts';
 import { isTable } from '../../sdk/toml/document.ts';
 import { plainCopy } from './given-values.ts';

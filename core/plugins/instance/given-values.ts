@@ -4,6 +4,7 @@
  */
 import type { Bandwidth, ShareLimit } from '../../contract/mount.ts';
 import type { Check, Notice } from '../../contract/notifications.ts';
+import type { ShareTrouble } from '../../contract/status.ts';
 
 const DEEPEST = 8;
 /** Enough for 1,000 rules of eight fields each, ten times over. */
@@ -12,6 +13,8 @@ const MOST_VALUES = 100_000;
 const MOST_CHARACTERS = 1_048_576;
 const LONGEST_TEXT = 65_536;
 const LONGEST_SENTENCE = 4_096;
+/** It stands on the share's card. */
+const LONGEST_TROUBLE = 300;
 const NOTICE_LEVELS = new Set(['info', 'warning', 'error']);
 const CHECK_RESULTS = new Set(['ok', 'warning', 'error']);
 
@@ -189,4 +192,16 @@ export function bandwidth(value: unknown): Bandwidth {
 /** A share's limit. Throws an `UnfitValue`. */
 export function shareLimit(value: unknown): ShareLimit {
   return { share: sentenceIn(value, 'share'), ...bandwidth(value) };
+}
+
+/**
+ * What is wrong with a share, under the plugin's name. A semicolon or a line of its own would let it pass for what the
+ * core says beside it. Throws an `UnfitValue`.
+ */
+export function shareTrouble(value: unknown, plugin: string): ShareTrouble {
+  const parts = sentenceIn(value, 'message').split(/[;；\p{Cc}\p{Zl}\p{Zp}]/u);
+  const said = parts.map((part) => part.trim()).filter((part) => part !== '');
+  const message = said.join(', ').slice(0, LONGEST_TROUBLE);
+  if (message === '') throw new UnfitValue('needs a text as message');
+  return { share: sentenceIn(value, 'share'), message: `${plugin}: ${message}` };
 }

@@ -8,6 +8,7 @@ import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
 import { createRecorder } from './ledger.ts';
 import type { EffectEntry, Ledger, ServiceEntry } from './ledger.ts';
+import { PluginLog } from './plugin-log.ts';
 import { startInterval, startJob } from './recurring.ts';
 import type { JobScheduler, Recurring } from './recurring.ts';
 import { routePrefixOf } from './route-place.ts';
@@ -21,6 +22,8 @@ export interface InstanceEnv {
   readonly log: Logger;
   readonly scheduler: JobScheduler;
   readonly limits?: Pick<ScopeOptions, 'acquireMs' | 'releaseMs'>;
+  /** Lowest level that the plugin logs; undefined: the level of `log`. */
+  logLevel?(plugin: string): string | undefined;
   /** Whether the plugin of this name does not come with Mountkeeper. */
   isThirdParty(plugin: string): boolean;
   /** A service of the core or of an active plugin, as `plugin` sees it. */
@@ -47,6 +50,8 @@ export interface Instance {
   inspect(): void;
   /** Applies a new value of the configuration; listeners are called only while active. */
   changeConfig(next: object): void;
+  /** Logs from now on what the environment's `logLevel` says. */
+  takeLogLevel(): void;
   /** Makes jobs and intervals read their schedule again. */
   refresh(): Promise<void>;
   /** Never rejects: what could not be released is logged. */
@@ -91,6 +96,7 @@ class ActiveInstance implements Instance {
   readonly plugin: Plugin;
   readonly ledger: Ledger;
   readonly #env: InstanceEnv;
+  readonly #logging: PluginLog;
   readonly #log: Logger;
   readonly #scope: Scope;
   /** By what was declared: what it has made and not released. */
@@ -105,7 +111,9 @@ class ActiveInstance implements Instance {
     this.plugin = plugin;
     this.#config = config;
     this.#env = env;
-    this.#log = env.log.child({ plugin: plugin.name });
+    this.#logging = new PluginLog(env.log, plugin.name);
+    this.#log = this.#logging.log;
+    this.takeLogLevel();
     this.#scope = createScope({ clock: env.clock, log: this.#log, ...env.limits });
     this.ledger = declare(plugin, this.#runtime(), env.isThirdParty(plugin.name));
   }
@@ -170,6 +178,11 @@ class ActiveInstance implements Instance {
         this.#log.error({ err: error }, 'plugin failed to take over its changed configuration');
       }
     }
+  }
+
+  takeLogLevel(): void {
+    const { log, logLevel } = this.#env;
+    this.#logging.setLevel(logLevel?.(this.plugin.name) ?? log.level);
   }
 
   async refresh(): Promise<void> {

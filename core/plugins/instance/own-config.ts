@@ -4,6 +4,7 @@ import type { Config } from '../../contract/config.ts';
 import type { Plugin } from '../../contract/plugin.ts';
 import Joi from 'joi';
 import { described } from '../../config/schema/described.ts';
+import { LOG_LEVELS } from '../../config/schema/core-schema.ts';
 
 interface Description {
   readonly type?: string;
@@ -56,6 +57,13 @@ function completed(plugin: Plugin, own: Record<string, unknown>): object {
 export function isEnabled(name: string, byDefault: boolean, config: Config): boolean {
   const own = config.plugins?.[name];
   return isTable(own) && typeof own['enabled'] === 'boolean' ? own['enabled'] : byDefault;
+}
+
+/** `[plugins.<name>] log_level`; undefined where the whole daemon's level holds. */
+export function logLevelOf(name: string, config: Config): string | undefined {
+  const own = config.plugins?.[name];
+  const level = isTable(own) ? own['log_level'] : undefined;
+  return typeof level === 'string' && LOG_LEVELS.includes(level) ? level : undefined;
 }
 
 export type ConfigStep = 'same' | 'live' | 'restart';

@@ -32,6 +32,7 @@ export const CARRIED_HOOKS: ReadonlySet<string> = new Set([
   'afterCycle',
   'resolveBandwidth',
   'collectShareLimits',
+  'collectShareTroubles',
   'collectNotices',
 ]);
 
@@ -129,6 +130,7 @@ export type ToRunner =
       readonly problem?: string;
     } & Seated)
   | ({ readonly is: 'config'; readonly config: object } & Seated)
+  | ({ readonly is: 'log-level'; readonly level: string } & Seated)
   | ({ readonly is: 'world'; readonly world: DaemonSnapshot } & Seated)
   | { readonly is: 'ping' }
   /** One plugin goes, the process stays. */

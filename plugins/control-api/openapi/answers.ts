@@ -127,6 +127,14 @@ export const DOCUMENTS = {
     summary: 'Brings back a plugin that was switched off since it broke off',
     answers: { 200: ANSWER },
   },
+  logLevel: {
+    summary:
+      'Sets from which level on a plugin logs, at once and in the file; "default": that of the whole daemon',
+    body: Joi.object({
+      level: text().description('trace, debug, info, warn, error, fatal, silent or default.'),
+    }),
+    answers: { 200: ANSWER, 400: ANSWER, 412: ANSWER, 500: ANSWER },
+  },
   signIns: {
     summary: 'Who is signed in by cookie',
     answers: {

@@ -23,10 +23,13 @@ const EMPTY = '""';
 /** New options can be added only in the text. */
 const OPTIONS = 'options';
 
-/** Plugins are switched on a page of their own, and in the file. */
+/** Plugins are switched on a page of their own, and in the file; their log's level by command, and in the file. */
 export function isSwitch(path: string): boolean {
   const [first, , key] = path.split('.');
-  return first === 'plugins' && (key === undefined || key === 'enabled' || key === 'isolation');
+  return (
+    first === 'plugins' &&
+    (key === undefined || key === 'enabled' || key === 'isolation' || key === 'log_level')
+  );
 }
 
 /** Keys by section; arrays end in `[]`: `shares[]`, `web`. */

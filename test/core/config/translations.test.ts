@@ -65,7 +65,7 @@ describe('the descriptions of the keys that come with the package', () => {
           owner,
         );
     const core = readDescriptions(new URL('../../../core/config/translations.js', import.meta.url).href);
-    const switches = new Set(['plugins.*.enabled', 'plugins.*.isolation']);
+    const switches = new Set(['enabled', 'isolation', 'log_level'].map((key) => `plugins.*.${key}`));
     assert.deepEqual(
       Object.keys(core['zh'] ?? {}).filter((path) => !paths.has(path) && !switches.has(path)),
       [],

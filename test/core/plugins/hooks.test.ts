@@ -223,6 +223,28 @@ describe('hooks', () => {
     assert.deepEqual(new Set(entries.map((line) => line['plugin'])), new Set(['b', 'c']));
   });
 
+  it("put a plugin's name before what it finds wrong with a share", async () => {
+    const { runner, project, entries } = bench();
+    const troubles = (...messages: unknown[]) => messages.map((message) => ({ share: 'photos', message }));
+    await project(
+      ledger('garden', [
+        [
+          'collectShareTroubles',
+          () => troubles('dry; the mount hangs\n\u2028twice； ', 'x'.repeat(900), ' ; ', 7),
+        ],
+      ]),
+      ledger('pond', [['collectShareTroubles', () => [null, { message: 'no share' }]]]),
+    );
+    assert.deepEqual(await runner.collect('collectShareTroubles'), [
+      { share: 'photos', message: 'garden: dry, the mount hangs, twice' },
+      { share: 'photos', message: `garden: ${'x'.repeat(300)}` },
+    ]);
+    assert.deepEqual(
+      entries.map((line) => line['plugin']),
+      ['garden', 'pond'],
+    );
+  });
+
   it('skip plugins that are not up', async () => {
     const { runner, project, down } = bench();
     await project(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
+import type { PluginContext } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
 import { small } from '../../support/plugins/small-plugins.ts';
@@ -47,6 +48,37 @@ describe('plugin host', () => {
     await test.configure({});
     assert.equal((await test.inject('/a')).payload, 'A');
     assert.deepEqual(diary, ['+a', '+b', '-a', '+a']);
+  });
+
+  it("changes a plugin's log level, also of loggers made before, without another instance", async (t) => {
+    const diary: Diary = [];
+    const collected = collectLog();
+    collected.log.level = 'info';
+    const made: Record<string, PluginContext<never>['log'][]> = {};
+    const chatty = (name: string) =>
+      small(name, diary, {
+        declare: ({ log }) => {
+          const child = log.child({ depth: 1 });
+          made[name] = [log, child, child.child({ depth: 2 })];
+        },
+      });
+    const test = await open(t, [chatty('a'), chatty('b')], { log: collected.log });
+    const said = (): unknown[] => {
+      const before = collected.entries.length;
+      for (const name of ['a', 'b']) for (const log of made[name] ?? []) log.debug('hm');
+      return collected.entries
+        .slice(before)
+        .map(({ plugin, depth = 0 }) => `${String(plugin)} ${String(depth)}`);
+    };
+    assert.deepEqual(said(), []);
+    const level = (log_level: string) => ({ plugins: { a: { log_level } } });
+    await test.configure(level('debug'));
+    assert.deepEqual(said(), ['a 0', 'a 1', 'a 2']);
+    await test.configure(level('silent'));
+    assert.equal(made['a']?.[1]?.isLevelEnabled('fatal'), false);
+    await test.configure({});
+    assert.deepEqual([said(), made['a']?.map((log) => log.level)], [[], ['info', 'info', 'info']]);
+    assert.deepEqual(diary, ['+a', '+b']);
   });
 
   it('leaves a plugin off that is off by default', async (t) => {

@@ -76,6 +76,31 @@ describe('supervisor', () => {
     assert.equal(of('photos')?.health, 'healthy');
   });
 
+  it("says what plugins find wrong with a healthy share, behind the core's own words", async (t) => {
+    const kit = createKit();
+    const { status, of } = await start(t, kit, two);
+    await kit.clock.advance(5_000);
+    const trouble = (share: string, message: string) => ({ share, message });
+    kit.hooks.shareTroubles = [
+      ...['dry', 'dry', 'cold', 'dark', 'far'].map((word) => trouble('photos', `garden: ${word}`)),
+      trouble('photos', 'pond: deep'),
+      trouble('video', 'garden: dry'),
+      trouble('nowhere', 'garden: dry'),
+    ];
+    kit.prober.problems.set('video', 'gone');
+    kit.mounter.of('video').exit('killed');
+    await kit.clock.advance(10_000);
+    const of2 = ['photos', 'video'].map((name) => [of(name)?.health, of(name)?.healthMessage]);
+    assert.deepEqual(of2, [
+      ['healthy', 'garden: dry; garden: cold; garden: dark; pond: deep'],
+      ['failed', 'gone'],
+    ]);
+    assert.equal(status.snapshot.record.shares.length, 2);
+    kit.hooks.shareTroubles = [];
+    await kit.clock.advance(4_000);
+    assert.equal(of('photos')?.healthMessage, null);
+  });
+
   it('adopts what a former daemon left and takes down what is not configured any more', async (t) => {
     const kit = createKit();
     const kept = new FakeMount(planOf(spec('photos')), 'photos', { adopted: true });

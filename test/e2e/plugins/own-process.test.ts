@@ -23,9 +23,11 @@ const GOOD = source(
   `let ticks = 0; const seen = [];
     ctx.status('garden', () => ({ ticks, sawShares: ctx.use('status').snapshot.record.shares.length }));
     ctx.tap('collectNotices', () => [{ level: 'info', message: 'the garden says ' + ctx.config.word }]);
+    ctx.tap('collectShareTroubles', () => [{ share: 'files', message: 'the beds are dry' }]);
     ctx.tap('notification', (event) => { seen.push(event.message); });
     ctx.tap('resolveBandwidth', (budget) => ({ up: 1234567, down: budget.down }));
-    ctx.every({ name: 'tick', ms: () => 200, run: async () => { ticks += 1; } });
+    const early = ctx.log.child({ early: true });
+    ctx.every({ name: 'tick', ms: () => 200, run: async () => { ticks += 1; early.debug('a quiet tick'); } });
     ctx.effect('a bed', () => { ctx.log.warn({ beds: 3 }, 'the garden is up'); return () => undefined; });
     ctx.tab({ id: 'garden', title: 'Garden', place: 'card',
       texts: { en: { ticked: '{count, plural, other {# ticks}}' } },
@@ -174,8 +176,12 @@ describe('a plugin in a process of its own', () => {
     assert.match(await page(), /class="of-2(?:\.0)? KiB"/);
   });
 
-  it('has its notice shown, its interval run and hears of events', async () => {
+  it('has its notice and what it says of a share shown, its interval run and hears of events', async () => {
     await until('its notice', async () => (await notices(daemon)).includes('the garden says hello'));
+    await until('its word on the share', async () => {
+      const { health, health_message: message } = (await daemon.status()).shares[0] ?? {};
+      return health === 'healthy' && message === 'garden: the beds are dry';
+    });
     const ticks = async (): Promise<number> =>
       (await daemon.get<{ ticks: number }>('/ext/garden/x')).body.ticks;
     const before_ = await ticks();
@@ -193,6 +199,12 @@ describe('a plugin in a process of its own', () => {
       'the new word',
       async () => (await daemon.get<{ word: string }>('/ext/garden/x')).body.word === 'bonjour',
     );
+    assert.equal(await pid(), before_);
+    const logs = async (text: string): Promise<boolean> => (await daemon.log()).includes(text);
+    assert.equal(await logs('a quiet tick'), false);
+    const { code, stdout, stderr } = await daemon.cli('plugin', 'log-level', 'garden', 'debug');
+    assert.deepEqual([code, stdout.trim()], [0, "The plugin 'garden' logs from 'debug' on"], stderr);
+    await until('it logs more', () => logs('garden: a quiet tick'));
     assert.equal(await pid(), before_);
     await daemon.writeConfig(daemon.text({ sections: sections('NO') as never }));
     await until('it is refused', async () =>

@@ -6,6 +6,7 @@ import { createManualClock } from 'mountkeeper/testing';
 import type {
   Bandwidth,
   ShareLimit,
+  ShareTrouble,
   Exporter,
   Hooks,
   Mount,
@@ -258,6 +259,7 @@ export interface FakeHooks extends HookRunner {
   reason: string | undefined;
   budget: ((budget: Bandwidth) => Bandwidth) | undefined;
   shareLimits: readonly ShareLimit[];
+  shareTroubles: readonly ShareTrouble[];
   delay: () => Promise<void>;
 }
 
@@ -268,6 +270,7 @@ export function fakeHooks(): FakeHooks {
     reason: undefined,
     budget: undefined,
     shareLimits: [],
+    shareTroubles: [],
     delay: async () => undefined,
     veto: async () => hooks.reason,
     observe: async (hook, ...args) => {
@@ -280,6 +283,7 @@ export function fakeHooks(): FakeHooks {
     resolve: (_hook, value) => hooks.budget?.(value) ?? value,
     collect: (async (hook: string) => {
       await hooks.delay();
+      if (hook === 'collectShareTroubles') return hooks.shareTroubles;
       return hook === 'collectShareLimits' ? hooks.shareLimits : [];
     }) as unknown as HookRunner['collect'],
   };

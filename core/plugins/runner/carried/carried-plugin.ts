@@ -147,8 +147,11 @@ class Carried {
     ctx.signal.addEventListener('abort', () => void stop(), { once: true });
     await supervisor.start();
     this.#supervisor = supervisor;
+    const tellLevel = (): void => supervisor.send({ is: 'log-level', level: ctx.log.level });
+    ctx.log.on('level-change', tellLevel);
     const leave = followDaemon(ctx, declaration, (world) => supervisor.send({ is: 'world', world }));
     return async () => {
+      ctx.log.off('level-change', tellLevel);
       leave();
       await stop();
     };

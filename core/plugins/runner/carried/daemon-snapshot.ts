@@ -9,7 +9,7 @@ import type { SecretReference } from '../../../config/secrets/secrets.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
 import type { LiveShare } from '../../../contract/shares.ts';
 import type { Declaration } from './declaration.ts';
-import { sentence } from '../../plugin-set.ts';
+import { sentence } from '../../instance/sentence.ts';
 import type { DaemonSnapshot, ResolvedSecret } from '../protocol.ts';
 
 const PACE_MS = 1_000;

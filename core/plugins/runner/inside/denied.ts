@@ -1,7 +1,7 @@
 /** An error of Node's permission model, with what the author has to ask for. */
 import type { Permission } from '../../../contract/services.ts';
 import { howToAsk } from '../../permissions.ts';
-import { sentence } from '../../plugin-set.ts';
+import { sentence } from '../../instance/sentence.ts';
 
 /** By Node's names. */
 const ASKED: Readonly<Record<string, Permission>> = {

@@ -38,18 +38,21 @@ export class LoadedPlugin {
   readonly #copies: ServiceCopies;
   readonly #sent = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #server: Server | undefined;
+  #logLevel: string;
   #lastSent = 0;
   #lastState = '';
   #cancelRead: () => void = () => undefined;
 
   constructor(plugin: Plugin, begin: Begin, voice: Voice) {
     this.#voice = voice;
+    this.#logLevel = begin.logLevel;
     const clock = this.#clock;
     this.#copies = createServiceCopies(begin, clock, voice.log);
     this.#instance = createInstance(plugin, begin.config, {
       clock,
       log: voice.log,
       isThirdParty: () => true,
+      logLevel: () => this.#logLevel,
       limits: { acquireMs: ACQUIRE_MS, releaseMs: RELEASE_MS },
       scheduler: lateScheduler(clock, voice.log),
       service: (name, of) => this.#copies.service(name, of),
@@ -72,6 +75,7 @@ export class LoadedPlugin {
   take(message: Heard): void {
     if (message.is === 'call') void this.#answer(message);
     else if (message.is === 'world') this.#copies.show(message.world);
+    else if (message.is === 'log-level') this.#follow(message.level);
     else if (message.is === 'config') {
       this.#instance.changeConfig(message.config);
       void this.#instance.refresh();
@@ -82,6 +86,11 @@ export class LoadedPlugin {
       if (problem === undefined) waiting?.resolve(value);
       else waiting?.reject(new Error(problem));
     }
+  }
+
+  #follow(level: string): void {
+    this.#logLevel = level;
+    this.#instance.takeLogLevel();
   }
 
   async #answer(call: Extract<ToRunner, { is: 'call' }>): Promise<void> {

@@ -151,7 +151,8 @@ export class RunnerSupervisor {
   /** It began with what was so then, and has heard of no change while it started. */
   #catchUp(begin: Begin): void {
     if (this.#isOver) return;
-    const { config, world } = this.#options.begin();
+    const { config, world, logLevel } = this.#options.begin();
+    if (logLevel !== begin.logLevel) this.send({ is: 'log-level', level: logLevel });
     if (!isDeepStrictEqual(config, begin.config)) this.send({ is: 'config', config });
     if (!isDeepStrictEqual(world, begin.world)) this.send({ is: 'world', world });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -213,6 +213,30 @@ describe('discovery', () => {
     assert.ok((await copies()).includes(first), 'it was used again since');
     await use('0');
     assert.ok((await copies()).includes(first));
+  });
+
+  it('keeps files of packages that did not change once for all copies', async (t) => {
+    const at = await folders(t);
+    const depth = 'third/garden/node_modules/depth';
+    await at.write(`${depth}/package.json`, '{ "name": "depth", "main": "index.js" }');
+    await at.write(`${depth}/index.js`, 'exports.depth = 1;');
+    await at.write('third/garden/node_modules/sun/index.js', 'exports.sun = 1;');
+    const copyOf = async (text: string): Promise<string> => {
+      await at.plugin('garden', shell('garden', `import 'depth'; // ${text}`));
+      return ((await at.discover())[0] as { stagedFolder?: string }).stagedFolder ?? '';
+    };
+    const first = await copyOf('one');
+    await at.write('third/garden/node_modules/sun/index.js', 'exports.sun = 2;');
+    const second = await copyOf('two');
+    assert.notEqual(first, second);
+    const inode = async (folder: string, file: string): Promise<number> =>
+      (await lstat(path.join(folder, file))).ino;
+    const kept = 'node_modules/depth/index.js';
+    assert.equal(await inode(first, kept), await inode(second, kept));
+    assert.notEqual(await inode(path.join(at.root, 'third/garden'), kept), await inode(second, kept));
+    for (const changed of ['node_modules/sun/index.js', 'index.js'])
+      assert.notEqual(await inode(first, changed), await inode(second, changed), changed);
+    assert.equal(await readFile(path.join(first, 'node_modules/sun/index.js'), 'utf8'), 'exports.sun = 1;');
   });
 
   it('copies what a plugin depends on, not what only its author needs', async (t) => {
