@@ -1,6 +1,6 @@
 /** Warns when the web server asks for no password although people have access who should not. */
 import { isAnybodyAsked, isLoopback } from 'mountkeeper';
-import type { Check, Notice, WebConfig } from 'mountkeeper';
+import type { Notice, WebConfig } from 'mountkeeper';
 
 export interface Exposure {
   readonly notice: Notice;
@@ -42,17 +42,4 @@ export function openingProblem(now: WebConfig, next: WebConfig): string | undefi
   return now.password === '' && isAnybodyAsked(now) && !isAnybodyAsked(next)
     ? 'this takes the last user or token away, and then everybody could change everything; set web.password first'
     : undefined;
-}
-
-/** The result for `mountkeeper doctor`. */
-export function passwordCheck(web: WebConfig, isRoot: boolean): Check {
-  const found = exposureOf(web, isRoot);
-  if (!found)
-    return {
-      title: 'web password',
-      result: 'ok',
-      detail: isAnybodyAsked(web) ? 'set' : `none; ${web.listen} is for this machine alone`,
-      advice: '',
-    };
-  return { title: 'web password', result: 'warning', detail: found.line, advice: found.notice.message };
 }

@@ -19,9 +19,18 @@ const MOST_PARTS = 8;
 const MOST_KEPT = 1_000;
 const DEEPEST = 3;
 const VALUE = /\{(\w+)\}/g;
+/** A value of this name is a number: "{count} files" is no folder "my files". */
+const COUNT = 'count';
+const DIGITS = /^\d+$/;
+
+type Catalogues = Readonly<Record<string, Catalogue>>;
 
 /** By language; English needs none. */
-export const SAID: Readonly<Record<string, Catalogue>> = readTexts(import.meta.url, 'said');
+export const SAID: Catalogues = readTexts(import.meta.url, 'said');
+/** What the doctor finds. Of its own: some of its titles are words that may be names elsewhere. */
+export const FOUND: Catalogues = readTexts(import.meta.url, 'doctor');
+/** What plugins say of themselves. */
+export const DESCRIBED: Catalogues = readTexts(import.meta.url, 'plugins');
 
 function sentenceOf([english, translated]: readonly [string, string]): Sentence {
   const names = [...english.matchAll(VALUE)].map(([, name = '']) => name);
@@ -112,7 +121,7 @@ class Translator {
   #sentence(text: string, depth: number): string | undefined {
     for (const sentence of this.#sentences) {
       const found = valuesIn(text, sentence);
-      if (!found) continue;
+      if (!found?.every((value, at) => sentence.names[at] !== COUNT || DIGITS.test(value))) continue;
       const values = new Map(sentence.names.map((name, at) => [name, this.#all(found[at] ?? '', depth + 1)]));
       return sentence.translated.replaceAll(VALUE, (_, name: string) => values.get(name) ?? '');
     }
@@ -120,10 +129,34 @@ class Translator {
   }
 }
 
-const translators = new Map(
-  Object.entries(SAID).map(([language, catalogue]) => [language, new Translator(catalogue)]),
+type Translators = ReadonlyMap<string, Translator>;
+
+function translatorsOf(catalogues: Catalogues): Translators {
+  return new Map(
+    Object.entries(catalogues).map(([language, catalogue]) => [language, new Translator(catalogue)]),
+  );
+}
+
+const said = translatorsOf(SAID);
+const found = translatorsOf(
+  Object.fromEntries(
+    Object.entries(FOUND).map(([language, catalogue]) => [language, { ...catalogue, ...SAID[language] }]),
+  ),
+);
+const described = new Map(
+  Object.entries(DESCRIBED).map(([language, catalogue]) => [language, new Map(Object.entries(catalogue))]),
 );
 
 export function saidIn(language: string, text: string): string {
-  return translators.get(language)?.text(text) ?? text;
+  return said.get(language)?.text(text) ?? text;
+}
+
+/** A title, detail or advice of the doctor's. */
+export function foundIn(language: string, text: string): string {
+  return found.get(language)?.text(text) ?? text;
+}
+
+/** A plugin's description; those of third parties stay as they are. */
+export function describedIn(language: string, text: string): string {
+  return described.get(language)?.get(text) ?? text;
 }

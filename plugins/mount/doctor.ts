@@ -119,7 +119,7 @@ async function rootCheck(config: Config, mountTable: MountTable): Promise<Check>
   return {
     title: 'mount root',
     result: isFuse ? 'error' : 'ok',
-    detail: `${config.mount.root}${isFuse ? ` lies below the mount ${holder.source}` : ''}`,
+    detail: isFuse ? `${config.mount.root} lies below the mount ${holder.source}` : config.mount.root,
     advice: isFuse ? 'Set mount.root to a folder on a local disk.' : '',
   };
 }

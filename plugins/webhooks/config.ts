@@ -1,5 +1,5 @@
 import { Joi, onlyInFile, secret } from 'mountkeeper';
-import type { Check, Config, ConfigProblem, Notice, Secret } from 'mountkeeper';
+import type { Config, ConfigProblem, Notice, Secret } from 'mountkeeper';
 import { addressProblem, targetProblem } from './delivery/address.ts';
 import { FORMATS } from './delivery/formats.ts';
 import type { Format } from './delivery/formats.ts';
@@ -115,13 +115,4 @@ export function notices(config: Readonly<WebhooksConfig>): readonly Notice[] {
   return problem === undefined
     ? []
     : [{ level: 'error', message: `no notifications are sent: notifications.webhook_url ${problem}` }];
-}
-
-export function checks({ notifications }: Config): readonly Check[] {
-  return notices(notifications).map(({ message }) => ({
-    title: 'Notifications',
-    result: 'error',
-    detail: message,
-    advice: 'Name another receiver, or set notifications.allow_private = true.',
-  }));
 }

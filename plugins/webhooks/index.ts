@@ -1,7 +1,8 @@
 import { definePlugin, readDescriptions, withRelease } from 'mountkeeper';
 import { webhookCommand } from './cli.ts';
-import { checks, checkUntrusted, notices, schema } from './config.ts';
+import { checkUntrusted, notices, schema } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
+import { checks } from './doctor.ts';
 import { routes } from './routes.ts';
 import { openService } from './service.ts';
 import { notificationsTab } from './tab.ts';

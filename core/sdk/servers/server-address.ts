@@ -50,11 +50,9 @@ export async function portProblem(
   { section, suspect }: AddressOrigin,
 ): Promise<string | undefined> {
   const code = await tryToListen(host, port);
+  const program = suspect === undefined ? 'another program' : `another program (${suspect}?)`;
   if (code === 'EADDRINUSE')
-    return (
-      `port ${port} on ${host} is taken by another ` +
-      `program${suspect === undefined ? '' : ` (${suspect}?)`}; stop that, or set ${section}.port`
-    );
+    return `port ${port} on ${host} is taken by ${program}; stop that, or set ${section}.port`;
   if (code === 'EACCES')
     return `port ${port} may not be used by this user; run the daemon as root, or set ${section}.port above 1023`;
   return code === undefined ? undefined : `port ${port} on ${host} cannot be used (${code})`;

@@ -4,6 +4,7 @@ import { html } from 'mountkeeper';
 import type { Check, Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
+import { foundIn } from '../said.ts';
 
 const TONES = { ok: 'good', warning: 'warn', error: 'bad' } as const;
 const ORDER = { error: 0, warning: 1, ok: 2 } as const;
@@ -80,10 +81,11 @@ export class Doctor {
 }
 
 function finding({ title, result, detail, advice }: Check, view: View): Content {
-  return html`<li data-tone=${TONES[result]}>${icon(TONES[result])}<div><p><strong>${title}</strong> <small>${view.t(
-    `doctor-${TONES[result]}`,
-  )}</small></p>
-    <p><bdi>${detail}</bdi></p>${advice === '' ? null : html`<p class="reason"><bdi>${advice}</bdi></p>`}</div></li>`;
+  const tone = TONES[result];
+  const said = (text: string): Content => html`<bdi>${foundIn(view.language, text)}</bdi>`;
+  return html`<li data-tone=${tone}>${icon(tone)}<div>
+    <p><strong>${said(title)}</strong> <small>${view.t(`doctor-${tone}`)}</small></p>
+    <p>${said(detail)}</p>${advice === '' ? null : html`<p class="reason">${said(advice)}</p>`}</div></li>`;
 }
 
 function findings(doctor: Doctor, view: View): Content {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
+import { describedIn } from '../said.ts';
 import { isSwitch } from '../settings/fields.ts';
 import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
 import { withPluginSwitched } from './plugin-switch.ts';
@@ -57,11 +58,11 @@ function entry(info: PluginInfo, view: View): Content {
   const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
   return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2>${title}</h2>
       <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></header></div>
-    <p>${description} ${
+    <p>${describedIn(view.language, description)} ${
       thirdParty ? html`<small>(${view.t('third-party')}; ${view.t(`isolation-${isolation}`)})</small>` : null
     }</p>
     ${permissions ? html`<p><small>${may(info, permissions, view)}</small></p>` : null}
-    ${reason === undefined ? null : html`<p class="reason"><bdi>${reason}</bdi></p>`}
+    ${reason === undefined ? null : html`<p class="reason"><bdi>${view.said(reason)}</bdi></p>`}
     ${
       contributes.length === 0
         ? null

@@ -7,7 +7,8 @@ import type { Secret } from '../../../core/contract/config.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { createAuthenticator } from '../../../plugins/auth/authenticator.ts';
 import { makeHash, matchesHash, parseHash } from '../../../plugins/auth/password-hash.ts';
-import { exposureOf, passwordCheck } from '../../../plugins/auth/exposure.ts';
+import { passwordCheck } from '../../../plugins/auth/doctor.ts';
+import { exposureOf } from '../../../plugins/auth/exposure.ts';
 import { SignIns } from '../../../plugins/auth/sign-ins/sign-ins.ts';
 import { createVerifier } from '../../../plugins/auth/verifier.ts';
 

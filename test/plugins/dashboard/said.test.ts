@@ -1,16 +1,15 @@
 /** Reasons and notices in other languages: what is translated how, and that none of those in the code is missing. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { NOTES } from '../../../core/shares/share-status.ts';
 import { CATALOGUES } from '../../../plugins/dashboard/languages.ts';
 import { SAID, saidIn } from '../../../plugins/dashboard/said.ts';
 import { PLAIN_SENTENCES } from '../../../plugins/mount/rclone/error-messages.ts';
+import { PROJECT } from '../../runner/test-files.ts';
+import { sentenceAt, sentencesIn, sources, wordsIn } from '../../support/dashboard/sentences.ts';
 
-const PROJECT = fileURLToPath(new URL('../../../../', import.meta.url));
-const QUOTES = '`\'"';
 /** Where a reason or a notice is written down: its text follows. */
 const PLACES = [
   /level: [^\n]{1,60},\s*message:\s*/g,
@@ -20,74 +19,26 @@ const PLACES = [
 ];
 /** What the uploader gives as a reason is a whole sentence, wherever it stands. */
 const UPLOADER = ['compare', 'transfer', 'proof'].map((folder) => `plugins/uploads/${folder}`);
+/** All that these say in whole sentences comes to a notice or a reason. */
+const SPEAKERS = [
+  'core/config/checks/protocols.ts',
+  'core/platform/certificates/certificates.ts',
+  'core/platform/certificates/pair.ts',
+  'core/platform/start-attempt.ts',
+  'core/sdk/servers/server-address.ts',
+  'plugins/audit/record.ts',
+  'plugins/mount/recovery/recovery-report.ts',
+  'plugins/webdav/exporter/users.ts',
+];
+const SENTENCE_WORDS = 5;
 const WHOLE = /(?<!\+\s*)(?<=[\s(:?])(?=['"`][A-Z][a-z']+ )/g;
 /** A frame around something else, such as a name, says nothing itself. */
 const FEWEST_WORDS = 3;
 
-function* sources(folder: string): Generator<string> {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* sources(path);
-    else if (path.endsWith('.ts')) yield readFileSync(path, 'utf8');
-  }
-}
-
-/** Where the literal that begins there ends, and its text with `{}` for each value. */
-function literalAt(source: string, start: number): { readonly text: string; readonly end: number } {
-  const quote = source[start];
-  let text = '';
-  let at = start + 1;
-  while (at < source.length && source[at] !== quote) {
-    if (source[at] === '\\') {
-      text += source[at + 1] ?? '';
-      at += 2;
-    } else if (quote === '`' && source.startsWith('${', at)) {
-      text += '{}';
-      at = valueEnd(source, at + 2);
-    } else {
-      text += source[at] ?? '';
-      at += 1;
-    }
-  }
-  return { text, end: at + 1 };
-}
-
-function valueEnd(source: string, start: number): number {
-  let depth = 1;
-  let at = start;
-  while (at < source.length && depth > 0) {
-    const sign = source[at] ?? '';
-    if (QUOTES.includes(sign)) {
-      at = literalAt(source, at).end;
-      continue;
-    }
-    if (sign === '{') depth += 1;
-    if (sign === '}') depth -= 1;
-    at += 1;
-  }
-  return at;
-}
-
-/** One or more literals with `+` between them; undefined where something else stands. */
-function sentenceAt(source: string, start: number): string | undefined {
-  let text = '';
-  let at = start;
-  while (QUOTES.includes(source[at] ?? ' ')) {
-    const literal = literalAt(source, at);
-    text += literal.text;
-    const more = /^\s*\+\s*/.exec(source.slice(literal.end, literal.end + 100));
-    if (!more) return text;
-    at = literal.end + more[0].length;
-  }
-  return undefined;
-}
-
-function wordsIn(sentence: string): number {
-  return sentence.match(/[A-Za-z]{2,}/g)?.length ?? 0;
-}
-
 const nameless = (sentence: string): string => sentence.replaceAll(/\{\w+\}/g, '{}');
-const all = ['core', 'plugins'].flatMap((folder) => [...sources(join(PROJECT, folder))]);
+const textsIn = (folder: string): readonly string[] =>
+  [...sources(join(PROJECT, folder))].map(({ text }) => text);
+const all = ['core', 'plugins'].flatMap(textsIn);
 
 describe('what Mountkeeper says, in other languages', () => {
   it('is there for every notice and reason that the code writes down', () => {
@@ -96,12 +47,17 @@ describe('what Mountkeeper says, in other languages', () => {
         [...source.matchAll(place)].map(({ 0: { length }, index }) => sentenceAt(source, index + length)),
       ),
     );
-    const uploader = UPLOADER.flatMap((folder) => [...sources(join(PROJECT, folder))]).flatMap((source) =>
+    const uploader = UPLOADER.flatMap(textsIn).flatMap((source) =>
       [...source.matchAll(WHOLE)]
         .map(({ index }) => sentenceAt(source, index))
         .filter((sentence) => sentence?.endsWith('.')),
     );
-    const found = [...new Set([...written, ...uploader, ...PLAIN_SENTENCES, ...Object.values(NOTES)])]
+    const speakers = SPEAKERS.flatMap((path) => sentencesIn(readFileSync(join(PROJECT, path), 'utf8')))
+      .filter(({ sentence, before }) => wordsIn(sentence) >= SENTENCE_WORDS && !/log\.|^import/.test(before))
+      .map(({ sentence }) => sentence);
+    const found = [
+      ...new Set([...written, ...uploader, ...speakers, ...PLAIN_SENTENCES, ...Object.values(NOTES)]),
+    ]
       .filter((sentence) => sentence !== undefined)
       .filter((sentence) => wordsIn(sentence) >= FEWEST_WORDS && !sentence.startsWith('The example '));
     assert.ok(found.length > 50, `${found.length} sentences`);
@@ -160,6 +116,26 @@ describe('what Mountkeeper says, in other languages', () => {
     assert.equal(
       said("the mount's process ended with exit code 3 (no reason)"),
       '挂载进程已结束，退出码 3 (no reason)',
+    );
+    assert.equal(
+      said(
+        '3 files of the share my files with changes wait in /old/my files, a folder of a former cache.dir: ' +
+          'they go up once cache.dir leads there again.',
+      ),
+      '共享 my files 有更改的3 个文件在以前的 cache.dir 文件夹 /old/my files 中等待：' +
+        'cache.dir 再次指向那里后即会上传。',
+    );
+    assert.equal(
+      said('the record of changes in /a cannot be written (EIO): 7 lines wait, and 2 are lost'),
+      '无法写入 /a 中的更改记录（EIO）：7 行在等待，2 行已丢失',
+    );
+    assert.equal(
+      said('web.tls: every user of this machine may read it; run: chmod o-rwx /k; nobody can connect'),
+      'web.tls：本机的每个用户都可以读取它；请运行：chmod o-rwx /k; 没有人能连接',
+    );
+    assert.equal(
+      said('WebDAV: port 80 on :: is taken by another program (nginx?); stop that, or set webdav.port'),
+      'WebDAV：:: 的端口 80 被其他程序（nginx？）占用；请停止它，或更改 webdav.port',
     );
     assert.equal(saidIn('en', 'there is no space left'), 'there is no space left');
     const long = `the share '${"a' is not shown over ".repeat(5_000)}`;
