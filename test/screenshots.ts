@@ -74,7 +74,7 @@ try {
       locale: 'en',
       colorScheme,
       viewport: { width, height: 860 },
-      httpCredentials: credentials,
+      extraHTTPHeaders: headers,
     });
     const page = await context.newPage();
     await page.goto(`http://127.0.0.1:${daemon.port}${path}`);

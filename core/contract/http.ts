@@ -76,6 +76,11 @@ export interface RouteAccess {
    * it is refused.
    */
   readonly share?: string | { readonly filtered: true };
+  /**
+   * True: a page for people, or a part of one. A browser that is not signed in is led from there to the page to sign
+   * in; programs get 401.
+   */
+  readonly isPage?: boolean;
 }
 
 /** The client of one request. */

@@ -70,6 +70,7 @@ export type { Texts } from './texts.ts';
 
 export { isLoopback } from './http/address.ts';
 export { isFromCommandSocket } from './http/command-connections.ts';
+export { pathOf, safeBack } from './http/own-path.ts';
 export { isAnybodyAsked, isEnough, openTo, principalOf, roleOf, sharesOf } from './http/route-access.ts';
 export { documented } from './http/route-document.ts';
 export type { RouteDocument } from './http/route-document.ts';

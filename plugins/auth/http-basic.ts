@@ -10,7 +10,7 @@ import type { Decision, Authenticator } from './authenticator.ts';
 import { sentCookie } from './sign-ins/cookie.ts';
 import { answerPage, isSigningIn, signInRoutes } from './sign-ins/routes.ts';
 import type { SignIns } from './sign-ins/sign-ins.ts';
-import { signInPage } from './sign-ins/sign-in-page.ts';
+import { wayIn } from './sign-ins/way-in.ts';
 import type { Admitted } from './principals.ts';
 import type { OpenRequests } from './open-requests.ts';
 
@@ -114,13 +114,14 @@ interface Unauthorized {
 
 /** Whoever was signed in by the page signs in by it again, and not by the question that the browser itself asks. */
 function unauthorized({ request, texts, hasCookie }: Unauthorized, h: ResponseToolkit): ResponseObject {
-  const response = wantsPage(request)
-    ? answerPage(signInPage(request, texts), 401, h)
-    : said('unauthorized', h);
+  const refusal = (): ResponseObject => said('unauthorized', h);
+  const led = wayIn({ request, texts, refusal }, h);
+  if (led) return led.takeover();
+  const response = wantsPage(request) ? answerPage({ request, status: 401, texts, back: '/' }, h) : refusal();
   return (hasCookie ? response : response.header('www-authenticate', CHALLENGE)).takeover();
 }
 
-/** A browser that opens a page. The API answers in JSON whatever is asked for. */
+/** A browser that opens what is no page, such as figures for programs. The API answers in JSON whatever is asked for. */
 function wantsPage({ headers, method, path }: Request): boolean {
   return method === 'get' && !path.startsWith('/api/') && /^text\/html\b/.test(String(headers['accept']));
 }

@@ -81,6 +81,7 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['app.js', SCRIPT, join(client, 'app.js')],
     ['outcomes.js', SCRIPT, join(client, 'outcomes.js')],
     ['values.js', SCRIPT, join(client, 'values.js')],
+    ['way-in.js', SCRIPT, join(client, 'way-in.js')],
     ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],
     ['charts.js', SCRIPT, join(client, 'charts.js')],
     ['settings.js', SCRIPT, join(client, 'settings.js')],

@@ -41,9 +41,11 @@ const A_YEAR = 'private, max-age=31536000, immutable';
  * sees it, and who may run its actions.
  */
 const OPTIONS: RouteOptions = {
-  ...openTo({ role: 'viewer' }),
+  ...openTo({ role: 'viewer', isPage: true }),
   state: { parse: false, failAction: 'ignore' },
 };
+/** A screen on the wall is asked by Basic, and so it signs in once: sign-ins end when nobody sits before it. */
+const WALL: RouteOptions = { ...OPTIONS, ...openTo({ role: 'viewer' }) };
 
 function pageRequest(request: Request, page: PageName): PageRequest {
   return { page, reader: readerOf(request), query: 'name' in page ? queryOf(request) : {} };
@@ -198,15 +200,19 @@ function fileRoutes(parts: RouteParts): ServerRoute[] {
 }
 
 function declared(parts: RouteParts): ServerRoute[] {
-  const page = (path: string, pageOf: (request: Request) => PageName): ServerRoute => ({
+  const page = (
+    path: string,
+    pageOf: (request: Request) => PageName,
+    options: RouteOptions = OPTIONS,
+  ): ServerRoute => ({
     method: 'GET',
     path,
-    options: OPTIONS,
+    options,
     handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
   });
   return [
     page('/', () => ({ kind: 'overview' })),
-    page('/status', () => ({ kind: 'status' })),
+    page('/status', () => ({ kind: 'status' }), WALL),
     page('/shares/{name}', (request) => ({ kind: 'share', name: String(request.params['name']) })),
     page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),
     ...fileRoutes(parts),

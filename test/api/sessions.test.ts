@@ -33,6 +33,8 @@ describe('a sign-in', () => {
         return new Promise(() => undefined);
       };
       ctx.route({ method: 'GET', path: '/stream', options: openTo({ role: 'viewer' }), handler });
+      const options = openTo({ role: 'viewer', isPage: true });
+      ctx.route({ method: ['GET', 'POST'], path: '/page/{name}', options, handler: () => 'come in' });
     },
   });
   const withWeb = (lines: string): string => `${SAMPLE}\n[web]\n${lines}\n`;
@@ -49,17 +51,15 @@ describe('a sign-in', () => {
   });
   afterEach(() => api.close());
 
-  const signIn = (
-    username: string,
-    password: string,
-    headers: Record<string, string> = {},
-  ): Promise<Answer> =>
+  const send = (fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Answer> =>
     api.call({
       method: 'POST',
       path: '/sign-in',
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...BROWSER, ...headers },
-      body: new URLSearchParams({ username, password }).toString(),
+      body: new URLSearchParams(fields).toString(),
     });
+  const signIn = (username: string, password: string, headers?: Record<string, string>): Promise<Answer> =>
+    send({ username, password }, headers);
   const cookieOf = ({ headers }: Answer): { cookie: string } => ({
     cookie: (headers['set-cookie']?.[0] ?? '').split(';')[0] ?? '',
   });
@@ -110,6 +110,72 @@ describe('a sign-in', () => {
     assert.match(script.body, /"statusCode":401/);
     const form = await api.get('/sign-in', { 'accept-language': 'zh-CN' });
     assert.deepEqual([form.status, /<html lang="zh">.*登录/.test(form.body)], [200, true]);
+  });
+
+  it('is what a browser is led to that opens a page, and back from there to the page alone', async () => {
+    const page = '/page/a%20b?span=day&q=%22%3E';
+    const led = await api.get(page, { ...BROWSER, 'sec-fetch-mode': 'navigate' });
+    const { location = '' } = led.headers;
+    assert.deepEqual([led.status, led.headers['www-authenticate']], [303, undefined]);
+    assert.equal(location, `/sign-in?back=${encodeURIComponent(page)}`);
+    const form = await api.get(location, BROWSER);
+    const [, back = ''] = /name="back" value="([^"]*)"/.exec(form.body) ?? [];
+    assert.equal(back, page.replaceAll('&', '&#38;'));
+    const wrong = await send({ username: 'ada', password: 'no', back: page });
+    assert.deepEqual([wrong.status, wrong.body.includes(`value="${back}"`)], [401, true]);
+    assert.equal((await send({ username: 'ada', password: 'adas', back: page })).headers.location, page);
+    const elsewhere = ['//evil.example', '/\\evil.example', 'https://evil.example/', '/a\r\nset-cookie: x=1'];
+    for (const bad of elsewhere) {
+      const { body } = await api.get(`/sign-in?back=${encodeURIComponent(bad)}`, BROWSER);
+      assert.match(body, /name="back" value="\/"/, bad);
+      const answer = await send({ username: 'ada', password: 'adas', back: bad });
+      assert.deepEqual(
+        [answer.status, answer.headers.location, answer.headers['set-cookie']?.length],
+        [303, '/', 1],
+      );
+    }
+    const several = await api.get('/sign-in?back=/a&back=//evil.example', BROWSER);
+    assert.deepEqual([several.status, /value="\/"/.test(several.body)], [200, true]);
+    const script = await api.get('/sign-in?back=/%22%3E%3Cscript%3E', BROWSER);
+    assert.ok(!script.body.includes('"><script>'));
+  });
+
+  it('is nothing that programs are led to, whatever they ask for', async () => {
+    const programs: readonly (readonly [string, Record<string, string>])[] = [
+      ['/page/a', {}],
+      ['/page/a', { accept: '*/*' }],
+      ['/page/a', { ...BROWSER, 'sec-fetch-mode': 'cors' }],
+      ['/page/a', { ...BROWSER, authorization: `Basic ${btoa('ada:wrong')}` }],
+      ['/stream', BROWSER],
+      ['/api/status', BROWSER],
+      ['/nothing/here', BROWSER],
+    ];
+    for (const [path, headers] of programs) {
+      const { status: code, headers: said } = await api.get(path, headers);
+      assert.deepEqual(
+        [code, typeof said['www-authenticate'], said.location],
+        [401, 'string', undefined],
+        path,
+      );
+    }
+  });
+
+  it('is named to what a page loads, without the question of the browser', async () => {
+    const at = 'http://127.0.0.1:8090/page/a?span=day';
+    const part = await api.get('/page/part', { 'hx-request': 'true', 'hx-current-url': at });
+    assert.deepEqual(
+      [part.status, part.headers['www-authenticate'], part.headers['hx-redirect']],
+      [401, undefined, '/sign-in?back=%2Fpage%2Fa%3Fspan%3Dday'],
+    );
+    const foreign = { 'hx-request': 'true', 'hx-current-url': 'https://evil.example//evil.example' };
+    assert.equal((await api.get('/page/part', foreign)).headers['hx-redirect'], '/sign-in?back=%2F');
+    const stream = await api.get('/page/stream', { accept: 'text/event-stream' });
+    assert.deepEqual([stream.status, stream.headers['www-authenticate']], [401, undefined]);
+    const form = await api.call({ method: 'POST', path: '/page/a', headers: { ...BROWSER, referer: at } });
+    assert.deepEqual([form.status, form.headers['www-authenticate']], [401, undefined]);
+    assert.match(form.body, /name="back" value="\/page\/a\?span=day"/);
+    const cookie = cookieOf(await signIn('ada', 'adas'));
+    assert.equal((await api.get('/page/part', { ...cookie, 'hx-request': 'true' })).body, 'come in');
   });
 
   it('ends by signing out, and its cookie is taken away', async () => {
@@ -171,7 +237,10 @@ describe('a sign-in', () => {
 
   it('is not begun or used by pages of other sites', async () => {
     const foreign = { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' };
-    assert.equal((await signIn('ada', 'adas', foreign)).status, 403);
+    for (const headers of [foreign, { origin: 'null' }, { 'sec-fetch-site': 'same-site' }]) {
+      const refused = await signIn('ada', 'adas', headers);
+      assert.deepEqual([refused.status, refused.headers['set-cookie']], [403, undefined]);
+    }
     const cookie = cookieOf(await signIn('admin', 'pw'));
     const asked = await api.post('/api/bwlimit', { up: '1M' }, { ...cookie, ...foreign });
     assert.deepEqual([asked.status, api.sent], [403, []]);

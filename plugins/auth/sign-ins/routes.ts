@@ -3,17 +3,20 @@
  * browsers leave the cookie out of it.
  */
 import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { openTo, principalOf } from 'mountkeeper';
+import { openTo, principalOf, safeBack } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 import type { Authenticator, Decision } from '../authenticator.ts';
 import { sentCookie, setCookie } from './cookie.ts';
 import type { SignIns } from './sign-ins.ts';
 import { POLICY, SIGN_IN, signInPage } from './sign-in-page.ts';
-import type { SignInProblem } from './sign-in-page.ts';
+import type { Shown, SignInProblem } from './sign-in-page.ts';
 
 export const SIGN_OUT = '/sign-out';
 const LONGEST_BROWSER = 200;
-const PAGE: RouteOptions = { ...openTo({ role: 'viewer' }), state: { parse: false, failAction: 'ignore' } };
+const PAGE: RouteOptions = {
+  ...openTo({ role: 'viewer', isPage: true }),
+  state: { parse: false, failAction: 'ignore' },
+};
 const FORM: RouteOptions = {
   ...PAGE,
   payload: { maxBytes: 16 * 1024, allow: 'application/x-www-form-urlencoded' },
@@ -40,41 +43,49 @@ export function isSigningIn({ path, method }: Request): boolean {
   return path === SIGN_IN && ['get', 'head', 'post'].includes(method);
 }
 
-export function answerPage(page: string, status: number, h: ResponseToolkit): ResponseObject {
+export interface Page extends Shown {
+  readonly request: Request;
+  readonly status: number;
+}
+
+export function answerPage({ request, status, ...shown }: Page, h: ResponseToolkit): ResponseObject {
+  const page = signInPage(request, shown);
   return h.response(page).code(status).type('text/html').header('content-security-policy', POLICY);
 }
 
 export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
+  const { texts } = parts;
   return [
     {
       method: 'GET',
       path: SIGN_IN,
       options: PAGE,
-      handler: (request, h) => answerPage(signInPage(request, parts.texts), 200, h),
+      handler: (request, h) =>
+        answerPage({ request, status: 200, texts, back: (request.query as Fields)['back'] }, h),
     },
     { method: 'POST', path: SIGN_IN, options: FORM, handler: (request, h) => signIn(parts, request, h) },
     { method: 'POST', path: SIGN_OUT, options: PAGE, handler: (request, h) => signOut(parts, request, h) },
   ];
 }
 
+type Fields = Readonly<Record<string, unknown>>;
+
 async function signIn(
   { authenticator, goneOf, signIns, texts }: SignInRouteParts,
   request: Request,
   h: ResponseToolkit,
 ): Promise<ResponseObject> {
-  const { username, password } = (request.payload ?? {}) as Record<string, unknown>;
-  if (typeof username !== 'string' || typeof password !== 'string')
-    return answerPage(signInPage(request, texts, 'wrong'), 400, h);
+  const { back, username, password } = (request.payload ?? {}) as Fields;
+  const refused = (problem: SignInProblem, status: number): ResponseObject =>
+    answerPage({ request, status, texts, back, problem }, h);
+  if (typeof username !== 'string' || typeof password !== 'string') return refused('wrong', 400);
   request.app.hasCredentials = true;
   const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
   const { address } = request.client;
   const visitor = { authorization, cookie: undefined, address, gone: () => goneOf(request) };
   const { decision, admitted } = await authenticator.decide(visitor);
-  if (decision !== 'known' && decision !== 'open') {
-    const [problem, status] = PROBLEMS[decision];
-    return answerPage(signInPage(request, texts, problem), status, h);
-  }
-  const answer = h.response().code(303).header('location', '/');
+  if (decision !== 'known' && decision !== 'open') return refused(...PROBLEMS[decision]);
+  const answer = h.response().code(303).header('location', safeBack(back));
   if (!admitted) return answer;
   request.client.markKnown();
   Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });

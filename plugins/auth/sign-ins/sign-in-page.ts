@@ -1,6 +1,7 @@
 /** The page to sign in: one document that loads nothing, since nobody is let in yet. */
 import { createHash } from 'node:crypto';
 import type { Request } from '@hapi/hapi';
+import { safeBack } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 
 export type SignInProblem = 'wrong' | 'too-many' | 'closed';
@@ -28,16 +29,32 @@ function languageOf({ raw: { req } }: Request, texts: Texts): string {
   return [chosen, ...wanted].find((one) => Object.hasOwn(texts, one)) ?? 'en';
 }
 
-/** Holds nothing that a request has brought. */
-export function signInPage(request: Request, texts: Texts, problem?: SignInProblem): string {
+/** The address of the page; `back`: a path of this server, to which signing in leads. */
+export function signInAt(back: string): string {
+  return `${SIGN_IN}?back=${encodeURIComponent(back)}`;
+}
+
+export interface Shown {
+  readonly texts: Texts;
+  /** Where signing in leads; else `/`. Whoever made the address may have written anything there. */
+  readonly back: unknown;
+  readonly problem?: SignInProblem;
+}
+
+const NOT_AS_TEXT = /[&<>"']/g;
+
+/** Holds nothing that a request has brought but `back`. */
+export function signInPage(request: Request, { back, problem, texts }: Shown): string {
   const language = languageOf(request, texts);
   const t = (key: string): string => texts[language]?.[key] ?? key;
   const told = problem === undefined ? '' : `<p role="alert">${t(`sign-in-${problem}`)}</p>`;
+  const to = safeBack(back).replace(NOT_AS_TEXT, (sign) => `&#${sign.charCodeAt(0)};`);
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +
     `<title>${t('sign-in')} · Mountkeeper</title><style>${STYLE}</style></head><body><main>` +
     `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
+    `<input type="hidden" name="back" value="${to}">` +
     `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
     `<label>${t('password')} <input name="password" type="password" autocomplete="current-password" required></label>` +
     `<button>${t('sign-in')}</button></form></main></body></html>`

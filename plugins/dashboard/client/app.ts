@@ -4,6 +4,7 @@
  */
 
 import { watchValues } from './values.js';
+import { findWayIn, isSignedOut } from './way-in.js';
 
 interface Beat {
   readonly age: number;
@@ -49,7 +50,10 @@ htmx.createEventSource = (url) => {
   Object.defineProperty(made, 'onerror', {
     set: (renew: () => void) => {
       made.addEventListener('error', () => {
-        if (made.readyState === EventSource.CLOSED) renew();
+        if (made.readyState !== EventSource.CLOSED) return;
+        renew();
+        // Not reached: the page says that it is disconnected.
+        void findWayIn().catch(() => undefined);
       });
     },
   });
@@ -71,9 +75,15 @@ function seconds(ms: number): string {
   );
 }
 
+/** Null where there are no figures, and where it says something else. */
+function bannerOfAge(): HTMLElement | null {
+  const isWanted = document.body.hasAttribute('sse-connect') && !isSignedOut();
+  return isWanted ? document.getElementById('lost') : null;
+}
+
 function look(): void {
-  const banner = document.getElementById('lost');
-  if (!banner || !document.body.hasAttribute('sse-connect')) return;
+  const banner = bannerOfAge();
+  if (!banner) return;
   const silentMs = performance.now() - heardAt;
   const isLost = silentMs > OLD_MS;
   const ageMs = ageThen + silentMs;

@@ -112,7 +112,9 @@ function describe(box: HTMLElement, name: ChartName, data: Columns): void {
 }
 
 async function renew(group: HTMLElement): Promise<void> {
-  const response = await fetch(`${group.dataset['charts']}?span=${group.dataset['span']}`);
+  // Marked as those of htmx, so that the browser asks nobody for a password.
+  const headers = { 'hx-request': 'true' };
+  const response = await fetch(`${group.dataset['charts']}?span=${group.dataset['span']}`, { headers });
   if (!response.ok) return;
   const answer = (await response.json()) as Answer;
   const hint = group.querySelector<HTMLElement>('[data-empty]');

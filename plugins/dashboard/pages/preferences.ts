@@ -1,13 +1,12 @@
 /** The reader's language and theme, in cookies that contain nothing else and give no access. */
 import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { roleOf } from 'mountkeeper';
+import { roleOf, safeBack } from 'mountkeeper';
 import { LANGUAGES, pickLanguage } from '../languages.ts';
 import type { Reader } from './sources.ts';
 
 const THEMES = ['auto', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 const COOKIE_SECONDS = 365 * 24 * 3_600;
-const LONGEST_BACK = 2_048;
 
 function cookie(request: Request, name: string): string | undefined {
   const header = String(request.raw.req.headers['cookie'] ?? '');
@@ -34,13 +33,6 @@ export function readerOf(request: Request): Reader {
 export function themeOf(request: Request): Theme {
   const chosen = cookie(request, 'theme');
   return THEMES.find((theme) => theme === chosen) ?? 'auto';
-}
-
-/** Accepts only paths of this service: `//host` and `/\\host` would lead elsewhere. */
-export function safeBack(back: unknown): string {
-  return typeof back === 'string' && back.length <= LONGEST_BACK && /^\/(?![/\\])[^\s\\]*$/.test(back)
-    ? back
-    : '/';
 }
 
 export function preferenceRoute(options: RouteOptions): ServerRoute {

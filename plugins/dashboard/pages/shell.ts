@@ -125,7 +125,8 @@ function header({ view, tabs, path }: ShellTraits): Content {
 /** The page's script shows this when the connection is lost; without a script the page says so at once. */
 function lostBanner(view: View): Content {
   return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })}
-      data-old=${view.t('old', { age: '%' })}></div>
+      data-old=${view.t('old', { age: '%' })} data-signed-out=${view.t('not-signed-in')}
+      data-sign-in=${view.t('sign-in')}></div>
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 

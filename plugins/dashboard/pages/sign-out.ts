@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { principalOf } from 'mountkeeper';
+import { html, principalOf } from 'mountkeeper';
 import { htmlAnswer } from './answer.ts';
 import { createView } from '../view.ts';
 import { readerOf } from './preferences.ts';
@@ -37,7 +37,8 @@ export function signOutRoute(options: RouteOptions): ServerRoute {
       }
       if (!refused.delete(once)) return h.response().code(303).header('location', '/');
       const view = createView(readerOf(request));
-      return htmlAnswer(request, h, toHtml(view.t('signed-out')), 401).header(
+      const said = html`<p>${view.t('signed-out')} <a href="/">${view.t('sign-in')}</a></p>`;
+      return htmlAnswer(request, h, toHtml(said), 401).header(
         'www-authenticate',
         'Basic realm="mountkeeper", charset="UTF-8"',
       );

@@ -14,7 +14,17 @@ function banner({ listen }: WebConfig, view: View): Content {
   return html`<p>${view.t(isLoopback(listen) ? 'open-to-users' : 'open-to-network', { listen })}</p>`;
 }
 
-function form(ctx: PluginContext, view: View): Content {
+/**
+ * Setting a password signs out the page that did it. So whoever comes in by that password tells that it works: nobody
+ * else comes in any more.
+ */
+function proof({ ctx, lastSet }: Card, view: View): Content {
+  const trial = changesOf(ctx)?.trial;
+  const isWanted = trial !== undefined && trial.version === lastSet && !trial.isReached;
+  return isWanted && isAnybodyAsked(webOf(ctx)) ? arrival(trial.version, view) : null;
+}
+
+function form({ ctx }: Card, view: View): Content {
   if (isAnybodyAsked(webOf(ctx)) || !changesOf(ctx)) return null;
   return html`<form
     class="act"
@@ -34,7 +44,8 @@ function form(ctx: PluginContext, view: View): Content {
 }
 
 /** On trial, like every change from the page: a mistyped password does not lock anybody out for good. */
-async function set(ctx: PluginContext, view: View): Promise<Outcome> {
+async function set(card: Card, view: View): Promise<Outcome> {
+  const { ctx } = card;
   const changes = changesOf(ctx);
   const { password = '' } = view.form;
   if (!changes) return { ok: false, message: everywhere('settings-no-api') };
@@ -54,10 +65,18 @@ async function set(ctx: PluginContext, view: View): Promise<Outcome> {
     version,
     onTrial: true,
   });
+  if (ok) card.lastSet = applied;
   return ok ? { ok, message: everywhere('password-set'), content: arrival(applied, view) } : { ok, message };
 }
 
+interface Card {
+  readonly ctx: PluginContext;
+  /** The version of the document with the password that was set here last. */
+  lastSet: string | undefined;
+}
+
 export function passwordCard(ctx: PluginContext): Tab {
+  const card: Card = { ctx, lastSet: undefined };
   return {
     id: 'password',
     place: 'card',
@@ -65,9 +84,9 @@ export function passwordCard(ctx: PluginContext): Tab {
     title: everywhere('no-password'),
     texts: CATALOGUES,
     render: (view) => (isAnybodyAsked(webOf(ctx)) ? null : banner(webOf(ctx), view)),
-    controls: (view) => form(ctx, view),
+    controls: (view) => form(card, view) ?? proof(card, view),
     actions: {
-      set: (view) => set(ctx, view),
+      set: (view) => set(card, view),
       reached: (view) => reached(ctx, view),
     },
   };

@@ -43,7 +43,7 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await until('the daemon answers', async () => (await get('a.txt')).status === 200, { timeoutMs: 40_000 });
     browser = await openBrowser(scratch);
     page = await WatchedPage.open(browser, origin(), {
-      httpCredentials: { username: 'admin', password: PASSWORD },
+      extraHTTPHeaders: { authorization },
       acceptDownloads: true,
     });
   });

@@ -244,30 +244,60 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
-  it('offers to set a password while there is none, and comes in with it', async () => {
-    const password = 'a longer "password"';
-    const known = await WatchedPage.open(browser, origin(), {
-      httpCredentials: { username: 'admin', password },
-    });
-    await known.page.goto(`${origin()}/`);
-    const card = known.page.locator('#frame-password');
+  const password = 'a longer "password"';
+  const signIn = async ({ page }: WatchedPage, typed: string): Promise<void> => {
+    await page.fill('[name=username]', 'admin');
+    await page.fill('[name=password]', typed);
+    await page.click('button');
+  };
+
+  it('offers to set a password while there is none, which stays once somebody signs in with it', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    await page.goto(`${origin()}/`);
+    const card = page.locator('#frame-password');
     assert.match(await card.innerText(), /Everybody with an account on this machine/);
     await card.locator('input').fill(password);
     await card.locator('button').click();
-    await until('it is asked for', async () => (await daemon.get('/api/status')).status === 401, {
-      timeoutMs: 10_000,
-    });
-    await until(
-      'the page came in',
-      async () => /still reaches/.test(await card.locator('output').innerText()),
-      {
-        timeoutMs: 15_000,
-      },
-    );
-    known.takeFaults();
-    await known.page.reload();
+    const way = page.locator('#lost a');
+    await way.waitFor({ timeout: 20_000 });
+    assert.match(await page.locator('#lost').innerText(), /not signed in any more/);
+    assert.equal(await card.locator('input').inputValue(), password, 'what was typed is still there');
+    await way.click();
+    await page.waitForURL(`${origin()}/sign-in?back=%2F`);
+    await signIn(watched, 'a shorter one');
+    assert.match(await page.locator('[role=alert]').innerText(), /password is wrong/);
+    const proved = page.waitForResponse(/\/do\/password\/reached$/);
+    await signIn(watched, password);
+    assert.equal((await proved).status(), 200);
     assert.equal(await card.isVisible(), false, 'there is nothing to say any more');
+    await page.goto(`${origin()}/tabs/settings`);
+    assert.match(await page.locator('#trial').innerText(), /Stays, unless a share fails/);
     assert.ok(!(await file()).includes('********'));
-    await known.context.close();
+    await watched.context.close();
+  });
+
+  it('leads a browser to the page to sign in, back to the page that it asked for, and out again', async () => {
+    const small = { locale: 'zh-CN', viewport: { width: 360, height: 740 } };
+    const watched = await WatchedPage.open(browser, origin(), small);
+    const { context, page } = watched;
+    const asked = '/shares/files?span=day';
+    await page.goto(`${origin()}${asked}`);
+    const form = `${origin()}/sign-in?back=${encodeURIComponent(asked)}`;
+    assert.equal(page.url(), form);
+    await watched.assertAccessible('the page to sign in');
+    const tooWide = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+    assert.ok((await page.evaluate<number>(tooWide)) <= 0);
+    await signIn(watched, password);
+    await page.waitForURL(`${origin()}${asked}`);
+    await page.locator('nav').waitFor();
+    watched.assertClean();
+    const other = await context.newPage();
+    await other.goto(`${origin()}/`);
+    await other.locator('form[action="/sign-out"] button').click();
+    await other.waitForURL(`${origin()}/sign-in`);
+    // The first one notices by itself, since its stream has ended.
+    await page.waitForURL(form, { timeout: 20_000 });
+    await context.close();
   });
 });

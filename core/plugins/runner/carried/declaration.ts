@@ -29,6 +29,7 @@ export interface CarriedAccess {
   readonly verb?: string;
   /** The parameter of the path that holds a share. */
   readonly share?: string;
+  readonly isPage?: true;
 }
 
 export interface Declaration {
@@ -163,8 +164,13 @@ function carriedRoute(route: ServerRoute): CarriedRoute {
   };
 }
 
-function carriedAccess({ role, verb, share }: RouteAccess): CarriedAccess {
-  return { role, ...(verb !== undefined && { verb }), ...(typeof share === 'string' && { share }) };
+function carriedAccess({ isPage, role, share, verb }: RouteAccess): CarriedAccess {
+  return {
+    role,
+    ...(verb !== undefined && { verb }),
+    ...(typeof share === 'string' && { share }),
+    ...(isPage === true && { isPage }),
+  };
 }
 
 function routeProblem({ handler, options = {}, rules }: ServerRoute): string | undefined {
@@ -212,6 +218,7 @@ const shape = Joi.object({
           role: Joi.valid('viewer', 'operator', 'admin').required(),
           verb: text(100),
           share: text(100),
+          isPage: Joi.valid(true),
         }),
       }).required(),
     }),

@@ -4,13 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { definePlugin, html } from '../../../../core/sdk/index.ts';
+import { definePlugin, html, pathOf, safeBack } from '../../../../core/sdk/index.ts';
 import type { Tab, View } from '../../../../core/contract/dashboard.ts';
 import { createTestHost } from '../../../../core/testing/test-host.ts';
 import type { TestHost } from '../../../../core/testing/test-host.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
-import { safeBack } from '../../../../plugins/dashboard/pages/preferences.ts';
 import { takesGzip } from '../../../../plugins/dashboard/pages/answer.ts';
 import { signOutAt } from '../../../../plugins/dashboard/pages/sign-out.ts';
 import { addressOf, reachedAs } from '../../../../plugins/dashboard/overview/share-data.ts';
@@ -200,11 +199,19 @@ describe('the pages', () => {
       '/\\evil.example',
       'https://evil.example',
       '/a b',
+      '/a\r\nset-cookie: x=1',
+      '/a\u0000',
+      '/照片',
+      `/${'a'.repeat(2_048)}`,
       '',
       undefined,
       ['/a'],
     ])
       assert.equal(safeBack(back), '/');
+    assert.equal(safeBack('/tabs/logs?level=warn&q=%0d%0a'), '/tabs/logs?level=warn&q=%0d%0a');
+    assert.equal(pathOf('https://evil.example/shares/%E7%85%A7?span=day#x'), '/shares/%E7%85%A7?span=day');
+    for (const address of ['https://evil.example//other.example', 'tabs', '', undefined])
+      assert.equal(pathOf(address), '/');
   });
 
   it('sign out by refusing what was right, once', async () => {

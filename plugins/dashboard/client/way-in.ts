@@ -1,0 +1,46 @@
+/**
+ * A page whose sign-in has ended leads to a new one: what it loads is refused, and the answer names the way
+ * (`HX-Redirect`), which htmx follows. What somebody has typed is not thrown away: the page says then where to go.
+ */
+
+interface LoadEvent extends Event {
+  readonly detail: { readonly xhr: XMLHttpRequest };
+}
+
+let hasTyped = false;
+let isSaid = false;
+
+/** The banner says so, and nothing else any more. */
+export function isSignedOut(): boolean {
+  return isSaid;
+}
+
+function say(to: string): void {
+  const banner = document.getElementById('lost');
+  if (!banner || isSaid) return;
+  isSaid = true;
+  document.documentElement.toggleAttribute('data-stale', true);
+  const link = document.createElement('a');
+  link.href = to;
+  link.textContent = banner.dataset['signIn'] ?? to;
+  banner.replaceChildren(`${banner.dataset['signedOut'] ?? ''} `, link);
+  banner.hidden = false;
+}
+
+/** A refused stream does not say why; where it is for want of a sign-in, another answer names the way. */
+export async function findWayIn(): Promise<void> {
+  const headers = { 'hx-request': 'true', 'hx-current-url': location.href };
+  const answer = await fetch(location.pathname, { method: 'HEAD', headers });
+  const to = answer.headers.get('hx-redirect');
+  if (to === null) return;
+  if (hasTyped) say(to);
+  else location.assign(to);
+}
+
+document.addEventListener('input', () => (hasTyped = true));
+document.addEventListener('htmx:beforeOnLoad', (event) => {
+  const to = (event as LoadEvent).detail.xhr.getResponseHeader('hx-redirect');
+  if (to === null || !hasTyped) return;
+  event.preventDefault();
+  say(to);
+});
