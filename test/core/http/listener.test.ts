@@ -192,6 +192,8 @@ describe('the listener', () => {
 
   it('takes no more connections than its limit: the oldest silent one makes way', async () => {
     const wires = await Promise.all(Array.from({ length: 20 }, () => dial(server.port)));
+    // Else the end of the server would wait for them.
+    releases.push(() => wires.forEach(({ socket }) => socket.destroy()));
     await until('all are there', () => server.http.stats().sockets === 20, { timeoutMs: 20_000, everyMs: 5 });
     for (let count = 0; count < 5; count += 1) assert.equal((await ask({ port: server.port })).body, 'page');
     assert.ok(wires.some(({ socket }) => socket.destroyed));

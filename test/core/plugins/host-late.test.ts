@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import { createClock } from '../../../core/platform/clock.js';
+import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
 import { small } from '../../support/plugins/small-plugins.ts';
 import type { Diary } from '../../support/plugins/small-plugins.ts';
-import { until } from '../../support/platform/wait.ts';
+import { until, whileTimePasses } from '../../support/platform/wait.ts';
 
 async function open(
   t: TestContext,
@@ -70,7 +70,7 @@ describe("a stranger's plugin that takes long to come up", () => {
       Object.entries({ slow: true, ...on }).map(([name, enabled]) => [name, { enabled }]),
     ),
   });
-  const stranger = () => ({ clock: createClock(), strangers: ['slow'], config: switches() });
+  const stranger = () => ({ clock: createManualClock(), strangers: ['slow'], config: switches() });
   const needy = (diary: Diary) => small('needy', diary, { requires: ['lamp'] });
   const gate = () => {
     let open = (): void => undefined;
@@ -87,14 +87,13 @@ describe("a stranger's plugin that takes long to come up", () => {
   it('holds up no start and no later change; those who need it come up after it', async (t) => {
     const diary: Diary = [];
     const { passed, open: letIn } = gate();
-    const test = await open(
-      t,
-      [laggard(diary, () => passed), needy(diary), small('other', diary)],
-      stranger(),
-    );
+    const options = stranger();
+    const { clock } = options;
+    const plugins = [laggard(diary, () => passed), needy(diary), small('other', diary)];
+    const test = await whileTimePasses(clock, open(t, plugins, options));
     assert.deepEqual(states(test), { slow: 'waiting', needy: 'waiting', other: 'active' });
     assert.equal(test.info('slow').reason, 'it is coming up');
-    await test.configure(switches({ other: false }));
+    await whileTimePasses(clock, test.configure(switches({ other: false })));
     assert.deepEqual(states(test), { slow: 'waiting', needy: 'waiting', other: 'disabled' });
     letIn();
     await soon('all are up', () => states(test)['needy'] === 'active');
@@ -106,9 +105,12 @@ describe("a stranger's plugin that takes long to come up", () => {
     for (const end of ['off', 'close']) {
       const diary: Diary = [];
       const { passed, open: letIn } = gate();
-      const test = await createTestHost({ plugins: [laggard(diary, () => passed)], ...stranger() });
-      if (end === 'off') await test.configure(switches({ slow: false }));
-      else await test.close();
+      const options = { plugins: [laggard(diary, () => passed)], ...stranger() };
+      const test = await whileTimePasses(options.clock, createTestHost(options));
+      await whileTimePasses(
+        options.clock,
+        end === 'off' ? test.configure(switches({ slow: false })) : test.close(),
+      );
       assert.deepEqual(diary, ['+slow', '-slow'], end);
       letIn();
       await soon('what came up after all is let go', () => diary.includes('let go'));
@@ -120,11 +122,14 @@ describe("a stranger's plugin that takes long to come up", () => {
   it('gives way to what ran before when it fails in the end', async (t) => {
     const diary: Diary = [];
     const { passed, refuse } = gate();
-    const test = await open(t, [laggard(diary, async () => undefined), needy(diary)], stranger());
-    await test.setPlugins([laggard(diary, () => passed, '2.0.0'), needy(diary)]);
+    const options = stranger();
+    const { clock } = options;
+    const plugins = [laggard(diary, async () => undefined), needy(diary)];
+    const test = await whileTimePasses(clock, open(t, plugins, options));
+    await whileTimePasses(clock, test.setPlugins([laggard(diary, () => passed, '2.0.0'), needy(diary)]));
     assert.equal(states(test)['slow'], 'waiting');
-    await test.configure(switches({ needy: false }));
-    await test.configure(switches());
+    await whileTimePasses(clock, test.configure(switches({ needy: false })));
+    await whileTimePasses(clock, test.configure(switches()));
     refuse(new Error('no lamp'));
     await soon('it has failed', () => states(test)['slow'] === 'failed');
     await soon('the one before is back', () => states(test)['needy'] === 'active');

@@ -7,23 +7,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { publishedFiles } from '../../support/package/published-files.ts';
 
 const PROJECT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-interface Packed {
-  readonly files: readonly { readonly path: string }[];
-}
-
 describe('the dashboard as it is installed', () => {
-  it('carries every file that pages load and every catalogue', () => {
-    const [packed] = JSON.parse(
-      execFileSync('npm', ['pack', '--dry-run', '--json'], {
-        cwd: PROJECT,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }),
-    ) as Packed[];
-    const carried = new Set(packed?.files.map(({ path }) => path));
+  it('carries every file that pages load and every catalogue', async () => {
+    const carried = await publishedFiles();
     const inFolder = (folder: string): string[] =>
       readdirSync(`${PROJECT}${folder}`).map((name) => `${folder}/${name}`);
     const plugins = readdirSync(`${PROJECT}plugins`, { withFileTypes: true })

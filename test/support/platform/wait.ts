@@ -50,6 +50,30 @@ export async function stepUntil(
   }
 }
 
+/**
+ * The promise's outcome, while a clock that stands still is moved on, 50 times as fast as time. Rejects when
+ * it is not there after 20 s of real time.
+ */
+export async function whileTimePasses<T>(
+  clock: { advance(ms: number): Promise<void> },
+  promise: Promise<T>,
+): Promise<T> {
+  let isThere = false;
+  const settled = (): void => {
+    isThere = true;
+  };
+  promise.then(settled, settled);
+  await stepUntil(
+    'what takes some time of the clock',
+    () => isThere,
+    async () => {
+      await sleep(5);
+      await clock.advance(250);
+    },
+  );
+  return promise;
+}
+
 /** Lets the process do what waits to be done: a step that takes no time. */
 export const turn = (): Promise<void> =>
   new Promise((resolve) => {

@@ -17,6 +17,13 @@ const LONG_BYTES = 1_048_576;
 const WORST = 2;
 const TRIES = 3;
 
+export interface Longest {
+  /** Of the processor. */
+  readonly ms: number;
+  /** Of the longer text. */
+  readonly bytes: number;
+}
+
 export interface HoldUp {
   readonly ms: number;
   readonly text: string;
@@ -48,7 +55,11 @@ const use = new Script(`
   }`);
 
 /** The longest hold-up, or the first above the limit, at which it is cut short. */
-export function worstHoldUp(source: string, flags: string, limitMs = LONGEST_MS): HoldUp {
+export function worstHoldUp(
+  source: string,
+  flags: string,
+  longest: Longest = { ms: LONGEST_MS, bytes: LONG_BYTES },
+): HoldUp {
   const pattern = new RegExp(source, flags);
   const attacks = attacksOn(source, flags);
   const { times } = measure(
@@ -62,9 +73,9 @@ export function worstHoldUp(source: string, flags: string, limitMs = LONGEST_MS)
     .sort((a, b) => (times[attacks.indexOf(b)] ?? Infinity) - (times[attacks.indexOf(a)] ?? Infinity));
   let worst: HoldUp = { ms: 0, text: '' };
   for (const attack of ranked.slice(0, WORST)) {
-    const ms = leastHoldUpMs(pattern, textOf(attack, LONG_BYTES), limitMs);
+    const ms = leastHoldUpMs(pattern, textOf(attack, longest.bytes), longest.ms);
     if (ms > worst.ms) worst = { ms, text: JSON.stringify(attack) };
-    if (ms > limitMs) break;
+    if (ms > longest.ms) break;
   }
   return worst;
 }

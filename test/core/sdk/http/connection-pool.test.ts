@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ConnectionPool, createClock } from '../../../../core/sdk/standalone.ts';
+import type { ConnectionPoolOptions } from '../../../../core/sdk/standalone.ts';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
 import { until } from '../../../support/platform/wait.ts';
 
@@ -35,25 +36,32 @@ describe('a connection pool', () => {
     else response.end('answer');
   };
 
-  beforeEach(async () => {
-    [clients, held, crowded] = [[], [], []];
+  const serve = async (options: Pick<ConnectionPoolOptions, 'headMs'> & Partial<ConnectionPoolOptions>) => {
     pool = new ConnectionPool({
       clock: createClock(),
-      headMs: 3_000,
       maxConnections: MAX,
       maxPerAddress: MAX_PER_ADDRESS,
       isTrustedProxy: (address) => address === PROXY,
       onCrowded: (address) => crowded.push(address),
+      ...options,
     });
     server = createServer((request, response) => void handle(request, response));
     pool.attach(server);
     await once(server.listen(0, '127.0.0.1'), 'listening');
-  });
-  afterEach(async () => {
-    for (const { socket } of clients) socket.destroy();
+  };
+  const stop = async (): Promise<void> => {
     server.closeAllConnections();
     server.close();
     await once(server, 'close');
+  };
+
+  beforeEach(async () => {
+    [clients, held, crowded] = [[], [], []];
+    await serve({ headMs: 3_000 });
+  });
+  afterEach(async () => {
+    for (const { socket } of clients) socket.destroy();
+    await stop();
   });
 
   /** A connection that has said this much, and that the server has taken notice of. */
@@ -148,6 +156,8 @@ describe('a connection pool', () => {
     ['wants a tunnel', 'CONNECT a:22 HTTP/1.1\r\nHost: a\r\n\r\n'],
   ] as const) {
     it(`frees the connection of one that ${what} and never closes its side`, async () => {
+      await stop();
+      await serve({ headMs: 300 });
       const { socket, heard } = await dial(text, '127.0.0.1', { allowHalfOpen: true });
       await until('it is told', () => heard() !== '', SOON);
       assert.match(heard(), /^HTTP\/1\.1 4\d\d [^]*Connection: close/);
@@ -164,12 +174,8 @@ describe('a connection pool', () => {
 
   it('ends a connection some time after its last answer, whatever the client goes on sending', async () => {
     const clock = createManualClock();
-    pool = new ConnectionPool({ clock, headMs: 3_000, maxConnections: MAX, maxPerAddress: MAX_PER_ADDRESS });
-    server.close();
-    await once(server, 'close');
-    server = createServer((request, response) => void handle(request, response));
-    pool.attach(server);
-    await once(server.listen(0, '127.0.0.1'), 'listening');
+    await stop();
+    await serve({ clock, headMs: 3_000 });
     const { socket, heard } = await dial(
       'POST /last HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n',
       '127.0.0.1',
