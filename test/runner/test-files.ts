@@ -13,6 +13,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { UNIT_FILES } from './unit-files.ts';
 
 const BUILT = fileURLToPath(new URL('..', import.meta.url));
 /** The project's folder, with a slash at the end. */
@@ -29,7 +30,7 @@ export interface Directives {
 }
 
 export interface TestFile extends Directives {
-  /** Below `e2e`, without ending: `mount/life`; `unit`. */
+  /** Below `e2e`, without ending: `mount/life`; `unit/daemon`. */
   readonly name: string;
   /** From the project's folder: `test/e2e/mount/life.test.ts`. */
   readonly source: string;
@@ -59,7 +60,8 @@ export async function testFiles(): Promise<readonly TestFile[]> {
   const built = (await readdir(join(BUILT, 'e2e'), { recursive: true }))
     .filter((name) => name.endsWith('.test.js'))
     .map((name) => `e2e/${name}`);
-  const files = await Promise.all(['unit.js', ...built].map((path) => testFile(join(BUILT, path))));
+  const units = Object.keys(UNIT_FILES).map((name) => `${name}.js`);
+  const files = await Promise.all([...units, ...built].map((path) => testFile(join(BUILT, path))));
   return files.filter((file) => file !== undefined).sort(byStart);
 }
 
@@ -102,7 +104,7 @@ export function selected(files: readonly TestFile[], words: readonly string[]): 
   if (unknown.length > 0) {
     throw new Error(
       `no test file has ${unknown.map((word) => `'${word}'`).join(' or ')} in its path, so nothing would be tested. ` +
-        "Unit tests run all together as 'unit'; one of them runs by: node --test dist/test/PATH.test.js",
+        "Unit tests run all together as 'test/unit'; one of them runs by: node --test dist/test/PATH.test.js",
     );
   }
   return files.filter(({ source }) => words.length === 0 || words.some((word) => source.includes(word)));
