@@ -31,7 +31,7 @@ describe('the test files', () => {
     }
     assert.deepEqual(
       ['quiet', 'normal', 'loud', 'alone'].map((load) => loadOf(directivesOf(`// @load ${load}`))),
-      [0.5, 1, 1.5, 3],
+      [0.5, 1, 2, 4],
     );
   });
 
