@@ -1,5 +1,5 @@
 /**
- * `npm test`: all unit tests in one process and each end-to-end file in its own, some at a time, under one
+ * `npm test`: all unit tests in two processes and each end-to-end file in its own, some at a time, under one
  * test runner whose closing lines are the last ones. A file that fails runs once more, alone
  * (test/runner/second-try.ts). Before those lines stands what was left out, and what else is wrong with the
  * run (test/runner/tally.ts).
@@ -22,7 +22,7 @@ import { sweep } from './support/platform/scratch-folder.ts';
 import { thisMachine } from './runner/skips.ts';
 import { faultsOf, mostOf, noted, remarksOf, Tally, withLines } from './runner/tally.ts';
 import type { Counts, Shown, Skip } from './runner/tally.ts';
-import { fileToRun, inTwoTries } from './runner/second-try.ts';
+import { filesToRun, inTwoTries } from './runner/second-try.ts';
 import type { Outcome } from './runner/second-try.ts';
 import { LoadSlots } from './runner/load-slots.ts';
 
@@ -35,7 +35,7 @@ const NOTE_COUNTS = '--note-counts';
  */
 const FILE_TIMEOUT_MS = 25 * 60_000;
 /** Processes: some wait for their turn. */
-const AT_ONCE = 5;
+const AT_ONCE = 7;
 
 interface Order {
   readonly files: readonly TestFile[];
@@ -134,7 +134,8 @@ async function runner(root: string, { files: all }: Order, verdict: Verdict): Pr
       const failed = new Set<string>();
       const events = run({ files: [...files], concurrency, timeout: FILE_TIMEOUT_MS, signal: ending.signal });
       events.on('test:fail', ({ todo, skip, file }) => {
-        if (todo === undefined && skip === undefined) failed.add(fileToRun(file, files));
+        if (todo !== undefined || skip !== undefined) return;
+        for (const one of filesToRun(file, files)) failed.add(one);
       });
       const told = Readable.from(
         withLines(events as AsyncIterable<TestEvent>, {

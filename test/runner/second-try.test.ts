@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fileToRun, inTwoTries, MOST_UNSTEADY } from './second-try.ts';
+import { filesToRun, inTwoTries, MOST_UNSTEADY } from './second-try.ts';
 import type { Outcome } from './second-try.ts';
 
 interface Seen {
@@ -31,25 +31,24 @@ describe('test files that fail', () => {
   });
 
   it('are named and run once more, those alone, and the second try decides', async () => {
-    const passed = await tries(outcome(['e2e/a.test.js', 'unit.js']));
-    assert.deepEqual([passed.isGood, passed.again], [true, [['e2e/a.test.js', 'unit.js']]]);
-    assert.match(passed.said, /: a\.test\.js, unit\.js$/);
+    const passed = await tries(outcome(['e2e/a.test.js', 'unit/daemon.js']));
+    assert.deepEqual([passed.isGood, passed.again], [true, [['e2e/a.test.js', 'unit/daemon.js']]]);
+    assert.match(passed.said, /: a\.test\.js, daemon\.js$/);
     assert.equal((await tries(outcome(['a', 'b']), outcome(['b']))).isGood, false);
   });
 
   it('are those that were run, wherever their tests are declared', () => {
-    const files = ['/p/dist/test/unit.js', '/p/dist/test/e2e/a.test.js'];
-    assert.equal(fileToRun('/p/dist/test/e2e/a.test.js', files), files[1]);
-    for (const declaredIn of [
-      '/p/dist/core/testing/contract-suite.js',
-      '/p/dist/test/core/x.test.js',
-      undefined,
-    ])
-      assert.equal(fileToRun(declaredIn, files), files[0]);
-    assert.throws(
-      () => fileToRun('/p/dist/test/support/x.js', files.slice(1)),
-      /none of those that were run/,
-    );
+    const [daemon, plugins] = ['/p/dist/test/unit/daemon.js', '/p/dist/test/unit/plugins.js'];
+    const life = '/p/dist/test/e2e/a.test.js';
+    const files = [daemon, plugins, life];
+    assert.deepEqual(filesToRun(life, files), [life]);
+    assert.deepEqual(filesToRun('/p/dist/test/core/x.test.js', files), [daemon]);
+    assert.deepEqual(filesToRun('/p/dist/test/plugins/a/x.test.js', files), [plugins]);
+    // Either of them may have used it.
+    for (const declaredIn of ['/p/dist/core/testing/contract-suite.js', undefined])
+      assert.deepEqual(filesToRun(declaredIn, files), [daemon, plugins]);
+    assert.throws(() => filesToRun('/p/dist/test/support/x.js', [life]), /none of those that were run/);
+    assert.throws(() => filesToRun('/p/dist/test/core/x.test.js', [plugins, life]), /none of those/);
   });
 
   it('fail at once when they are many, and when the run was cut short', async () => {

@@ -5,6 +5,7 @@
  * nothing is tried again.
  */
 import { basename } from 'node:path';
+import { unitFilesOf } from './unit-files.ts';
 
 /** With more failed files than this, none is run again. */
 export const MOST_UNSTEADY = 3;
@@ -24,13 +25,15 @@ export interface Tries {
 }
 
 /**
- * The runner names the file in which a test was declared. Unit tests are declared in many, which one file
- * brings together, and some of them in the test kit: run by itself, such a file would have no tests, and
- * pass.
+ * The runner names the file in which a test was declared. Unit tests are declared in many, which a few files
+ * bring together, and some of them in the test kit, which any of these may use: run by itself, such a file
+ * would have no tests, and pass.
  */
-export function fileToRun(declaredIn: string | undefined, files: readonly string[]): string {
-  const own = files.find((file) => file === declaredIn) ?? files.find((file) => basename(file) === 'unit.js');
-  if (own === undefined)
+export function filesToRun(declaredIn: string | undefined, files: readonly string[]): readonly string[] {
+  if (declaredIn !== undefined && files.includes(declaredIn)) return [declaredIn];
+  const units = unitFilesOf(declaredIn ?? '');
+  const own = files.filter((file) => units.some((name) => file.endsWith(`/test/${name}.js`)));
+  if (own.length === 0)
     throw new Error(`a test failed in ${declaredIn ?? 'no file'}, which is none of those that were run`);
   return own;
 }

@@ -27,7 +27,8 @@ const shown = (change: Partial<Shown> = {}): Shown => ({
   counts: { [SHARE]: 4, [LIFE]: 3 },
   skips: [],
   files: [
-    { name: 'unit', source: 'test/unit.ts' },
+    { name: 'unit/daemon', source: 'test/unit/daemon.ts' },
+    { name: 'unit/plugins', source: 'test/unit/plugins.ts' },
     { name: 'life', source: LIFE },
   ],
   isWhole: true,
@@ -98,9 +99,15 @@ describe('the number of tests', () => {
     const life = [{ name: 'life', source: LIFE }];
     assert.deepEqual(faultsOf(shown({ isWhole: false, files: life, counts: { [LIFE]: 3 } })), []);
     assert.equal(faultsOf(shown({ isWhole: false, files: life, counts: { [LIFE]: 2 } })).length, 2);
-    const unit = [{ name: 'unit', source: 'test/unit.ts' }];
+    const unit = [{ name: 'unit/daemon', source: 'test/unit/daemon.ts' }];
     assert.deepEqual(faultsOf(shown({ isWhole: false, files: unit, counts: { [SHARE]: 4 } })), []);
     assert.equal(faultsOf(shown({ isWhole: false, files: unit, counts: {} })).length, 2);
+    const plugins = [{ name: 'unit/plugins', source: 'test/unit/plugins.ts' }];
+    assert.deepEqual(faultsOf(shown({ isWhole: false, files: plugins, counts: {} })), []);
+    const expected = { 'core/testing/contract-suite.ts': 9 };
+    assert.deepEqual(faultsOf(shown({ isWhole: false, files: plugins, counts: {}, expected })), []);
+    const both = [...unit, ...plugins];
+    assert.equal(faultsOf(shown({ isWhole: false, files: both, counts: {}, expected })).length, 2);
   });
 
   it('is never none in a file, also in one that is new', () => {

@@ -7,6 +7,7 @@ import type { TestEvent } from 'node:test/reporters';
 import { sourceOf } from './test-files.ts';
 import type { TestFile } from './test-files.ts';
 import { wrongSkip } from './skips.ts';
+import { unitFilesOf } from './unit-files.ts';
 import type { Machine } from './skips.ts';
 
 /** Tests by the source file that declares them. */
@@ -86,11 +87,11 @@ export interface Shown {
 
 const isEndToEnd = (source: string): boolean => source.startsWith('test/e2e/');
 
-/** Whether the file's tests were among those that were to run. A file of unit tests that is gone was, too. */
+/** Whether all of the file's tests were among those that were to run, also of a file that is gone. */
 function wasToRun(source: string, { files, isWhole }: Pick<Shown, 'files' | 'isWhole'>): boolean {
-  return (
-    isWhole || files.some((file) => (isEndToEnd(source) ? file.source === source : file.name === 'unit'))
-  );
+  if (isWhole) return true;
+  if (isEndToEnd(source)) return files.some((file) => file.source === source);
+  return unitFilesOf(source).every((name) => files.some((file) => file.name === name));
 }
 
 /** The sentences that are a reason to fail. */

@@ -31,7 +31,7 @@ describe('the test files', () => {
     }
     assert.deepEqual(
       ['quiet', 'normal', 'loud', 'alone'].map((load) => loadOf(directivesOf(`// @load ${load}`))),
-      [0.5, 1, 1.5, 3],
+      [0.5, 1, 2, 4],
     );
   });
 
@@ -40,7 +40,10 @@ describe('the test files', () => {
     const sources = readdirSync(join(PROJECT, 'test/e2e'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.test.ts'))
       .map((name) => `test/e2e/${name}`);
-    assert.deepEqual(files.map(({ source }) => source).sort(), [...sources, 'test/unit.ts'].sort());
+    assert.deepEqual(
+      files.map(({ source }) => source).sort(),
+      [...sources, 'test/unit/daemon.ts', 'test/unit/plugins.ts'].sort(),
+    );
     const alone = files.filter(({ load }) => load === 'alone');
     assert.ok(alone.length > 0);
     assert.deepEqual(files.slice(-alone.length), alone);
@@ -56,7 +59,7 @@ describe('the test files', () => {
     const read = new Set(
       readdirSync(join(PROJECT, 'test/e2e'), { recursive: true, encoding: 'utf8' })
         .map((name) => `e2e/${name}`)
-        .concat('unit.ts'),
+        .concat('unit/daemon.ts', 'unit/plugins.ts'),
     );
     const others = readdirSync(join(PROJECT, 'test'), { recursive: true, encoding: 'utf8' }).filter(
       (name) => name.endsWith('.ts') && !read.has(name),

@@ -2,9 +2,9 @@
  * The test files, in the order in which they begin, and how much of the machine each takes. Both stand in the
  * files themselves, as directives: lines of their own that begin with `// @`.
  *
- * `// @load quiet`: waits most of its time. `// @load loud`: several daemons at once, or limits of time that
- * leave little room for others. `// @load alone`: its limits of time are what a user would feel; nothing runs
- * beside it, and it comes last.
+ * `// @load quiet`: waits most of its time. `// @load loud`: takes most of a core, or has limits of time that
+ * leave little room for others: half of what may run. `// @load alone`: its limits of time are what a user would
+ * feel; nothing runs beside it, and it comes last.
  * `// @start 1`: begins with the first; the lower the number, the earlier. Those that measure outages and
  * kills, since they wait so much, then the longest, so that no long one is left running beside nothing. The
  * rest follows by name.
@@ -13,14 +13,18 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { UNIT_FILES } from './unit-files.ts';
 
 const BUILT = fileURLToPath(new URL('..', import.meta.url));
 /** The project's folder, with a slash at the end. */
 export const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** What may run together; files wait more than they compute: three keep two cores busy, not crowded. */
-export const LOAD_LIMIT = 3;
-const LOADS = { quiet: 0.5, normal: 1, loud: 1.5, alone: LOAD_LIMIT } as const;
+/**
+ * What may run together. Files wait more than they compute: over a whole run a load of 1 takes four tenths of a
+ * core, so four keep two cores busy, not crowded. `quiet` is for what takes a quarter of a core at most.
+ */
+export const LOAD_LIMIT = 4;
+const LOADS = { quiet: 0.5, normal: 1, loud: LOAD_LIMIT / 2, alone: LOAD_LIMIT } as const;
 
 export interface Directives {
   readonly load: keyof typeof LOADS;
@@ -29,7 +33,7 @@ export interface Directives {
 }
 
 export interface TestFile extends Directives {
-  /** Below `e2e`, without ending: `mount/life`; `unit`. */
+  /** Below `e2e`, without ending: `mount/life`; `unit/daemon`. */
   readonly name: string;
   /** From the project's folder: `test/e2e/mount/life.test.ts`. */
   readonly source: string;
@@ -59,7 +63,8 @@ export async function testFiles(): Promise<readonly TestFile[]> {
   const built = (await readdir(join(BUILT, 'e2e'), { recursive: true }))
     .filter((name) => name.endsWith('.test.js'))
     .map((name) => `e2e/${name}`);
-  const files = await Promise.all(['unit.js', ...built].map((path) => testFile(join(BUILT, path))));
+  const units = Object.keys(UNIT_FILES).map((name) => `${name}.js`);
+  const files = await Promise.all([...units, ...built].map((path) => testFile(join(BUILT, path))));
   return files.filter((file) => file !== undefined).sort(byStart);
 }
 
@@ -102,7 +107,7 @@ export function selected(files: readonly TestFile[], words: readonly string[]): 
   if (unknown.length > 0) {
     throw new Error(
       `no test file has ${unknown.map((word) => `'${word}'`).join(' or ')} in its path, so nothing would be tested. ` +
-        "Unit tests run all together as 'unit'; one of them runs by: node --test dist/test/PATH.test.js",
+        "Unit tests run all together as 'test/unit'; one of them runs by: node --test dist/test/PATH.test.js",
     );
   }
   return files.filter(({ source }) => words.length === 0 || words.some((word) => source.includes(word)));

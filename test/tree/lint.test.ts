@@ -231,7 +231,7 @@ describe('the tree', () => {
     assert.deepEqual(found, [], 'say why in a comment, or use undefinedWhenMissing or logIgnored');
   });
 
-  it('has no hook outside a suite: unit tests share one process, so all would run it', () => {
+  it('has no hook outside a suite: unit tests share a process, so all would run it', () => {
     const outside = /^(?:before|after)(?:Each)?\(/m;
     assert.match('\nafterEach(() => api.close());', outside);
     const found = sourcesIn('test').filter(

@@ -1,4 +1,4 @@
-// @load loud
+// @load quiet
 // @start 4
 /** A warmup that is interrupted ends in a true state and goes on; one that must not go on stops at once. */
 import assert from 'node:assert/strict';
