@@ -4,10 +4,12 @@
  */
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
-import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { COMMAND_SOCKET } from '../http/command-socket.ts';
 import { isTrustedUser } from '../platform/files/ownership.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { request } = process.getBuiltinModule('node:http');
 
 /** One request to the daemon; the body is sent as JSON. */
 export interface Call {

@@ -1,6 +1,8 @@
 /** Answers that the core gives itself, without any route, and the headers of every answer. */
-import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 const HSTS_SECONDS = 365 * 86_400;
 

@@ -5,12 +5,14 @@
 import { constants } from 'node:fs';
 import { chmod, open, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { markCommandConnection } from '../sdk/http/command-connections.ts';
 import type { ListenerLimits, RequestEvent } from './listener.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** Its name in the state folder, which has mode 0700. */
 export const COMMAND_SOCKET = 'command.sock';

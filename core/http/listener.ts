@@ -3,8 +3,7 @@
  * on the new address before it closes the old one. Limits on times, sizes and numbers of connections are
  * set here.
  */
-import { Server } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { KeyPair, RequestClient } from '../contract/http.ts';
 import { clientAddress, ConnectionPool, SecureServer, trustedProxies } from '../sdk/standalone.ts';
@@ -13,6 +12,9 @@ import type { Clock, Logger } from '../contract/platform.ts';
 import { listenProblem, overlaps, plainHost, sameAddress } from '../sdk/http/address.ts';
 import type { Address } from '../sdk/http/address.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const http = process.getBuiltinModule('node:http');
 
 export interface ListenerLimits {
   readonly headersTimeoutMs: number;
@@ -258,7 +260,7 @@ class MovingListener implements Listener {
       maxHeaderSize: limits.maxHeaderBytes,
       connectionsCheckingInterval: limits.checkIntervalMs,
     };
-    const server = certificate ? new SecureServer(options, certificate) : new Server(options);
+    const server = certificate ? new SecureServer(options, certificate) : new http.Server(options);
     this.#pool.attach(server);
     server.on('connection', (socket: Socket) => this.#track(socket, answers));
     for (const event of ['request', 'checkContinue'] as const) {

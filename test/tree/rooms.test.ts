@@ -71,6 +71,11 @@ export function importsIn(file: string, text: string): readonly Import[] {
   }));
 }
 
+/** Whether values of node:http are imported: from Node.js 22 on, that loads the fetch() of Node.js as well. */
+function importsHttp(text: string): boolean {
+  return /^import (?!type )[^;]*from '(?:node:)?http'|\bimport\('(?:node:)?http'\)/m.test(text);
+}
+
 async function importsOf(folder: string): Promise<readonly Import[]> {
   const files = await sourcesIn(folder);
   const found = await Promise.all(
@@ -149,6 +154,17 @@ describe('the rooms of the house', () => {
     const imports = await importsOf('plugins');
     assert.ok(imports.length > 500, 'imports are found at all');
     assert.deepEqual(imports.filter(leaves), []);
+  });
+
+  it('ask Node.js for node:http instead of importing it', async () => {
+    const files = (await Promise.all(['core', 'plugins'].map(sourcesIn))).flat();
+    const importing = await Promise.all(
+      files.map(async (file) => (importsHttp(await readFile(join(PROJECT, file), 'utf8')) ? [file] : [])),
+    );
+    assert.deepEqual(importing.flat(), []);
+    assert.ok(importsHttp("import { Server } from 'node:http';") && importsHttp("import('http')"));
+    assert.ok(importsHttp("import { request as plain,\n  Server } from 'node:http';"));
+    assert.ok(!importsHttp("import type { Server } from 'node:http';\nimport { get } from 'node:https';"));
   });
 
   it('have no circle of imports', async () => {

@@ -2,7 +2,6 @@
  * The connections of all clients of an HTTP server. A client that opens too many cannot lock others out:
  * for each new connection, an idle one is closed. Pipelined requests of one connection are served in order.
  */
-import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -10,6 +9,9 @@ import { addressKey } from './client-address.ts';
 import { Connection, ClientConnections } from './client-connection.ts';
 import { LateConnections } from './late-connections.ts';
 import type { Clock } from '../../contract/platform.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface ConnectionPoolOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;

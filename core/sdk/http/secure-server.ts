@@ -3,12 +3,14 @@
  * parser and the connection pool among them, is given the encrypted socket from the first byte on: so a
  * connection counts, and its time runs, before its handshake is over.
  */
-import { Server } from 'node:http';
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import type { KeyPair } from '../../contract/http.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const http = process.getBuiltinModule('node:http');
 
 /** Older versions have known weaknesses. The ciphers are those that Node.js takes by default. */
 const OLDEST = 'TLSv1.2';
@@ -16,7 +18,7 @@ const PROTOCOLS = ['http/1.1'];
 
 type Certificate = Pick<KeyPair, 'cert' | 'key'>;
 
-export class SecureServer extends Server {
+export class SecureServer extends http.Server {
   #context: SecureContext | undefined;
 
   /** Without a certificate each connection is closed at once, until there is one. */

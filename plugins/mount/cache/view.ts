@@ -4,7 +4,6 @@
  */
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { request } from 'node:http';
 import type { RequestOptions } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -18,6 +17,9 @@ import { bytesInCache, holdsContent, isWholeInCache } from './completeness.ts';
 import { inPlainWords } from '../rclone/error-messages.ts';
 import { unsavedIn } from './unsaved.ts';
 import type { QueuedFile } from './unsaved.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { request } = process.getBuiltinModule('node:http');
 
 /** Requested by name, so that the answer never comes from a cached listing; no real file has this name. */
 const CHECKED_NAME = '.mountkeeper-reachable';

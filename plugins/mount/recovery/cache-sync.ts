@@ -31,7 +31,7 @@ export interface WriteOutOptions {
   readonly processes: Pick<Processes, 'run'>;
   /** Returns an id of the file system that contains a folder. */
   readonly diskOf?: (folder: string) => Promise<string>;
-  readonly written?: (pid: number) => Promise<number | undefined>;
+  readonly written?: (pid: number) => number | undefined;
   /** Called for each cache folder on the disk, with the time until which everything is on it. */
   readonly onDisk?: (folder: string, untilMs: number) => Promise<void>;
 }
@@ -123,7 +123,7 @@ export class WriteOut {
     const due = new Map<Disk, (() => void)[]>();
     await Promise.all(
       [...this.#writers].map(async ([writer, before]) => {
-        const now = await (this.#options.written ?? writtenBytes)(writer.pid);
+        const now = (this.#options.written ?? writtenBytes)(writer.pid);
         if (now !== undefined && now === before) return;
         const disk = await this.#disk(writer.cacheDir);
         if (disk === undefined) return;

@@ -31,6 +31,7 @@ const SLICE = 256;
 const ACCESS_MODE = 0o3;
 const READ_ONLY = 0;
 const DELETED = ' (deleted)';
+const FUSE = '/dev/fuse';
 /** Input, output and log: never cached files. */
 const STANDARD: ReadonlySet<string> = new Set(['0', '1', '2']);
 
@@ -41,7 +42,7 @@ const STANDARD: ReadonlySet<string> = new Set(['0', '1', '2']);
  */
 export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFiles> {
   const paths = new Set<string>();
-  const data = realFolder(trees.data);
+  const data = onceAsked(() => realFolder(trees.data));
   const descriptors = readdirSync(`/proc/${pid}/fd`).filter((fd) => !STANDARD.has(fd));
   for (let start = 0; start < descriptors.length; start += SLICE) {
     if (start > 0) await new Promise((resolve) => setImmediate(resolve));
@@ -69,15 +70,22 @@ export function realFolder(folder: string): string {
   }
 }
 
+/** Following the links of a folder costs a call for each part of its path, and an idle rclone has no file open. */
+function onceAsked(find: () => string): () => string {
+  let found: string | undefined;
+  return () => (found ??= find());
+}
+
 /** A descriptor open only for reading is rclone's own upload of the file, which its queue counts. */
-function cachedPath(pid: number, fd: string, dataRoot: string): string | undefined {
+function cachedPath(pid: number, fd: string, dataRoot: () => string): string | undefined {
   try {
     const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
-    if (!target.startsWith(`${dataRoot}/`) || target.endsWith(DELETED)) return undefined;
+    if (!target.startsWith('/') || target === FUSE || target.endsWith(DELETED)) return undefined;
+    if (!target.startsWith(`${dataRoot()}/`)) return undefined;
     const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8'))?.[1] ?? '2';
     return (Number.parseInt(flags, 8) & ACCESS_MODE) === READ_ONLY
       ? undefined
-      : target.slice(dataRoot.length + 1);
+      : target.slice(dataRoot().length + 1);
   } catch {
     // Closed meanwhile.
     return undefined;

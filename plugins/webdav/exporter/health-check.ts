@@ -1,10 +1,12 @@
-import { request as httpRequest } from 'node:http';
 import type { RequestOptions } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 import { OWN_HEADER } from '../proxy/state.ts';
 import type { ProxyUser } from '../proxy/state.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { request: httpRequest } = process.getBuiltinModule('node:http');
 
 const MAX_ANSWER_BYTES = 4 * 1_048_576;
 

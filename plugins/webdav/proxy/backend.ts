@@ -1,10 +1,12 @@
-import { Agent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { endsWithin } from 'mountkeeper/sdk';
 import { clock } from './clock.ts';
 import { isLiving } from './instance.ts';
 import { at } from './places.ts';
 import type { Backend, ProxyShare } from './state.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { Agent, request: httpRequest } = process.getBuiltinModule('node:http');
 
 const MAX_IDLE_CONNECTIONS = 16;
 /** How long running work may take to end when the share is removed, and then how long undoing it may take. */

@@ -4,13 +4,15 @@
  * its folders open.
  */
 import { chmod, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { at, takePlaces } from './places.ts';
 import { WebdavProxy } from './proxy.ts';
 import { bodyOf } from './requests/stat.ts';
 import type { ProxyState } from './state.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { createServer } = process.getBuiltinModule('node:http');
 
 const MAX_STATE_BYTES = 16 * 1_048_576;
 /**

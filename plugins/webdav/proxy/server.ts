@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { ConnectionPool, SecureServer } from 'mountkeeper/sdk';
 import type { ConnectionPoolOptions } from 'mountkeeper/sdk';
@@ -15,6 +14,9 @@ import { serveRoot } from './requests/share-list.ts';
 import { isWriting, METHODS, serve } from './requests/share-request.ts';
 import type { ShareTools } from './requests/share-request.ts';
 import type { UserName, Visitors } from './visitors.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { createServer } = process.getBuiltinModule('node:http');
 
 const HEAD_MS = 20_000;
 /** For a connection that has already sent requests. */

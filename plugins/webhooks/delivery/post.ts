@@ -1,9 +1,11 @@
 import type { lookup } from 'node:dns';
-import { request as requestPlain } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { addressProblem, hostOf, RefusedName, safeLookup, targetProblem } from './address.ts';
 import type { Outgoing } from './formats.ts';
+
+// Not imported, which costs a start much: see docs/contributing.md.
+const { request: requestPlain } = process.getBuiltinModule('node:http');
 
 const MOST_BODY_BYTES = 64 * 1_024;
 const MOST_REDIRECTS = 3;

@@ -51,7 +51,7 @@ function bench() {
     log,
     processes: { run },
     diskOf: (folder) => Promise.resolve(moved.get(folder) ?? folder.slice(0, 2)),
-    written: (pid) => Promise.resolve(written.get(pid)),
+    written: (pid) => written.get(pid),
     onDisk,
   });
   return { clock, moved, notes, runs, said, written, writeOut, due: () => clock.advance(EVERY_MS) };
