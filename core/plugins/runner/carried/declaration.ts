@@ -55,6 +55,7 @@ export interface Declaration {
     readonly labels: readonly string[];
   }[];
   readonly tabs: readonly CarriedTab[];
+  readonly webhookFormats: readonly string[];
   /** What it holds while it runs: effects, intervals, jobs. */
   readonly labels: readonly string[];
 }
@@ -94,6 +95,7 @@ export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
       labels,
     })),
     tabs: ledger.tabs.map(carriedTab),
+    webhookFormats: ledger.webhookFormats.map(({ name: format }) => format),
     labels: [
       ...ledger.effects.map(({ label }) => label),
       ...ledger.intervals.map((one) => `every ${one.name}`),
@@ -237,6 +239,7 @@ const shape = Joi.object({
     }),
     20,
   ),
+  webhookFormats: list(text(64), 20),
   labels: list(text()),
 });
 
