@@ -8,6 +8,7 @@ import type { ConfigContribution } from './config.ts';
 import type { Tab } from './dashboard.ts';
 import type { Hooks } from './hooks.ts';
 import type { MetricVerb } from './metrics.ts';
+import type { WebhookFormat } from './notifications.ts';
 import type { Services } from './services.ts';
 import type {
   PluginField,
@@ -83,6 +84,8 @@ export interface PluginContext<C extends object = object> {
   hapi<T>(plugin: HapiPlugin<T>, options: T): void;
   tab(tab: Tab): void;
   cli(command: CliCommand): void;
+  /** How receivers of webhooks are told. */
+  webhookFormat(format: WebhookFormat): void;
   /** Counted and observed metrics return their counter or histogram. */
   metric: MetricVerb;
   /**

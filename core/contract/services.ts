@@ -5,6 +5,7 @@ import type { ConnectionMonitors } from './connections.ts';
 import type { FileDownloads, TabsService } from './dashboard.ts';
 import type { Exporter, ExportersService } from './exporter.ts';
 import type { MetricsService } from './metrics.ts';
+import type { WebhookFormatsService } from './notifications.ts';
 import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount.ts';
 import type { Clock, LogFileService, MountReader, MountTable, Paths, Processes } from './platform.ts';
 import type { BandwidthService, SharesService } from './shares.ts';
@@ -36,6 +37,7 @@ export interface Services {
   plugins: PluginsService;
   exporters: ExportersService;
   tabs: TabsService;
+  webhookFormats: WebhookFormatsService;
   fileDownloads: FileDownloads;
   paths: Paths;
   logFile: LogFileService;

@@ -30,6 +30,7 @@ export function contributedBy(
         place === 'share' ? `${id} (on each share)` : `${id} (${place})`,
       ),
     ],
+    ['webhook formats', ledger.webhookFormats.map(({ name }) => `${ledger.plugin}/${name}`)],
     ['effects', ledger.effects.map((effect) => effect.label)],
   ];
   return kinds

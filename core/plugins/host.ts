@@ -36,6 +36,7 @@ import type { JobScheduler } from './instance/recurring.ts';
 import type { DisposeReason } from './instance/scope.ts';
 import { PluginStore } from './instance/store.ts';
 import { sweepStage } from './discovery/stage.ts';
+import { createWebhookFormats } from './webhook-formats.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 
 export type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
@@ -45,7 +46,7 @@ export interface PluginHostOptions {
   readonly dirs: { readonly inTree: string };
   /** When set, no third-party plugin is loaded; the sentence says why. */
   readonly strangersOff?: string;
-  /** The core's own services; `plugins`, `tabs`, `exporters` and `store` are added by the host. */
+  /** The core's own services; `plugins`, `tabs`, `webhookFormats`, `exporters` and `store` are added by the host. */
   readonly services: Partial<Services>;
   readonly projectors: readonly Projector[];
   readonly clock: Clock;
@@ -190,6 +191,7 @@ class Host implements PluginHost {
         readme: (name: string) => this.readme(name),
       },
       tabs,
+      webhookFormats: createWebhookFormats(() => this.ledgers(), clock),
       exporters,
       store,
       ...options.services,

@@ -180,6 +180,7 @@ function claims(ledger: Ledger): string[] {
     ...ledger.cli.map((entry) => `adds the subcommand "${entry.name}"`),
     ...ledger.metrics.map((entry) => `adds the metric "${entry.name}"`),
     ...ledger.tabs.map((entry) => `adds the tab "${entry.id}"`),
+    ...ledger.webhookFormats.map((entry) => `gives the webhook format "${ledger.plugin}/${entry.name}"`),
     ...ledger.jobs.map((entry) => `declares ${ledger.plugin}'s job "${entry.name}"`),
   ];
 }

@@ -94,6 +94,7 @@ export default definePlugin<ExampleConfig>({
       },
       render: (view) => html`<p>${view.t('counted', { count: count() })} ${view.button(MORE)}</p>`,
     });
+    ctx.webhookFormat({ name: 'line', render: ({ event, host }) => ({ body: `${host}: ${event.message}` }) });
     ctx.cli({
       name: 'example',
       usage: '',

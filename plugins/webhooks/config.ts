@@ -4,10 +4,13 @@ import { addressProblem, targetProblem } from './delivery/address.ts';
 import { FORMATS } from './delivery/formats.ts';
 import type { Format } from './delivery/formats.ts';
 
+/** Of this plugin, or `<plugin>/<name>` of any. */
+export type WebhookFormatName = Format | 'auto' | `${string}/${string}`;
+
 export interface WebhooksConfig {
   webhook_url: string;
   webhook_secret: Secret;
-  webhook_format: Format | 'auto';
+  webhook_format: WebhookFormatName;
   allow_private: boolean;
   cache_threshold_pct: number;
   writeback_depth: number;
@@ -17,12 +20,15 @@ declare module 'mountkeeper' {
   interface NotificationsConfig {
     webhook_url: string;
     webhook_secret: Secret;
-    webhook_format: Format | 'auto';
+    webhook_format: WebhookFormatName;
     allow_private: boolean;
     cache_threshold_pct: number;
     writeback_depth: number;
   }
 }
+
+const OF_A_PLUGIN = /^[a-z][a-z0-9-]*\/[a-z][a-z0-9-]*$/;
+const NAMES = ['auto', ...FORMATS].map((name) => `"${name}"`).join(', ');
 
 const url = () =>
   Joi.string()
@@ -50,9 +56,16 @@ export const schema = Joi.object<WebhooksConfig, true>({
         'the text itself, { env = "NAME" }, { file = "/path" } or { credential = "name" }.',
     ),
   webhook_format: Joi.string()
-    .valid('auto', ...FORMATS)
+    .allow('auto', ...FORMATS)
+    .pattern(OF_A_PLUGIN)
+    .messages({
+      'string.pattern.base': `{{#label}} must be one of ${NAMES}, or "<plugin>/<format>" of a plugin`,
+    })
     .default('auto')
-    .description('What the receiver understands; "auto" tells it by the address, else it is "generic".'),
+    .description(
+      `What the receiver understands: ${FORMATS.join(', ')}, or \`<plugin>/<format>\` of a plugin that gives one; ` +
+        '"auto" tells it by the address, else it is "generic".',
+    ),
   allow_private: Joi.boolean()
     .default(false)
     .meta({ fileOnly: true })
@@ -115,4 +128,18 @@ export function notices(config: Readonly<WebhooksConfig>): readonly Notice[] {
   return problem === undefined
     ? []
     : [{ level: 'error', message: `no notifications are sent: notifications.webhook_url ${problem}` }];
+}
+
+/** Nobody gives it just now: it may be off, or misspelt. */
+export function unknownFormat(
+  { webhook_url: url, webhook_format: format }: Readonly<WebhooksConfig>,
+  names: readonly string[],
+): readonly Notice[] {
+  if (url === '' || !format.includes('/') || names.includes(format)) return [];
+  return [
+    {
+      level: 'error',
+      message: `no notifications are sent: no plugin that is up gives the format "${format}"`,
+    },
+  ];
 }

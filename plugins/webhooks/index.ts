@@ -1,7 +1,8 @@
 import { definePlugin, readDescriptions, withRelease } from 'mountkeeper';
 import { webhookCommand } from './cli.ts';
-import { checkUntrusted, notices, schema } from './config.ts';
+import { checkUntrusted, notices, schema, unknownFormat } from './config.ts';
 import type { WebhooksConfig } from './config.ts';
+import { discord, slack } from './delivery/text-formats.ts';
 import { checks } from './doctor.ts';
 import { routes } from './routes.ts';
 import { openService } from './service.ts';
@@ -32,11 +33,16 @@ export default definePlugin<WebhooksConfig>({
     ctx.tap('notification', (event) => void service()?.outbox.add(event));
     ctx.tap('afterCycle', (snapshot) => service()?.statusEvents.look(snapshot));
     ctx.tap('shareHealthChanged', (change) => service()?.statusEvents.healthChanged(change));
-    ctx.tap('collectNotices', () => notices(ctx.config));
+    ctx.tap('collectNotices', () => [
+      ...notices(ctx.config),
+      ...unknownFormat(ctx.config, ctx.use('webhookFormats').names()),
+    ]);
     ctx.tap('collectChecks', (config) => checks(config));
     const access = { outbox: () => service()?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal };
     ctx.route(...routes(access));
     ctx.tab(notificationsTab(access, () => ctx.config.webhook_url !== ''));
     ctx.cli(webhookCommand);
+    ctx.webhookFormat(slack);
+    ctx.webhookFormat(discord);
   },
 });

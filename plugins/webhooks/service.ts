@@ -32,7 +32,12 @@ export async function openService(ctx: PluginContext<WebhooksConfig>): Promise<W
       isOn,
       signal: ctx.signal,
       random: Math.random,
-      attempt: createAttempt({ clock, secrets: ctx.use('secrets'), config: () => ctx.config }),
+      attempt: createAttempt({
+        clock,
+        secrets: ctx.use('secrets'),
+        formats: ctx.use('webhookFormats'),
+        config: () => ctx.config,
+      }),
       onChange: () => saver.save(),
       saved: () => saver.settled(),
     },

@@ -63,6 +63,10 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     // @ts-expect-error a trouble is of a share
     ctx.tap('collectShareTroubles', () => [{ message: 'it is slow' }]);
 
+    ctx.webhookFormat({ name: 'card', render: ({ event, host }) => ({ body: `${host} ${event.message}` }) });
+    // @ts-expect-error a message has a body
+    ctx.webhookFormat({ name: 'card', render: () => ({ headers: {} }) });
+
     ctx.handle('typedBlink', async (times) => {
       times.toFixed();
     });

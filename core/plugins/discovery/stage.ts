@@ -118,8 +118,8 @@ async function put({ kind, content, isExecutable }: PluginFile, target: string):
 }
 
 /**
- * A file of a package is the same in most versions of a plugin: then it is a second name of the former copy's. Never one
- * of the source's, which its author changes in place. False where it must be copied.
+ * A file of a package is the same in most versions of a plugin: then it is a second name of the former copy's. Never
+ * one of the source's, which its author changes in place. False where it must be copied.
  */
 async function linked(
   { name, kind, content, isExecutable }: PluginFile,

@@ -5,6 +5,7 @@
 import type { Metric, MetricVerb } from '../../contract/metrics.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import type { Tab } from '../../contract/dashboard.ts';
+import type { WebhookFormat } from '../../contract/notifications.ts';
 import { hookKinds } from './hook-kinds.ts';
 import type { Logger } from '../../contract/platform.ts';
 import { isTable } from '../../sdk/toml/document.ts';
@@ -105,6 +106,17 @@ const checks = {
     );
     return tab;
   },
+  webhookFormat(format: WebhookFormat): WebhookFormat {
+    demand(
+      isText(format.name) && /^[a-z][a-z0-9-]{0,63}$/.test(format.name),
+      'ctx.webhookFormat() needs a name of lower-case letters, digits and hyphens',
+    );
+    demand(
+      typeof format.render === 'function',
+      `ctx.webhookFormat("${format.name}") lacks a function that renders it`,
+    );
+    return format;
+  },
   effect(entry: EffectEntry): EffectEntry {
     demand(isText(entry.label), 'ctx.effect() needs a label that says what it holds');
     demand(
@@ -143,6 +155,8 @@ function declaringVerbs(recorder: Recorder, runtime: ContextRuntime): Declaring 
       recorder.record('hapi', 'hapi', { plugin: plugin as HapiEntry['plugin'], options }),
     tab: (tab) => recorder.record('tab', 'tabs', checks.tab(tab)),
     cli: (command) => recorder.record('cli', 'cli', checks.named('cli', command, [command.run])),
+    webhookFormat: (format) =>
+      recorder.record('webhookFormat', 'webhookFormats', checks.webhookFormat(format)),
     metric: ((metric: Metric) => {
       const { declared, handle } = declareMetric(metric);
       recorder.record('metric', 'metrics', declared);

@@ -11,6 +11,7 @@ import type { Hooks } from '../../contract/hooks.ts';
 import type { Interval, Job, WithRelease } from '../../contract/plugin.ts';
 import type { Services } from '../../contract/services.ts';
 import type { Tab } from '../../contract/dashboard.ts';
+import type { WebhookFormat } from '../../contract/notifications.ts';
 import type { DeclaredMetric } from './metric.ts';
 
 export interface TapEntry {
@@ -61,6 +62,7 @@ export interface Ledger {
   readonly hapi: readonly HapiEntry[];
   readonly tabs: readonly Tab[];
   readonly cli: readonly CliCommand[];
+  readonly webhookFormats: readonly WebhookFormat[];
   readonly metrics: readonly DeclaredMetric[];
   readonly services: readonly ServiceEntry[];
   readonly jobs: readonly Job[];
@@ -124,6 +126,7 @@ export function emptyLedger(plugin: string, guard: boolean, routePrefix = ''): L
     hapi: [],
     tabs: [],
     cli: [],
+    webhookFormats: [],
     metrics: [],
     services: [],
     jobs: [],

@@ -47,7 +47,7 @@ export class NotCarried extends Error {
 }
 
 /** One `ctx.tap` and so on, by its place in the ledger. */
-export type CallKind = 'tap' | 'handle' | 'route' | 'tab';
+export type CallKind = 'tap' | 'handle' | 'route' | 'tab' | 'format';
 
 export interface RouteRequest {
   readonly method: string;

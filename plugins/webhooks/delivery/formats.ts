@@ -3,6 +3,8 @@ import type { Delivery } from './delivery.ts';
 
 export const FORMATS = ['generic', 'slack', 'discord', 'ntfy', 'wecom', 'dingtalk', 'feishu'] as const;
 export type Format = (typeof FORMATS)[number];
+/** Those that sign, or need the address or the secret; `text-formats.ts` has the others. */
+export type WrittenHere = Exclude<Format, 'slack' | 'discord'>;
 
 export interface MessageOrigin {
   /** Name of this machine. */
@@ -92,14 +94,6 @@ const generic: Writer = (delivery, url, { host, secret, now }) => {
   return { ...plain, headers: { ...plain.headers, ...identity, ...signature } };
 };
 
-const slack: Writer = (delivery, url, around) =>
-  json(url, {
-    text: sentence(delivery, around).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
-  });
-
-const discord: Writer = (delivery, url, around) =>
-  json(url, { content: sentence(delivery, around).slice(0, 2_000), allowed_mentions: { parse: [] } });
-
 const ntfy: Writer = (delivery, url, around) => {
   const { event } = delivery;
   const access = around.secret === '' ? {} : { authorization: `Bearer ${around.secret}` };
@@ -142,10 +136,10 @@ const feishu: Writer = (delivery, url, around) => {
   return json(url, { ...proof, msg_type: 'text', content: { text: sentence(delivery, around) } });
 };
 
-const WRITERS: Readonly<Record<Format, Writer>> = { generic, slack, discord, ntfy, wecom, dingtalk, feishu };
+const WRITERS: Readonly<Record<WrittenHere, Writer>> = { generic, ntfy, wecom, dingtalk, feishu };
 
 export function outgoing(
-  format: Format,
+  format: WrittenHere,
   delivery: Delivery,
   to: { readonly url: URL; readonly around: MessageOrigin },
 ): Outgoing {
@@ -153,7 +147,7 @@ export function outgoing(
 }
 
 /** These receivers answer 200 even when they refuse, and say so in the body. */
-export function refusalIn(format: Format, body: string): string | undefined {
+export function refusalIn(format: string, body: string): string | undefined {
   if (format !== 'wecom' && format !== 'dingtalk' && format !== 'feishu') return undefined;
   try {
     const { errcode, code, errmsg, msg } = JSON.parse(body) as {

@@ -2,6 +2,8 @@
 /** A stranger's plugin in a process of its own: what it declares works as inside the daemon. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { getPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -23,6 +25,7 @@ const GOOD = source(
   `let ticks = 0; const seen = [];
     ctx.status('garden', () => ({ ticks, sawShares: ctx.use('status').snapshot.record.shares.length }));
     ctx.tap('collectNotices', () => [{ level: 'info', message: 'the garden says ' + ctx.config.word }]);
+    ctx.webhookFormat({ name: 'card', render: ({ event }) => ({ body: 'in ' + process.pid + ': ' + event.type }) });
     ctx.tap('collectShareTroubles', () => [{ share: 'files', message: 'the beds are dry' }]);
     ctx.tap('notification', (event) => { seen.push(event.message); });
     ctx.tap('resolveBandwidth', (budget) => ({ up: 1234567, down: budget.down }));
@@ -66,10 +69,23 @@ describe('a plugin in a process of its own', () => {
   const sections = (word: string): Record<string, Record<string, unknown>> => ({
     plugins: { dirs: [scratch.path('plugins')] },
     'plugins.garden': { enabled: true, word },
+    notifications: {
+      webhook_url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+      webhook_format: 'garden/card',
+      allow_private: true,
+    },
     ...Object.fromEntries(Object.keys(REFUSED).map((name) => [`plugins.${name}`, { enabled: true }])),
   });
 
+  /** What came to the receiver of webhooks. */
+  const got: string[] = [];
+  const receiver = createServer((request, response) => {
+    request.setEncoding('utf8').on('data', (text: string) => got.push(text));
+    request.on('end', () => response.end());
+  });
+
   before(async () => {
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
     scratch = await createScratch('own');
     const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
     await place(scratch, 'garden', GOOD, { permissions: ['read-status', 'send-commands', 'processes'] });
@@ -92,7 +108,10 @@ describe('a plugin in a process of its own', () => {
     await daemon.healthy();
     await inState(daemon, 'garden', 'active');
   });
-  after(() => scratch.close());
+  after(async () => {
+    receiver.close();
+    await scratch.close();
+  });
 
   it('says what it holds', async () => {
     const { effects } = await inState(daemon, 'garden', 'active');
@@ -189,6 +208,13 @@ describe('a plugin in a process of its own', () => {
     await until('it heard', async () =>
       JSON.stringify((await daemon.request('POST', '/ext/garden/tell', {})).body).includes('It is wet.'),
     );
+  });
+
+  it('makes what the receiver of webhooks is sent', async () => {
+    const { body } = await daemon.request<{ message: string }>('POST', '/api/webhooks/test');
+    assert.match(body.message, /^Delivered/);
+    const { pid } = (await daemon.get<{ pid: number }>('/ext/garden/x')).body;
+    assert.ok(got.includes(`in ${pid}: test`), got.join());
   });
 
   it('takes over its changed configuration without another process', async () => {

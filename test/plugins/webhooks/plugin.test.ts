@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { stringify } from 'smol-toml';
-import { MASK } from 'mountkeeper';
+import { definePlugin, MASK } from 'mountkeeper';
+import type { WebhookEvent, WebhookMessage } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
 import { NOTHING_CROSSED } from '../../../plugins/webhooks/events/thresholds.ts';
 import webhooks from '../../../plugins/webhooks/index.ts';
@@ -25,6 +28,88 @@ describe('webhooks', () => {
     await host.configure({
       notifications: { webhook_url: 'https://example.org/x', webhook_secret: 'x', webhook_format: 'feishu' },
     });
+  });
+
+  it('sends in a format that a plugin gives, and nothing that could not be sent', async (t) => {
+    const got: { readonly type: string | undefined; readonly mine: unknown; readonly body: string }[] = [];
+    const receiver = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => {
+        got.push({ type: request.headers['content-type'], mine: request.headers['x-garden'], body });
+        response.end('ok');
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    t.after(() => receiver.close());
+    let made: () => unknown = () => undefined;
+    const seen: WebhookEvent[] = [];
+    const garden = definePlugin({
+      name: 'garden',
+      version: '1.0.0',
+      apiVersion: 1,
+      description: 'Gives a format.',
+      register: (ctx) =>
+        ctx.webhookFormat({
+          name: 'card',
+          render: (about) => {
+            seen.push(about);
+            return made() as WebhookMessage;
+          },
+        }),
+    });
+    const { port } = receiver.address() as AddressInfo;
+    const as = (webhook_format: string) => ({
+      notifications: {
+        webhook_url: `http://127.0.0.1:${port}/x`,
+        webhook_secret: 'for this receiver',
+        allow_private: true,
+        webhook_format,
+      },
+    });
+    const host = await createTestHost({ plugins: [webhooks, garden], config: as('garden/card') });
+    t.after(() => host.close());
+    const test = async () =>
+      ((await host.inject({ method: 'POST', url: '/api/webhooks/test' })).json() as { message: string })
+        .message;
+    made = () => ({ headers: { 'Content-Type': 'text/x-garden', 'x-garden': 'yes' }, body: 'a bed, 群' });
+    assert.match(await test(), /^Delivered/);
+    assert.deepEqual(got.pop(), { type: 'text/x-garden', mine: 'yes', body: 'a bed, 群' });
+    assert.deepEqual(Object.keys(seen[0] ?? {}).sort(), ['at', 'event', 'host', 'id']);
+    assert.ok(!JSON.stringify(seen).includes('for this receiver'));
+    const wrong: readonly (readonly [unknown, RegExp])[] = [
+      [undefined, /it gave no text as body/],
+      [{ body: 7 }, /it gave no text as body/],
+      [{ body: 'x'.repeat(65_537) }, /its body has more than 65536 bytes/],
+      [{ body: '', headers: { 'x-a': 'b\r\nhost: other' } }, /may not send the header "x-a"/],
+      [{ body: '', headers: { Host: 'other' } }, /may not send the header "Host"/],
+      [{ body: '', headers: { 'x a': 'b' } }, /may not send the header "x a"/],
+      [
+        { body: '', headers: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`x${at}`, ''])) },
+        /at most 20/,
+      ],
+    ];
+    for (const [given, sentence] of wrong) {
+      made = () => given;
+      const message = await test();
+      assert.match(message, /^Not delivered: the format "garden\/card" of a plugin failed: /);
+      assert.match(message, sentence);
+    }
+    made = () => {
+      throw new Error('no beds left');
+    };
+    assert.match(await test(), /failed: no beds left/);
+    assert.equal(got.length, 0);
+    await host.configure(as('slack'));
+    assert.match(await test(), /^Delivered/);
+    assert.match(String(got.at(-1)?.body), /^\{"text":"Mountkeeper \(/);
+    const notices = async () => (await host.hooks.collect('collectNotices')).map(({ message }) => message);
+    assert.deepEqual(await notices(), []);
+    await host.configure(as('garden/post'));
+    assert.match((await notices()).join(), /no plugin that is up gives the format "garden\/post"/);
+    assert.match(await test(), /^Not delivered: no plugin that is up gives the format "garden\/post"/);
+    for (const odd of ['fax', 'garden/', 'a/b/c'])
+      await assert.rejects(host.configure(as(odd)), /must be one of/);
   });
 
   it('takes no address over HTTP that only this machine reaches, but keeps what the file says', async (t) => {
@@ -113,7 +198,6 @@ describe('webhooks', () => {
   it('takes events of any plugin, keeps them and goes on after it was switched off', async (t) => {
     const config = { notifications: { webhook_url: 'http://127.0.0.1:1/x', allow_private: true } };
     const event = { type: 'mine.own', severity: 'info', message: 'm', data: {}, key: 'k' } as const;
-    const { definePlugin } = await import('mountkeeper');
     const sender = definePlugin({
       name: 'sender',
       version: '1.0.0',

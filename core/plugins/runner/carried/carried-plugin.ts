@@ -11,6 +11,7 @@ import type { Hooks } from '../../../contract/hooks.ts';
 import type { RouteAccess } from '../../../contract/http.ts';
 import type { Plugin, PluginContext } from '../../../contract/plugin.ts';
 import type { MetricFamily } from '../../../contract/metrics.ts';
+import type { WebhookEvent, WebhookMessage } from '../../../contract/notifications.ts';
 import type { Clock } from '../../../contract/platform.ts';
 import { timeBox } from '../../../platform/deadline.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
@@ -85,7 +86,7 @@ class Carried {
 
   declare(): void {
     const ctx = this.#ctx;
-    const { taps, commands, statusFields, shareStatus, routes, metrics, tabs, labels } =
+    const { taps, commands, statusFields, shareStatus, routes, metrics, tabs, webhookFormats, labels } =
       this.#options.declaration;
     taps.forEach(({ hook, stage }, index) => this.#tap(hook as keyof Hooks, stage, index));
     commands.forEach((command, index) =>
@@ -106,6 +107,9 @@ class Carried {
       ctx.metric({ ...metric, read: () => samplesOf(this.#value((state) => state.metrics[index])) }),
     );
     tabs.forEach((tab, index) => ctx.tab(this.#tab(tab, index)));
+    webhookFormats.forEach((name, index) =>
+      ctx.webhookFormat({ name, render: (event) => this.#render(index, event) }),
+    );
     ctx.onConfigChange((next) => {
       this.#supervisor?.send({ is: 'world', world: secretsNow(ctx, this.#options.declaration) });
       this.#supervisor?.send({ is: 'config', config: next });
@@ -155,6 +159,12 @@ class Carried {
       leave();
       await stop();
     };
+  }
+
+  /** Rejects while its process is not there: whoever sends tries again. */
+  async #render(index: number, event: WebhookEvent): Promise<WebhookMessage> {
+    if (!this.#supervisor) throw new NotRunning('its process is not running now');
+    return (await this.#supervisor.call('format', index, [event])) as WebhookMessage;
   }
 
   /** Undefined while its process is not there: the log has said so. */

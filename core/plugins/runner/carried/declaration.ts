@@ -56,6 +56,7 @@ export interface Declaration {
     readonly labels: readonly string[];
   }[];
   readonly tabs: readonly CarriedTab[];
+  readonly webhookFormats: readonly string[];
   /** What it holds while it runs: effects, intervals, jobs. */
   readonly labels: readonly string[];
 }
@@ -95,6 +96,7 @@ export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
       labels,
     })),
     tabs: ledger.tabs.map(carriedTab),
+    webhookFormats: ledger.webhookFormats.map(({ name: format }) => format),
     labels: [
       ...ledger.effects.map(({ label }) => label),
       ...ledger.intervals.map((one) => `every ${one.name}`),
@@ -244,6 +246,7 @@ const shape = Joi.object({
     }),
     20,
   ),
+  webhookFormats: list(text(64), 20),
   labels: list(text()),
 });
 

@@ -1,6 +1,7 @@
 /** A plugin inside its runner: the same instance as in the daemon, called over the socket. */
 import type { Server } from '@hapi/hapi';
 import type { Tab } from '../../../contract/dashboard.ts';
+import type { WebhookEvent, WebhookFormat } from '../../../contract/notifications.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../../contract/platform.ts';
 import { createClock } from '../../../platform/clock.ts';
@@ -104,9 +105,10 @@ export class LoadedPlugin {
   }
 
   async #call({ kind, index, args }: Extract<ToRunner, { is: 'call' }>): Promise<unknown> {
-    const { taps, handlers, tabs } = this.#instance.ledger;
+    const { taps, handlers, tabs, webhookFormats } = this.#instance.ledger;
     if (kind === 'route') return answerOf(this.#server as Server, args[0] as RouteRequest);
     if (kind === 'tab') return drawTab(tabs[index] as Tab, args[0] as TabCall);
+    if (kind === 'format') return (webhookFormats[index] as WebhookFormat).render(args[0] as WebhookEvent);
     const { fn } = (kind === 'tap' ? taps : handlers)[index] as { fn: unknown };
     return (fn as AnyFn)(...args);
   }

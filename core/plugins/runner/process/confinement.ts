@@ -124,12 +124,14 @@ function neededBy({
   taps,
   commands,
   shareStatus,
+  webhookFormats,
 }: Declaration): readonly (readonly [what: string, needed: Permission])[] {
   const services = requires.filter((one) => TELLING_SERVICES.has(one));
   const reading = [
     ...services.map((one) => `the service "${one}"`),
     ...commands.map((one) => `ctx.handle("${one}")`),
     ...(shareStatus.length > 0 ? ['ctx.shareStatus()'] : []),
+    ...(webhookFormats.length > 0 ? ['ctx.webhookFormat()'] : []),
   ];
   const hooks = taps.flatMap(({ hook }) => {
     const needed = Object.hasOwn(NEEDED_BY_HOOK, hook) ? NEEDED_BY_HOOK[hook] : 'read-status';

@@ -4,7 +4,8 @@ import { describe, it } from 'node:test';
 import { addressProblem } from '../../../../plugins/webhooks/delivery/address.ts';
 import type { Delivery } from '../../../../plugins/webhooks/delivery/delivery.ts';
 import { formatOf, outgoing, refusalIn, signatureOf } from '../../../../plugins/webhooks/delivery/formats.ts';
-import type { Format } from '../../../../plugins/webhooks/delivery/formats.ts';
+import type { Format, Outgoing, WrittenHere } from '../../../../plugins/webhooks/delivery/formats.ts';
+import { discord, slack } from '../../../../plugins/webhooks/delivery/text-formats.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const delivery: Delivery = {
@@ -23,11 +24,13 @@ const delivery: Delivery = {
     key: 'k',
   },
 };
+const asEvent = ({ id, event, createdAt }: Delivery) => ({ id, event, at: createdAt, host: 'attic' });
 const written = (format: Format, address: string, secret = '') => {
-  const out = outgoing(format, delivery, {
-    url: new URL(address),
-    around: { host: 'attic', secret, now: NOW },
-  });
+  const url = new URL(address);
+  const given = { slack, discord }[format as string];
+  const out: Outgoing = given
+    ? { url, headers: {}, ...given.render(asEvent(delivery)) }
+    : outgoing(format as WrittenHere, delivery, { url, around: { host: 'attic', secret, now: NOW } });
   return { ...out, json: () => JSON.parse(out.body) as Record<string, unknown> };
 };
 
@@ -104,10 +107,7 @@ describe('the payload', () => {
       );
       assert.match(text, /群…$/);
     }
-    const { body } = outgoing('discord', long, {
-      url: new URL('https://example.org/'),
-      around: { host: 'attic', secret: '', now: NOW },
-    });
+    const { body } = discord.render(asEvent(long));
     assert.equal((JSON.parse(body) as { content: string }).content.length, 2_000);
   });
 

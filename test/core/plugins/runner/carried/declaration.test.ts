@@ -70,6 +70,7 @@ describe('a plugin that is carried', () => {
         parts: {},
         actions: { dig: () => ({ ok: true, message: '' }) },
       });
+      ctx.webhookFormat({ name: 'card', render: () => ({ body: '' }) });
       ctx.every({ name: 'tick', ms: () => 1, run: none });
       ctx.job({ name: 'daily', cron: () => '', run: none });
       ctx.effect('a bed', () => none);
@@ -80,7 +81,7 @@ describe('a plugin that is carried', () => {
   it('declares in the daemon what it declared in its process', () => {
     const there = dryRun(whole, log);
     const here = dryRun(carried(whole), log);
-    for (const list of ['taps', 'handlers', 'statusFields', 'shareStatus', 'tabs'] as const)
+    for (const list of ['taps', 'handlers', 'statusFields', 'shareStatus', 'tabs', 'webhookFormats'] as const)
       assert.deepEqual(
         describeLedger({ [list]: here[list] } as never),
         describeLedger({ [list]: there[list] } as never),

@@ -207,6 +207,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
       "ctx.tap('afterMount', () => undefined);",
       "ctx.handle('notify', async () => undefined);",
       'ctx.shareStatus({ defaults: {}, read: () => ({}) });',
+      "ctx.webhookFormat({ name: 'card', render: () => ({ body: '' }) });",
     ])
       await assert.rejects(declared(source('', body), ['network']), /without the permission "read-status"/);
     await declared(source('', "ctx.tap('collectNotices', () => []);"), []);
