@@ -80,6 +80,8 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['morph.js', SCRIPT, morph],
     ['app.js', SCRIPT, join(client, 'app.js')],
     ['outcomes.js', SCRIPT, join(client, 'outcomes.js')],
+    ['focus.js', SCRIPT, join(client, 'focus.js')],
+    ['forms.js', SCRIPT, join(client, 'forms.js')],
     ['values.js', SCRIPT, join(client, 'values.js')],
     ['way-in.js', SCRIPT, join(client, 'way-in.js')],
     ['uplot.js', SCRIPT, inPackage('uplot', 'dist/uPlot.iife.min.js')],

@@ -3,6 +3,7 @@
  * zone, copies addresses, and shows errors next to the button that was clicked.
  */
 
+import './focus.js';
 import { watchValues } from './values.js';
 import { findWayIn, isSignedOut } from './way-in.js';
 

@@ -3,6 +3,8 @@
  * the button itself away, the outcome moves to the end of its panel.
  */
 
+import { formKey } from './forms.js';
+
 interface Callbacks {
   beforeNodeMorphed: (old: Node, fresh: Node) => boolean;
   beforeNodeRemoved: (old: Node) => boolean;
@@ -25,13 +27,6 @@ const RUNNING = 'form.htmx-request';
 
 /** Outputs in a form that the update under way leaves alone. */
 const kept = new WeakSet<Node>();
-
-/** Equal: the same button, whatever has moved around it. */
-function buttonOf(form: HTMLFormElement): string {
-  const hidden = [...form.querySelectorAll<HTMLInputElement>('input[type=hidden]')];
-  const fields = hidden.map(({ name, value }) => [name, value]);
-  return JSON.stringify([form.getAttribute('hx-post'), fields]);
-}
 
 /** Beside a part that is redrawn an outcome stays until the next click; inside, where rows come and go, a while. */
 function isTold(output: HTMLElement): boolean {
@@ -56,7 +51,7 @@ function isPlaceOfPanel(node: Node): boolean {
 
 function beforeForm(old: HTMLFormElement, fresh: HTMLFormElement): boolean {
   if (old.matches(RUNNING)) return false;
-  const isSame = buttonOf(old) === buttonOf(fresh);
+  const isSame = formKey(old) === formKey(fresh);
   // What somebody types beside the parts that are redrawn is not written over.
   if (isSame && old.dataset['typed'] !== undefined && !old.closest('.slot')) return false;
   for (const output of old.querySelectorAll('output')) {
@@ -101,5 +96,3 @@ document.addEventListener('htmx:afterRequest', (event) => {
 document.addEventListener('input', ({ target }) => {
   if (target instanceof Element) target.closest('form')?.setAttribute('data-typed', '');
 });
-
-export {};

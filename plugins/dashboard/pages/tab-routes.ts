@@ -41,7 +41,8 @@ function asked(
 }
 
 export function outcomeNode({ ok, message, content }: Outcome, view: View): Content {
-  const said = view.text(message);
+  // Texts in several languages come as they are; what the parts of Mountkeeper say comes in English.
+  const said = typeof message === 'string' ? view.said(message) : view.text(message);
   const line =
     said === ''
       ? null

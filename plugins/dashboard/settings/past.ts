@@ -40,8 +40,8 @@ function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boo
   const lines = summary === '' || summary === 'No changes' ? [] : summary.split('\n');
   return html`<li key=${version}>
     <p>
-      <strong>${view.time(at)}</strong>
-      <small>${view.t(`by-${by}`)}</small>
+      <strong>${view.time(at)}</strong>${' '}
+      <small>${view.t(`by-${by}`)}</small>${' '}
       ${isNewest ? html`<span class="badge" data-tone="good">${view.t('version-runs')}</span>` : null}
     </p>
     ${

@@ -7,6 +7,7 @@ import type { Browser } from 'playwright-core';
 import { SKIPS } from '../../runner/skips.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { hasFocus, press } from '../../support/dashboard/keyboard.ts';
 import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { Files } from '../../support/platform/file-worker.ts';
@@ -81,9 +82,10 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await limit('0');
   });
 
-  it('opens a folder', async () => {
-    await row('sub').locator('button').click();
+  it('opens a folder by keyboard, and the focus is in it', async () => {
+    await press(row('sub').locator('button'));
     await shows('what is below', async () => (await row('plan').count()) === 1);
+    await shows('the focus', () => hasFocus(browse()));
     assert.match(await row('plan').innerText(), /On the NAS/);
   });
 
@@ -116,11 +118,9 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await page.page.goto(`${origin()}/shares/team`);
     const queue = page.page.locator('#frame-uploads');
     const queued = (name: string) => queue.locator('tr', { hasText: name });
-    const press = async (name: string, label: string): Promise<void> => {
-      await queued(name).locator('button', { hasText: label }).focus();
-      await page.page.keyboard.press('Enter');
-    };
-    await press('blocked.bin', 'Send now');
+    const pressIn = (name: string, label: string): Promise<void> =>
+      press(queued(name).locator('button', { hasText: label }));
+    await pressIn('blocked.bin', 'Send now');
     await shows('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()));
     await shows('that the NAS could not take it', async () => (await page.sentence()) === 'refused');
     assert.equal(await page.tone('team'), 'bad');
@@ -130,8 +130,9 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     assert.equal((await readFile(await (await download).path())).length, 20_000);
     await page.assertAccessible('the queue');
     await rmdir(nas.path('blocked.bin'));
-    await press('blocked.bin', 'Retry now');
+    await pressIn('blocked.bin', 'Retry now');
     await shows('that it is gone from the queue', async () => (await queued('blocked.bin').count()) === 0);
+    await shows('the focus in the queue', () => hasFocus(queue));
     await shows('what waits is all that is left', async () => (await page.sentence()) === 'unsaved');
     assert.equal((await readFile(nas.path('blocked.bin'))).length, 20_000);
     page.assertClean();

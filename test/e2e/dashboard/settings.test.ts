@@ -10,6 +10,7 @@ import type { Browser } from 'playwright-core';
 import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
+import { hasFocus, press, write } from '../../support/dashboard/keyboard.ts';
 import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
@@ -63,7 +64,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
   const verdict = ({ page }: WatchedPage, kind: string) =>
     page.locator(`#settings-verdict [data-verdict="${kind}"]`).waitFor({ timeout: 10_000 });
   const applied = async ({ page }: WatchedPage): Promise<void> => {
-    await page.locator('button.primary').click();
+    await press(page.locator('button.primary'));
     await page.locator('#settings-outcome .outcome[data-tone="good"]').first().waitFor({ timeout: 10_000 });
   };
 
@@ -90,7 +91,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       await watched.page.locator('[data-field="supervisor.poll_interval"] .problem').innerText(),
       /is not a duration/,
     );
-    await watched.page.locator('button[data-line]').click();
+    await press(watched.page.locator('button[data-line]'));
     assert.match(
       await watched.page.evaluate<string>(
         '(() => { const t = document.querySelector("#settings-text"); ' +
@@ -163,7 +164,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
 
   it('takes back what is on trial when asked, and puts a former version into the editor', async () => {
     const watched = await open();
-    await watched.page.locator('#trial button', { hasText: 'Take it back' }).click();
+    await press(watched.page.locator('#trial button', { hasText: 'Take it back' }));
     await until('the former text is back', async () => (await file()) === text, { timeoutMs: 10_000 });
     await until(
       'it is told',
@@ -171,7 +172,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       { timeoutMs: 10_000 },
     );
     await watched.page.reload();
-    await watched.page.locator('.versions > li', { hasText: 'from this page' }).locator('button').click();
+    await press(watched.page.locator('.versions > li', { hasText: 'from this page' }).locator('button'));
     await verdict(watched, 'good');
     assert.match(await watched.page.locator('#settings-text').inputValue(), /down = "9M"/);
     assert.equal(await file(), text);
@@ -204,8 +205,9 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
 
   it('adds and removes, and sets a preset', async () => {
     const watched = await open();
-    await watched.page.locator('details[data-section="smb.users"] summary').click();
-    await watched.page.locator('details[data-section="smb.users"] button', { hasText: 'Add' }).click();
+    const users = watched.page.locator('details[data-section="smb.users"]');
+    await press(users.locator('summary'));
+    await press(users.locator('button', { hasText: 'Add' }));
     await until(
       'the text has it',
       async () => (await watched.page.locator('#settings-text').inputValue()).includes('[[smb.users]]'),
@@ -217,9 +219,12 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       async () => (await watched.page.locator('#settings-text').inputValue()).includes('of ada'),
       { timeoutMs: 10_000 },
     );
-    await watched.page.locator('details[data-section="smb.users"] button', { hasText: 'Remove' }).click();
+    await press(users.locator('button', { hasText: 'Remove' }));
     await verdict(watched, 'same');
-    await watched.page.locator('button', { hasText: 'Office' }).click();
+    await until('the focus in the form', () => hasFocus(watched.page.locator('#settings-fields')), {
+      timeoutMs: 3_000,
+    });
+    await press(watched.page.locator('button', { hasText: 'Office' }));
     await until(
       'the preset',
       async () => /mount\.buffer_size/.test(await watched.page.locator('#settings-verdict').innerText()),
@@ -246,9 +251,9 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
 
   const password = 'a longer "password"';
   const signIn = async ({ page }: WatchedPage, typed: string): Promise<void> => {
-    await page.fill('[name=username]', 'admin');
-    await page.fill('[name=password]', typed);
-    await page.click('button');
+    await write(page.locator('[name=username]'), 'admin');
+    await write(page.locator('[name=password]'), typed);
+    await press(page.locator('button'));
   };
 
   it('offers to set a password while there is none, which stays once somebody signs in with it', async () => {
@@ -257,13 +262,13 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await page.goto(`${origin()}/`);
     const card = page.locator('#frame-password');
     assert.match(await card.innerText(), /Everybody with an account on this machine/);
-    await card.locator('input').fill(password);
-    await card.locator('button').click();
+    await write(card.locator('input'), password);
+    await press(card.locator('button'));
     const way = page.locator('#lost a');
     await way.waitFor({ timeout: 20_000 });
     assert.match(await page.locator('#lost').innerText(), /not signed in any more/);
     assert.equal(await card.locator('input').inputValue(), password, 'what was typed is still there');
-    await way.click();
+    await press(way);
     await page.waitForURL(`${origin()}/sign-in?back=%2F`);
     await signIn(watched, 'a shorter one');
     assert.match(await page.locator('[role=alert]').innerText(), /password is wrong/);

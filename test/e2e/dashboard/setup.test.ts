@@ -11,6 +11,7 @@ import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { smb } from '../../support/exports/client-programs.ts';
 import { Nas, NAS_PASSWORD, NAS_USER } from '../../support/nas/nas.ts';
+import { press, write } from '../../support/dashboard/keyboard.ts';
 import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { freePort } from '../../support/platform/free-port.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -65,27 +66,29 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     }
   });
 
-  it('leads from the address of a NAS to a file over SMB within a minute', async () => {
+  it('leads from the address of a NAS to a file over SMB within a minute, by keyboard alone', async () => {
     const began = performance.now();
     const watched = await WatchedPage.open(browser, origin());
     const { page } = watched;
     await page.goto(`${origin()}/`);
-    await page.locator('main a.primary').click();
+    await press(page.locator('main a.primary'));
     const outcome = page.locator('#guide-outcome');
     const heading = (text: string) =>
       page.locator('#guide h2', { hasText: text }).waitFor({ timeout: 30_000 });
-    await page.locator('input[name=kind][value=sftp]').check();
-    await page.locator('input[name=address]').fill(`127.0.0.1:${nas.port}`);
-    await page.locator('input[name=user]').fill(NAS_USER);
-    await page.locator('input[name=password]').fill('wrong');
-    await page.locator('button.primary').click();
+    const sftp = page.locator('input[name=kind][value=sftp]');
+    await press(page.locator('input[name=kind]:checked'), 'ArrowDown');
+    assert.ok(await sftp.isChecked());
+    await write(page.locator('input[name=address]'), `127.0.0.1:${nas.port}`);
+    await write(page.locator('input[name=user]'), NAS_USER);
+    await write(page.locator('input[name=password]'), 'wrong');
+    await press(page.locator('button.primary'));
     await until(
       'the reason of the refusal',
       async () => /password|auth|login|denied|unable/i.test(await outcome.innerText()),
       { timeoutMs: 30_000 },
     );
-    await page.locator('input[name=password]').fill(NAS_PASSWORD);
-    await page.locator('input[name=password]').press('Enter');
+    await write(page.locator('input[name=password]'), NAS_PASSWORD);
+    await page.keyboard.press('Enter');
     await heading('Which folders?');
     assert.deepEqual(await page.locator('.folders label bdi').allInnerTexts(), [
       'other',
@@ -93,25 +96,25 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       'Team <b>',
     ]);
     await watched.assertAccessible('folders');
-    await page.locator('.folders li', { hasText: 'Team' }).locator('input').check();
-    await page.locator('.folders li', { hasText: 'Photos' }).locator('button').click();
+    await press(page.locator('.folders li', { hasText: 'Team' }).locator('input'), 'Space');
+    await press(page.locator('.folders li', { hasText: 'Photos' }).locator('button'));
     await until(
       'the folder below',
       async () => (await page.locator('.folders label bdi').allInnerTexts()).join() === '2024',
       { timeoutMs: 30_000 },
     );
-    await page.locator('.folders input').check();
-    await page.locator('button.primary').click();
+    await press(page.locator('.folders input'), 'Space');
+    await press(page.locator('button.primary'));
     await heading('Who may use them?');
-    await page.locator('input[name=user]').fill('ada');
-    await page.locator('input[name=password]').fill('love lace');
-    await page.locator('button.primary').click();
+    await write(page.locator('input[name=user]'), 'ada');
+    await write(page.locator('input[name=password]'), 'love lace');
+    await press(page.locator('button.primary'));
     await heading('Is this right?');
     assert.ok(
       !(await page.content()).includes(NAS_PASSWORD) && !(await page.content()).includes('love lace'),
       'no password comes back',
     );
-    await page.locator('button.primary').click();
+    await press(page.locator('button.primary'));
     await heading('It is being set up');
     assert.match(await page.locator('#guide').innerText(), new RegExp(`smb://127\\.0\\.0\\.1:${port}/2024`));
     await until(

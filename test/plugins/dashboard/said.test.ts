@@ -134,6 +134,14 @@ describe('what Mountkeeper says, in other languages', () => {
       'web.tls：本机的每个用户都可以读取它；请运行：chmod o-rwx /k; 没有人能连接',
     );
     assert.equal(
+      said(
+        'no notifications are sent: notifications.webhook_url names a loopback address, which gets no ' +
+          'notifications; notifications.allow_private = true in the configuration file allows it',
+      ),
+      '不发送通知：notifications.webhook_url 指向本机回环地址，不会向其发送通知; ' +
+        '在配置文件中设置 notifications.allow_private = true 可以允许',
+    );
+    assert.equal(
       said('WebDAV: port 80 on :: is taken by another program (nginx?); stop that, or set webdav.port'),
       'WebDAV：:: 的端口 80 被其他程序（nginx？）占用；请停止它，或更改 webdav.port',
     );

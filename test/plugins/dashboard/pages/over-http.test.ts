@@ -30,6 +30,7 @@ const tabs: readonly Tab[] = [
       fail: () => {
         throw new Error('the pond is dry');
       },
+      refuse: () => ({ ok: false, message: 'there is no space left' }),
     },
   },
   {
@@ -152,6 +153,8 @@ describe('the pages', () => {
     assert.match(greeted.payload, /data-tone="good".*hello &lt;img/);
     const failed = await post('/dashboard/do/garden/fail', '');
     assert.match(failed.payload, /data-tone="bad".*the pond is dry/);
+    const full = await post('/dashboard/do/garden/refuse', '', { 'accept-language': 'zh-CN' });
+    assert.match(full.payload, /data-tone="bad".*没有剩余空间/, 'the reason in the language of who asked');
     for (const path of [
       '/dashboard/parts/garden/none',
       '/dashboard/parts/none/piece',
