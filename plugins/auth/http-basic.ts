@@ -121,7 +121,7 @@ function unauthorized({ request, texts, hasCookie }: Unauthorized, h: ResponseTo
   return (hasCookie ? response : response.header('www-authenticate', CHALLENGE)).takeover();
 }
 
-/** A browser that opens what is no page, such as figures for programs. The API answers in JSON whatever is asked for. */
+/** A browser that opens what is no page, such as figures. The API answers in JSON whatever is asked for. */
 function wantsPage({ headers, method, path }: Request): boolean {
   return method === 'get' && !path.startsWith('/api/') && /^text\/html\b/.test(String(headers['accept']));
 }

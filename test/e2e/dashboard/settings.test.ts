@@ -290,7 +290,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     assert.ok((await page.evaluate<number>(tooWide)) <= 0);
     await signIn(watched, password);
     await page.waitForURL(`${origin()}${asked}`);
-    await page.locator('nav').waitFor();
+    await page.locator('header nav').waitFor();
     watched.assertClean();
     const other = await context.newPage();
     await other.goto(`${origin()}/`);
