@@ -245,11 +245,6 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
   });
 
   const password = 'a longer "password"';
-  const signIn = async ({ page }: WatchedPage, typed: string): Promise<void> => {
-    await page.fill('[name=username]', 'admin');
-    await page.fill('[name=password]', typed);
-    await page.click('button');
-  };
 
   it('offers to set a password while there is none, which stays once somebody signs in with it', async () => {
     const watched = await WatchedPage.open(browser, origin());
@@ -265,10 +260,10 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     assert.equal(await card.locator('input').inputValue(), password, 'what was typed is still there');
     await way.click();
     await page.waitForURL(`${origin()}/sign-in?back=%2F`);
-    await signIn(watched, 'a shorter one');
+    await watched.signIn('a shorter one');
     assert.match(await page.locator('[role=alert]').innerText(), /password is wrong/);
     const proved = page.waitForResponse(/\/do\/password\/reached$/);
-    await signIn(watched, password);
+    await watched.signIn(password);
     assert.equal((await proved).status(), 200);
     assert.equal(await card.isVisible(), false, 'there is nothing to say any more');
     await page.goto(`${origin()}/tabs/settings`);
@@ -288,7 +283,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.assertAccessible('the page to sign in');
     const tooWide = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
     assert.ok((await page.evaluate<number>(tooWide)) <= 0);
-    await signIn(watched, password);
+    await watched.signIn(password);
     await page.waitForURL(`${origin()}${asked}`);
     await page.locator('header nav').waitFor();
     watched.assertClean();
