@@ -18,7 +18,7 @@ _mountkeeper() {
     --url | --since | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | -level | --pause | --file | --output | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
   esac
   case $command in
-    '') words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token verify wait warmup webhook'; kind=words; options=--version ;;
+    '') words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token totp verify wait warmup webhook'; kind=words; options=--version ;;
     audit) options='--since --since'; kind=nothing; words='' ;;
     bench) options=''; kind=share; words='' ;;
     bwlimit) options=''; kind=nothing; words='' ;;
@@ -26,7 +26,7 @@ _mountkeeper() {
     conflicts) options=''; kind=share; words='' ;;
     doctor) options=''; kind=nothing; words='' ;;
     hash-password) options=''; kind=nothing; words='' ;;
-    help) options=''; kind=words; words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token verify wait warmup webhook' ;;
+    help) options=''; kind=words; words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token totp verify wait warmup webhook' ;;
     import) options='--from --name --untried --yes'; kind=words; words='rclone fstab' ;;
     init) options='--address --kind --user --password-file --folders --folder --lan-user --lan-password-file --no-lan --add --yes'; kind=nothing; words='' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;
@@ -43,6 +43,7 @@ _mountkeeper() {
     status) options=''; kind=nothing; words='' ;;
     support) options=''; kind=nothing; words='' ;;
     token) options='--role --verb --share --expires'; kind=words; words='new' ;;
+    totp) options=''; kind=words; words='new' ;;
     verify) options=''; kind=share; words='' ;;
     wait) options='--synced --timeout'; kind=nothing; words='' ;;
     warmup) options='--newer-than --dry-run --cancel --no-wait'; kind=share; words='' ;;

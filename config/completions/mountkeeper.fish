@@ -21,7 +21,7 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from conflicts' -a '(__mountk
 complete -c mountkeeper -n __fish_use_subcommand -a doctor -d 'Check this machine and say what to do.'
 complete -c mountkeeper -n __fish_use_subcommand -a hash-password -d 'Read a password from standard input and print a hash of it for web.password.'
 complete -c mountkeeper -n __fish_use_subcommand -a help -d 'Show how a subcommand is used.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token verify wait warmup webhook'
+complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token totp verify wait warmup webhook'
 complete -c mountkeeper -n __fish_use_subcommand -a import -d 'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the configuration; its secrets go into files of their own.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l from -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l name -x
@@ -80,6 +80,8 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from token' -l verb -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from token' -l share -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from token' -l expires -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from token' -a 'new'
+complete -c mountkeeper -n __fish_use_subcommand -a totp -d 'Make the secret of the one-time codes that a user signs in with, and a QR code of it.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from totp' -a 'new'
 complete -c mountkeeper -n __fish_use_subcommand -a verify -d 'Hold files that were brought up and still lie here against what the remote has now.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from verify' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a wait -d 'Wait until every file is on its remote.'

@@ -7,6 +7,7 @@ import type { Admitted } from './principals.ts';
 import { bearerOf, findToken } from './token.ts';
 import { parseHash } from './password-hash.ts';
 import type { SignIns } from './sign-ins/sign-ins.ts';
+import type { SecondFactor } from './totp/second-factor.ts';
 import { createVerifier, TooManyAttempts } from './verifier.ts';
 import type { Verifier } from './verifier.ts';
 
@@ -34,10 +35,13 @@ export interface AuthenticatorParts {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly signIns: SignIns;
+  readonly secondFactor: SecondFactor;
 }
 
 export interface RequestOrigin {
   readonly authorization: string | undefined;
+  /** The one-time code typed beside name and password; without one, users who have codes are not let in. */
+  readonly code?: string;
   /** The cookie of a sign-in; counts without `authorization` alone. */
   readonly cookie: string | undefined;
   readonly address: string;
@@ -119,22 +123,25 @@ class PasswordAuthenticator implements Authenticator {
       : { decision: 'known', admitted: ofToken(found) };
   }
 
-  async #decideByPassword({ authorization, address, gone }: RequestOrigin, lock: Lock): Promise<Verdicts> {
-    const credentials = parseBasicCredentials(authorization);
+  async #decideByPassword(visitor: RequestOrigin, lock: Lock): Promise<Verdicts> {
+    const credentials = parseBasicCredentials(visitor.authorization);
     if (!credentials) return { decision: 'unauthorized' };
+    const { address, gone } = visitor;
     const { username } = credentials;
     const user = this.#userOf(username);
     // As they are now: they may be others once the password has been checked.
     const own = this.#parts.config();
     try {
-      const examination = this.#verifierFor(user, username, lock).examine(credentials);
+      const password = this.#verifierFor(user, username, lock).examine(credentials);
+      const holder = user ?? { name: username, totp_secret: own.totp_secret };
+      const examination = this.#parts.secondFactor.after(password, holder, visitor.code);
       const verdict = await this.#throttled().examine({ address, signal: gone(), ...examination });
       const decision = DECISIONS[verdict];
       if (decision !== 'known') return { decision };
       if (user === undefined) return { decision, admitted: ofPassword(username, own, lock) };
       // The configuration may have changed while the hash was being computed.
       const now = this.#userOf(username);
-      return now?.password_hash === user.password_hash
+      return now && secretsOf(now) === secretsOf(user)
         ? { decision, admitted: ofUser(now) }
         : { decision: 'unauthorized' };
     } catch (error) {
@@ -218,6 +225,10 @@ class PasswordAuthenticator implements Authenticator {
     if (isNews) this.#parts.log.error({ err }, 'web.password cannot be read, so nobody is let in');
     return { kind: 'closed', reason: err.message };
   }
+}
+
+function secretsOf({ password_hash: hash, totp_secret: totp }: WebUser): string {
+  return JSON.stringify([hash, totp]);
 }
 
 /** A password that is no hash is compared at once, so that a wrong one would tell its user's name by the time taken. */

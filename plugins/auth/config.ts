@@ -2,6 +2,7 @@ import { Joi, secret } from 'mountkeeper';
 import type { Config, ConfigProblem, Role, Secret, Verb } from 'mountkeeper';
 import { parseHash } from './password-hash.ts';
 import { TOKEN_HASH } from './token.ts';
+import { keyOf } from './totp/totp.ts';
 
 /** In place of the text of the type `Role`, which is gone at run time. */
 export const ROLES: readonly Role[] = ['viewer', 'operator', 'admin'];
@@ -27,6 +28,8 @@ export interface WebUser {
   name: string;
   password_hash: string;
   role: Role;
+  /** Absent or empty: no codes. */
+  totp_secret?: Secret;
 }
 
 /** Either `role` or `verbs`. Without `shares` it is for all; `expires` is in ISO 8601. */
@@ -42,6 +45,7 @@ export interface WebToken {
 export interface AuthConfig {
   username: string;
   password: Secret;
+  totp_secret: Secret;
   users: WebUser[];
   tokens: WebToken[];
 }
@@ -50,6 +54,7 @@ declare module 'mountkeeper' {
   interface WebConfig {
     username: string;
     password: Secret;
+    totp_secret: Secret;
     users: WebUser[];
     tokens: WebToken[];
   }
@@ -75,6 +80,10 @@ const hasSameName = (one: unknown, other: unknown): boolean => {
   return typeof name === 'string' && typeof twin === 'string' && name.normalize() === twin.normalize();
 };
 
+const TOTP =
+  'Secret of the one-time codes that are asked for beside the password, as "mountkeeper totp new" prints it, or a ' +
+  'reference to it. Basic and the command line over an address are refused then; programs take tokens.';
+
 const user = Joi.object<WebUser, true>({
   name: Joi.string()
     .pattern(NAME)
@@ -96,6 +105,7 @@ const user = Joi.object<WebUser, true>({
     .description(
       'What the user may do: "viewer" looks, "operator" also works the shares, "admin" does everything.',
     ),
+  totp_secret: secret().optional().description(TOTP),
 });
 
 const token = Joi.object<WebToken, true>({
@@ -148,6 +158,7 @@ export const schema = Joi.object<AuthConfig, true>({
         'hash-password", or { env = "NAME" }, { file = "/path" } or { credential = "name" }. Empty: ' +
         'nobody is asked, unless there are users or tokens.',
     ),
+  totp_secret: secret().default('').description(TOTP),
   users: Joi.array()
     .items(user)
     .max(MOST)
@@ -164,13 +175,28 @@ export const schema = Joi.object<AuthConfig, true>({
     .description('Tokens for programs that use the API; "mountkeeper token new" makes them.'),
 }).meta({ tier: 'live' });
 
+/** Whether anybody signs in with a code. */
+export function hasCodes({ totp_secret, users }: AuthConfig): boolean {
+  return [totp_secret, ...users.map((one) => one.totp_secret)].some((secret = '') => secret !== '');
+}
+
 /** One name must not have two passwords. */
 export function check({ web }: Config): readonly ConfigProblem[] {
   const same = (name: string): boolean =>
     web.password !== '' && name.normalize('NFC') === web.username.normalize('NFC');
-  return web.users.flatMap(({ name }, index) =>
+  const twins = web.users.flatMap(({ name }, index) =>
     same(name)
       ? [{ path: `web.users[${index}].name`, message: `"${name}" is the user of web.password already` }]
       : [],
   );
+  const codes = web.users.flatMap(({ totp_secret: text = '' }, index) =>
+    codeProblems(text, `web.users[${index}].totp_secret`),
+  );
+  return [...twins, ...codes, ...codeProblems(web.totp_secret, 'web.totp_secret')];
+}
+
+/** A secret that is no secret would let its user in no more. What a reference stands for is seen at the door. */
+function codeProblems(text: Secret, path: string): readonly ConfigProblem[] {
+  if (text === '' || typeof text !== 'string' || keyOf(text)) return [];
+  return [{ path, message: `${path} is no secret that "mountkeeper totp new" prints` }];
 }

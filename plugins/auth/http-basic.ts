@@ -4,12 +4,12 @@
  */
 import type { Lifecycle, Plugin, Request, ResponseObject, ResponseToolkit, Server } from '@hapi/hapi';
 import { isFromCommandSocket, principalOf } from 'mountkeeper';
-import type { Texts } from 'mountkeeper';
 import { refusalOf } from './access.ts';
 import type { Decision, Authenticator } from './authenticator.ts';
 import { sentCookie } from './sign-ins/cookie.ts';
 import { answerPage, isSigningIn, signInRoutes } from './sign-ins/routes.ts';
 import type { SignIns } from './sign-ins/sign-ins.ts';
+import type { PageParts } from './sign-ins/sign-in-page.ts';
 import { wayIn } from './sign-ins/way-in.ts';
 import type { Admitted } from './principals.ts';
 import type { OpenRequests } from './open-requests.ts';
@@ -48,13 +48,13 @@ export interface HttpBasicParts {
   readonly open: OpenRequests;
   readonly signIns: SignIns;
   /** Of the page to sign in. */
-  readonly texts: Texts;
+  readonly page: PageParts;
   /** Called when a sign-in has been ended. */
   readonly ended: () => void;
 }
 
 /** Who sent the request is asked before routing; whether that is enough, as soon as the route is known. */
-export function httpBasic({ authenticator, ended, open, signIns, texts }: HttpBasicParts): Plugin<object> {
+export function httpBasic({ authenticator, ended, open, page, signIns }: HttpBasicParts): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
     // The kernel has already checked which user this is.
     if (isFromCommandSocket(request.raw.req) || isSigningIn(request)) return h.continue;
@@ -68,14 +68,14 @@ export function httpBasic({ authenticator, ended, open, signIns, texts }: HttpBa
       return h.continue;
     }
     if (decision !== 'unauthorized' || authorization !== undefined) return refused(decision, h);
-    return unauthorized({ request, texts, hasCookie: cookie !== undefined }, h);
+    return unauthorized({ request, page, hasCookie: cookie !== undefined }, h);
   };
   return {
     name: 'auth/http-basic',
     register: (server: Server) => {
       server.ext('onRequest', onRequest);
       server.ext('onPreAuth', onPreAuth);
-      server.route(signInRoutes({ authenticator, signIns, texts, goneOf, ended }));
+      server.route(signInRoutes({ authenticator, signIns, page, goneOf, ended }));
     },
   };
 }
@@ -107,21 +107,23 @@ function refused(decision: Refused, h: ResponseToolkit): ResponseObject {
 
 interface Unauthorized {
   readonly request: Request;
-  readonly texts: Texts;
+  readonly page: PageParts;
   /** It came with the cookie of a sign-in that has ended. */
   readonly hasCookie: boolean;
 }
 
 /** Whoever was signed in by the page signs in by it again, and not by the question that the browser itself asks. */
-function unauthorized({ request, texts, hasCookie }: Unauthorized, h: ResponseToolkit): ResponseObject {
+function unauthorized({ hasCookie, page, request }: Unauthorized, h: ResponseToolkit): ResponseObject {
   const refusal = (): ResponseObject => said('unauthorized', h);
-  const led = wayIn({ request, texts, refusal }, h);
+  const led = wayIn({ request, page, refusal }, h);
   if (led) return led.takeover();
-  const response = wantsPage(request) ? answerPage({ request, status: 401, texts, back: '/' }, h) : refusal();
+  const response = wantsPage(request)
+    ? answerPage({ request, status: 401, ...page, back: '/' }, h)
+    : refusal();
   return (hasCookie ? response : response.header('www-authenticate', CHALLENGE)).takeover();
 }
 
-/** A browser that opens what is no page, such as figures for programs. The API answers in JSON to everybody. */
+/** A browser that opens what is no page, such as figures. The API answers in JSON whatever is asked for. */
 function wantsPage({ headers, method, path }: Request): boolean {
   return method === 'get' && !path.startsWith('/api/') && /^text\/html\b/.test(String(headers['accept']));
 }

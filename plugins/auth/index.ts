@@ -1,7 +1,7 @@
 import { definePlugin, readDescriptions, readTexts } from 'mountkeeper';
 import type { SignInsService } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
-import { check, schema } from './config.ts';
+import { check, hasCodes, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { passwordCheck } from './doctor.ts';
@@ -12,6 +12,9 @@ import { isCurrent } from './principals.ts';
 import { SignIns } from './sign-ins/sign-ins.ts';
 import { signInsTab } from './sign-ins/tab.ts';
 import { tokenCommand } from './token-command.ts';
+import { Codes } from './totp/codes.ts';
+import { SecondFactor } from './totp/second-factor.ts';
+import { totpCommand } from './totp/totp-command.ts';
 
 const TEXTS = readTexts(import.meta.url);
 /** How late a stream ends whose token or sign-in has expired. */
@@ -32,8 +35,10 @@ export default definePlugin<AuthConfig>({
       if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
     };
     const signIns = new SignIns(() => ctx.use('clock'));
+    const codes = new Codes({ clock: () => ctx.use('clock'), log: ctx.log });
     const authenticator = createAuthenticator({
       signIns,
+      secondFactor: new SecondFactor({ codes, log: ctx.log, secrets: () => ctx.use('secrets') }),
       config: () => ctx.config,
       secrets: () => ctx.use('secrets'),
       clock: () => ctx.use('clock'),
@@ -57,10 +62,14 @@ export default definePlugin<AuthConfig>({
         return isEnded;
       },
     };
-    ctx.hapi(httpBasic({ authenticator, open, signIns, texts: TEXTS, ended: review }), {});
+    const page = { texts: TEXTS, asksForCode: () => hasCodes(ctx.config) };
+    ctx.hapi(httpBasic({ authenticator, open, signIns, page, ended: review }), {});
     ctx.tab(signInsTab(service, TEXTS));
     ctx.provide('signIns', () => service);
-    ctx.onConfigChange(review);
+    ctx.onConfigChange(() => {
+      review();
+      codes.keep([ctx.config.username, ...ctx.config.users.map(({ name }) => name)]);
+    });
     ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });
     ctx.tap('collectNotices', () => {
       const found = exposure();
@@ -69,11 +78,16 @@ export default definePlugin<AuthConfig>({
     ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
     ctx.tap('beforeReload', ({ config }) => openingProblem(ctx.use('config').current.config.web, config.web));
     ctx.tap('afterReload', warn);
+    ctx.effect('take no code that a former daemon may have taken', () => {
+      codes.start();
+      return () => undefined;
+    });
     ctx.effect('look at who can reach the web server', () => {
       warn();
       return () => undefined;
     });
     ctx.cli(hashPasswordCommand);
     ctx.cli(tokenCommand);
+    ctx.cli(totpCommand);
   },
 });

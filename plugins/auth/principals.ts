@@ -3,8 +3,8 @@ import { isAnybodyAsked } from 'mountkeeper';
 import type { Principal } from 'mountkeeper';
 import type { AuthConfig, WebToken, WebUser } from './config.ts';
 
-/** The name and password of `web.username` and `web.password`, which may be a reference. */
-export type OwnLogin = Pick<AuthConfig, 'username' | 'password'>;
+/** `web.username`, `web.password` and `web.totp_secret`; the last two may be references. */
+export type OwnLogin = Pick<AuthConfig, 'username' | 'password' | 'totp_secret'>;
 
 /** Somebody who was let in, with what of the configuration let him in. */
 export interface Admitted {
@@ -15,8 +15,12 @@ export interface Admitted {
 }
 
 /** Who has the password of `web.password`. */
-export function ofPassword(name: string, { username, password }: OwnLogin, lock: object): Admitted {
-  return { principal: { name, role: 'admin', kind: 'password' }, entry: { username, password }, lock };
+export function ofPassword(name: string, own: OwnLogin, lock: object): Admitted {
+  return { principal: { name, role: 'admin', kind: 'password' }, entry: loginOf(own), lock };
+}
+
+function loginOf({ password, totp_secret, username }: OwnLogin): OwnLogin {
+  return { username, password, totp_secret };
 }
 
 export function ofUser(user: WebUser): Admitted {
@@ -39,17 +43,10 @@ export function isExpired({ expires }: WebToken, now: number): boolean {
  * False when the entry is gone, has changed, or has expired. Another text in a file that `web.password` refers to
  * counts from the next request on. Undefined is who came while nobody was asked: false as soon as somebody is.
  */
-export function isCurrent(
-  admitted: Admitted | undefined,
-  web: Pick<AuthConfig, 'username' | 'password' | 'users' | 'tokens'>,
-  now: number,
-): boolean {
+export function isCurrent(admitted: Admitted | undefined, web: AuthConfig, now: number): boolean {
   if (admitted === undefined) return !isAnybodyAsked(web);
   const { principal, entry } = admitted;
-  if (principal.kind === 'password') {
-    const { username, password } = web;
-    return JSON.stringify(entry) === JSON.stringify({ username, password });
-  }
+  if (principal.kind === 'password') return JSON.stringify(entry) === JSON.stringify(loginOf(web));
   const list: readonly (WebUser | WebToken)[] = principal.kind === 'user' ? web.users : web.tokens;
   const kept = list.find(({ name }) => name === principal.name);
   if (kept === undefined || JSON.stringify(kept) !== JSON.stringify(entry)) return false;

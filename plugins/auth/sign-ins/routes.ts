@@ -4,12 +4,11 @@
  */
 import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { openTo, principalOf, safeBack } from 'mountkeeper';
-import type { Texts } from 'mountkeeper';
 import type { Authenticator, Decision } from '../authenticator.ts';
 import { sentCookie, setCookie } from './cookie.ts';
 import type { SignIns } from './sign-ins.ts';
 import { POLICY, SIGN_IN, signInPage } from './sign-in-page.ts';
-import type { Shown, SignInProblem } from './sign-in-page.ts';
+import type { PageParts, Shown, SignInProblem } from './sign-in-page.ts';
 
 export const SIGN_OUT = '/sign-out';
 const LONGEST_BROWSER = 200;
@@ -32,7 +31,7 @@ const PROBLEMS: Readonly<Record<Exclude<Decision, 'open' | 'known'>, [SignInProb
 export interface SignInRouteParts {
   readonly authenticator: Authenticator;
   readonly signIns: SignIns;
-  readonly texts: Texts;
+  readonly page: PageParts;
   readonly goneOf: (request: Request) => AbortSignal;
   /** A sign-in has been ended: what is being sent over it ends, too. */
   readonly ended: () => void;
@@ -54,14 +53,14 @@ export function answerPage({ request, status, ...shown }: Page, h: ResponseToolk
 }
 
 export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
-  const { texts } = parts;
+  const { page } = parts;
   return [
     {
       method: 'GET',
       path: SIGN_IN,
       options: PAGE,
       handler: (request, h) =>
-        answerPage({ request, status: 200, texts, back: (request.query as Fields)['back'] }, h),
+        answerPage({ request, status: 200, ...page, back: (request.query as Fields)['back'] }, h),
     },
     { method: 'POST', path: SIGN_IN, options: FORM, handler: (request, h) => signIn(parts, request, h) },
     { method: 'POST', path: SIGN_OUT, options: PAGE, handler: (request, h) => signOut(parts, request, h) },
@@ -71,18 +70,24 @@ export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
 type Fields = Readonly<Record<string, unknown>>;
 
 async function signIn(
-  { authenticator, goneOf, signIns, texts }: SignInRouteParts,
+  { authenticator, goneOf, page, signIns }: SignInRouteParts,
   request: Request,
   h: ResponseToolkit,
 ): Promise<ResponseObject> {
-  const { back, username, password } = (request.payload ?? {}) as Fields;
+  const { back, code, username, password } = (request.payload ?? {}) as Fields;
   const refused = (problem: SignInProblem, status: number): ResponseObject =>
-    answerPage({ request, status, texts, back, problem }, h);
+    answerPage({ request, status, ...page, back, problem }, h);
   if (typeof username !== 'string' || typeof password !== 'string') return refused('wrong', 400);
   request.app.hasCredentials = true;
   const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
   const { address } = request.client;
-  const visitor = { authorization, cookie: undefined, address, gone: () => goneOf(request) };
+  const visitor = {
+    authorization,
+    cookie: undefined,
+    address,
+    gone: () => goneOf(request),
+    ...(typeof code === 'string' && code !== '' && { code }),
+  };
   const { decision, admitted } = await authenticator.decide(visitor);
   if (decision !== 'known' && decision !== 'open') return refused(...PROBLEMS[decision]);
   const answer = h.response().code(303).header('location', safeBack(back));

@@ -34,8 +34,13 @@ export function signInAt(back: string): string {
   return `${SIGN_IN}?back=${encodeURIComponent(back)}`;
 }
 
-export interface Shown {
+/** What the page is made of. */
+export interface PageParts {
   readonly texts: Texts;
+  readonly asksForCode: () => boolean;
+}
+
+export interface Shown extends PageParts {
   /** Where signing in leads; else `/`. Whoever made the address may have written anything there. */
   readonly back: unknown;
   readonly problem?: SignInProblem;
@@ -44,10 +49,13 @@ export interface Shown {
 const NOT_AS_TEXT = /[&<>"']/g;
 
 /** Holds nothing that a request has brought but `back`. */
-export function signInPage(request: Request, { back, problem, texts }: Shown): string {
+export function signInPage(request: Request, { asksForCode, back, problem, texts }: Shown): string {
   const language = languageOf(request, texts);
   const t = (key: string): string => texts[language]?.[key] ?? key;
-  const told = problem === undefined ? '' : `<p role="alert">${t(`sign-in-${problem}`)}</p>`;
+  const hasCode = asksForCode();
+  const key = problem === 'wrong' && hasCode ? 'wrong-code' : problem;
+  const told = key === undefined ? '' : `<p role="alert">${t(`sign-in-${key}`)}</p>`;
+  const code = `<label>${t('code')} <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>`;
   const to = safeBack(back).replace(NOT_AS_TEXT, (sign) => `&#${sign.charCodeAt(0)};`);
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +
@@ -57,6 +65,7 @@ export function signInPage(request: Request, { back, problem, texts }: Shown): s
     `<input type="hidden" name="back" value="${to}">` +
     `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
     `<label>${t('password')} <input name="password" type="password" autocomplete="current-password" required></label>` +
+    (hasCode ? code : '') +
     `<button>${t('sign-in')}</button></form></main></body></html>`
   );
 }

@@ -4,19 +4,19 @@
  */
 import type { Request, ResponseObject, ResponseToolkit } from '@hapi/hapi';
 import { pathOf, safeBack } from 'mountkeeper';
-import type { Texts } from 'mountkeeper';
 import { answerPage } from './routes.ts';
 import { signInAt } from './sign-in-page.ts';
+import type { PageParts } from './sign-in-page.ts';
 
 export interface Stranger {
   readonly request: Request;
-  readonly texts: Texts;
+  readonly page: PageParts;
   /** The answer of the API. */
   readonly refusal: () => ResponseObject;
 }
 
 /** Undefined: whoever asks is to be asked by Basic. */
-export function wayIn({ refusal, request, texts }: Stranger, h: ResponseToolkit): ResponseObject | undefined {
+export function wayIn({ page, refusal, request }: Stranger, h: ResponseToolkit): ResponseObject | undefined {
   const { headers } = request.raw.req;
   if (!isPage(request)) return undefined;
   if (headers['hx-request'] === 'true')
@@ -30,7 +30,7 @@ export function wayIn({ refusal, request, texts }: Stranger, h: ResponseToolkit)
       .code(303)
       .header('location', signInAt(safeBack(`${request.path}${request.url.search}`)));
   // What a form sent was not done, and its answer says so.
-  return answerPage({ request, status: 401, texts, back: pathOf(headers.referer) }, h);
+  return answerPage({ request, status: 401, ...page, back: pathOf(headers.referer) }, h);
 }
 
 /** Browsers say so themselves, but over plain HTTP to another machine they do not. */

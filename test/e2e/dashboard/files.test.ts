@@ -43,10 +43,10 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     void daemon.spawn();
     await until('the daemon answers', async () => (await get('a.txt')).status === 200, { timeoutMs: 40_000 });
     browser = await openBrowser(scratch);
-    page = await WatchedPage.open(browser, origin(), {
-      extraHTTPHeaders: { authorization },
-      acceptDownloads: true,
-    });
+    page = await WatchedPage.open(browser, origin(), { acceptDownloads: true });
+    await page.page.goto(`${origin()}/`);
+    await page.signIn(PASSWORD);
+    await page.page.waitForURL(`${origin()}/`);
   });
   after(() => scratch.close());
 

@@ -250,11 +250,6 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
   });
 
   const password = 'a longer "password"';
-  const signIn = async ({ page }: WatchedPage, typed: string): Promise<void> => {
-    await write(page.locator('[name=username]'), 'admin');
-    await write(page.locator('[name=password]'), typed);
-    await press(page.locator('button'));
-  };
 
   it('offers to set a password while there is none, which stays once somebody signs in with it', async () => {
     const watched = await WatchedPage.open(browser, origin());
@@ -270,10 +265,10 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     assert.equal(await card.locator('input').inputValue(), password, 'what was typed is still there');
     await press(way);
     await page.waitForURL(`${origin()}/sign-in?back=%2F`);
-    await signIn(watched, 'a shorter one');
+    await watched.signIn('a shorter one');
     assert.match(await page.locator('[role=alert]').innerText(), /password is wrong/);
     const proved = page.waitForResponse(/\/do\/password\/reached$/);
-    await signIn(watched, password);
+    await watched.signIn(password);
     assert.equal((await proved).status(), 200);
     assert.equal(await card.isVisible(), false, 'there is nothing to say any more');
     await page.goto(`${origin()}/tabs/settings`);
@@ -293,9 +288,9 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.assertAccessible('the page to sign in');
     const tooWide = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
     assert.ok((await page.evaluate<number>(tooWide)) <= 0);
-    await signIn(watched, password);
+    await watched.signIn(password);
     await page.waitForURL(`${origin()}${asked}`);
-    await page.locator('nav').waitFor();
+    await page.locator('header nav').waitFor();
     watched.assertClean();
     const other = await context.newPage();
     await other.goto(`${origin()}/`);

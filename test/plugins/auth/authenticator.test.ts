@@ -10,6 +10,8 @@ import { makeHash, matchesHash, parseHash } from '../../../plugins/auth/password
 import { passwordCheck } from '../../../plugins/auth/doctor.ts';
 import { exposureOf } from '../../../plugins/auth/exposure.ts';
 import { SignIns } from '../../../plugins/auth/sign-ins/sign-ins.ts';
+import { Codes } from '../../../plugins/auth/totp/codes.ts';
+import { SecondFactor } from '../../../plugins/auth/totp/second-factor.ts';
 import { createVerifier } from '../../../plugins/auth/verifier.ts';
 
 const log = pino({ level: 'silent' });
@@ -20,15 +22,17 @@ function header(username: string, password: string): string {
 
 function createTestDoor(password: Secret, resolve: (secret: Secret) => string = String) {
   const clock = createManualClock();
-  const config = { username: 'admin', password, users: [], tokens: [] };
+  const config = { username: 'admin', password, totp_secret: '', users: [], tokens: [] };
+  const secrets = () => ({ resolve });
   const stop = new AbortController();
   const door = createAuthenticator({
     config: () => config,
-    secrets: () => ({ resolve }),
+    secrets,
     clock: () => clock,
     log,
     signal: stop.signal,
     signIns: new SignIns(() => clock),
+    secondFactor: new SecondFactor({ codes: new Codes({ clock: () => clock, log }), log, secrets }),
   });
   const attempt = async (text: string, address = '10.0.0.1', name = 'admin') => {
     const gone = () => new AbortController().signal;
@@ -189,7 +193,15 @@ describe('hashes', () => {
 });
 
 describe('exposure', () => {
-  const web = { port: 1, hostnames: [], trusted_proxies: [], username: 'admin', users: [], tokens: [] };
+  const web = {
+    port: 1,
+    hostnames: [],
+    trusted_proxies: [],
+    username: 'admin',
+    totp_secret: '',
+    users: [],
+    tokens: [],
+  };
 
   it('is everything but loopback without a password', () => {
     for (const listen of ['0.0.0.0', '::', '192.168.1.2', 'fe80::1', 'nas.lan', '[::]']) {

@@ -78,6 +78,13 @@ export class WatchedPage {
     );
   }
 
+  /** Fills in the page to sign in, on which the browser is. */
+  async signIn(password: string): Promise<void> {
+    await this.page.fill('[name=username]', 'admin');
+    await this.page.fill('[name=password]', password);
+    await this.page.click('button');
+  }
+
   /** The sentence's state, such as `saved`. */
   async sentence(): Promise<string> {
     return (await this.page.locator('.sentence').getAttribute('data-key')) ?? '';
