@@ -25,7 +25,7 @@ export function controlFile({ version, architecture, installedKib }: About): str
     'Priority: optional',
     'Pre-Depends: init-system-helpers (>= 1.54~)',
     'Depends: libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1 | libgcc1, fuse3, mount, procps, iproute2, attr, passwd',
-    'Recommends: rclone, bindfs, systemd, ca-certificates',
+    'Recommends: rclone, bindfs, libnss-wrapper, systemd, ca-certificates',
     'Suggests: samba, samba-vfs-modules, nfs-ganesha, nfs-ganesha-vfs, wsdd, avahi-daemon, prometheus',
     'Description: shares of a NAS on the far side of a WAN that feel local',
     ' Mounts shares of a remote NAS or of cloud storage through rclone on a cache',

@@ -21,6 +21,8 @@ set -e
 echo $$ >"$1/cgroup.procs"
 exec unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child --propagation private sh -ec '
   ip link set lo up
+  # An address of a LAN: with loopback alone NFS-Ganesha finds no address that it may listen at.
+  ip address add 192.0.2.7/32 dev lo
   root=$1
   eval "$2"
   mount -t proc proc $root/proc
