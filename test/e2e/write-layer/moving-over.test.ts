@@ -1,4 +1,5 @@
 // @load quiet
+// @start 5
 /**
  * A share goes over to the write layer and back again, while files wait that the former way of writing has
  * not brought to the NAS. At every moment at which the status says that all is synced, the NAS has it all.

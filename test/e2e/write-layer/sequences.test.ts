@@ -1,4 +1,5 @@
 // @load loud
+// @start 6
 /**
  * Some of all sequences of two operations on a share with a write layer, with every fault; all of them: `npm
  * run torture`.
