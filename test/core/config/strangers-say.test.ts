@@ -78,6 +78,7 @@ describe("a third party's plugin and the document", () => {
     assert.deepEqual(config.plugins['odd'], {
       enabled: true,
       isolation: 'own',
+      log_level: '',
       colour: 'blue',
       shade: 'dark',
     });
