@@ -43,7 +43,9 @@ describe('a mount point', () => {
     for (const name of ['file', '*', '.hidden', '..two', '...', '-n', 'two words']) {
       await writeFile(scratch.path('full', name), '');
       await assert.rejects(prepareMountPoint(path, tools), {
-        message: `the mount point ${path} is not empty ("${name}" lies there); move its contents away or choose another mount_point`,
+        message:
+          `the mount point ${path} is not empty ("${name}" lies there); ` +
+          'move its contents away or choose another mount_point',
       });
       await rm(scratch.path('full', name));
     }
