@@ -18,7 +18,7 @@ describe('what a process does with files, as the kernel shows it', () => {
   });
   after(() => scratch.close());
 
-  it('counts files of the cache that are open to write, also behind a link, and names the changed ones', async () => {
+  it('counts files of the cache open for writing, also behind a link, and names the changed ones', async () => {
     const trees = { data: scratch.path('link/data'), meta: scratch.path('link/meta') };
     assert.deepEqual(await openFiles(process.pid, trees), { open: 0, dirty: [] });
     await writeFile(scratch.path('real/meta/a/changed'), JSON.stringify({ Dirty: true, Rs: [] }));
