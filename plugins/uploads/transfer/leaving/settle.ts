@@ -13,6 +13,7 @@ import { Records } from '../../compare/records.ts';
 import { createScanner } from '../../compare/scan.ts';
 import type { Scan, ScanEntry } from '../../compare/scan.ts';
 import { adoptMoves } from '../planner.ts';
+import { arrivedAt } from '../step-tools.ts';
 
 const TIMEOUT_MS = 10_000;
 const MARK = 'trusted.overlay.redirect';
@@ -52,6 +53,8 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
   for (const [key, { at, going, ...rest }] of records.moves) {
     if (going === undefined) continue;
     try {
+      // By another spelling it may be others': the uploader finds that out.
+      if ((await arrivedAt({ remote, records, signal }, going)) !== going) continue;
       const [from, to] = [await remote.stat(at, { signal }), await remote.stat(going, { signal })];
       if (from !== undefined || to === undefined) continue;
       records.setMove(key, { ...rest, at });
