@@ -3,7 +3,16 @@
  * does not.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { DETOUR_PREFIX } from '../../../../plugins/uploads/compare/plan-types.ts';
@@ -76,8 +85,10 @@ for (const [kind, over] of Object.entries(KINDS))
         let tell = (): void => undefined;
         const isThere = new Promise<void>((resolve) => (tell = resolve));
         const uploader = share.uploader((call, when) => {
-          if (call === 'moveFile' && when === 'before') renames += 1;
-          if (call !== 'moveFile' || when !== at || renames !== which) return undefined;
+          if (call.startsWith('move') && when === 'before') renames += 1;
+          // Before it has told the overlay where something is by now.
+          if (call === 'takeOut' || call === 'rewriteMarks') return new Promise(() => undefined);
+          if (!call.startsWith('move') || when !== at || renames !== which) return undefined;
           tell();
           return new Promise(() => undefined);
         });
@@ -96,6 +107,17 @@ for (const [kind, over] of Object.entries(KINDS))
             assert.deepEqual(detours(), []);
             assert.deepEqual(share.conflicts, []);
           });
+
+      it('show what is in a folder that a kill has left between its names, also when it is renamed back', async () => {
+        renameSync(share.at('Folder'), share.at('folder'));
+        await killIn(2, 'before');
+        assert.equal(readFileSync(share.at('folder/in'), 'utf8'), 'first Folder/in');
+        renameSync(share.at('folder'), share.at('Folder'));
+        await run();
+        assert.equal(files()['Folder/in'], 'first Folder/in');
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
 
       it('keep content that is on the NAS alone, after a kill, while the share shows the former name', async () => {
         renameSync(share.at('Text'), share.at('text'));
