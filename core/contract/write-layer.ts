@@ -298,7 +298,7 @@ export interface SettleOptions {
   readonly upper: string;
   readonly records: string;
   /** Asked about moves whose answer never arrived. */
-  readonly remote: Pick<RemoteFiles, 'stat'>;
+  readonly remote: Pick<RemoteFiles, 'stat' | 'list'>;
   readonly signal: AbortSignal;
 }
 

@@ -9,8 +9,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Conflict, RemoteVersion, UpperEntry } from 'mountkeeper';
 import { makeFolder, writeWhole } from 'mountkeeper';
-import { carried, isAtOrInside } from './paths.ts';
+import { carried, folded, isAtOrInside } from './paths.ts';
 import { keepReserve, withReserve } from './reserve.ts';
+import { Twins } from './twins.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */
 export type Thing =
@@ -82,6 +83,7 @@ type Line =
   | { readonly place: string; readonly record: PlaceRecord | null }
   | { readonly mark: string; readonly move: MoveRecord | null }
   | { readonly renamed: readonly [from: string, to: string] }
+  | { readonly twin: string }
   | { readonly conflict: Conflict }
   | { readonly settled: Pick<Conflict, 'path' | 'copy'> };
 
@@ -91,6 +93,7 @@ export class Records {
   readonly places = new Map<string, PlaceRecord>();
   /** By the key of the entry in the upper folder. */
   readonly moves = new Map<string, MoveRecord>();
+  readonly twins = new Twins();
   conflicts: Conflict[] = [];
   readonly #file: string;
   #upper = '';
@@ -140,6 +143,11 @@ export class Records {
   /** The remote has renamed a folder: the records of places in it are renamed as well. */
   renamed(from: string, to: string): void {
     this.#add({ renamed: [from, to] });
+  }
+
+  /** The name of this place was written in another way, too. */
+  noteTwin(place: string): void {
+    if (!this.twins.has(place)) this.#add({ twin: folded(place) });
   }
 
   addConflict(conflict: Conflict): void {
@@ -196,6 +204,7 @@ export class Records {
     if ('upper' in line) this.#upper = line.upper;
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);
+    else if ('twin' in line) this.twins.add(line.twin);
     else if ('conflict' in line) this.conflicts = [...this.conflicts, line.conflict].slice(-MOST_CONFLICTS);
     else if ('settled' in line)
       this.conflicts = this.conflicts.filter(
@@ -229,6 +238,7 @@ export class Records {
     if (this.#upper === upper) return;
     this.places.clear();
     this.moves.clear();
+    this.twins.clear();
     this.#upper = upper;
   }
 
@@ -237,6 +247,7 @@ export class Records {
       { upper: this.#upper },
       ...[...this.places].map(([place, record]) => ({ place, record })),
       ...[...this.moves].map(([mark, move]) => ({ mark, move })),
+      ...[...this.twins.names].map((twin) => ({ twin })),
       ...this.conflicts.map((conflict) => ({ conflict })),
     ];
   }

@@ -11,16 +11,24 @@ export function linkSimilarNames(items: Map<string, Item>, wanted: Iterable<stri
   const deletions = [...items.values()].filter(({ action }) => action === 'delete');
   if (deletions.length === 0) return;
   const names = new Set(deletions.map(({ place }) => folded(place)));
+  const targets = [...items.values()].filter(({ action }) => action === 'move').map(({ place }) => place);
   const places = new Map<string, string[]>();
-  for (const place of wanted) {
+  for (const place of new Set([...wanted, ...targets])) {
     const name = folded(place);
     if (names.has(name)) places.set(name, [...(places.get(name) ?? []), place]);
   }
   for (const deletion of deletions) {
     const others = (places.get(folded(deletion.place)) ?? []).filter((place) => place !== deletion.place);
-    if (others.length === 0) continue;
-    items.set(deletion.id, { ...deletion, isSimilar: true });
-    for (const place of others) linkUpload(items, deletion, place);
+    if (others.length > 0) linkDeletion(items, deletion, others);
+  }
+}
+
+function linkDeletion(items: Map<string, Item>, deletion: Item, others: readonly string[]): void {
+  items.set(deletion.id, { ...deletion, isSimilar: true });
+  for (const place of others) {
+    linkUpload(items, deletion, place);
+    // What is moved there may arrive by the very name that is deleted.
+    if (deletion.hold === undefined) items.get(`move ${place}`)?.needs.add(deletion.id);
   }
 }
 

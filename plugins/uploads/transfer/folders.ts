@@ -73,7 +73,9 @@ async function removeFrom(
   tools: StepTools,
 ): Promise<'nothing' | 'told' | 'untold'> {
   const { remote, signal } = tools;
-  const now = await (isSimilar ? askExactly : ask)(tools, place);
+  if (isSimilar === true) tools.records.noteTwin(place);
+  const isNamed = isSimilar === true || tools.records.twins.hasAround(place);
+  const now = await (isNamed ? askExactly : ask)(tools, place);
   if (now.kind === 'nothing') return 'nothing';
   if (now.kind === 'folder') return removeFolderFrom(place, record, tools);
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);

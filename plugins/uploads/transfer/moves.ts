@@ -3,7 +3,7 @@
  * remote first and can be repeated; what others have put at the target is kept under another name.
  */
 import type { RemoteFailure } from 'mountkeeper';
-import { below, parentOf } from '../compare/paths.ts';
+import { below, folded, parentOf } from '../compare/paths.ts';
 import { DETOUR_PREFIX } from '../compare/plan-types.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { NOTHING } from '../compare/records.ts';
@@ -11,7 +11,7 @@ import type { Thing } from '../compare/records.ts';
 import type { ScanEntry } from '../compare/scan.ts';
 import { isSameThing } from '../proof/versions.ts';
 import { removeFolder } from './folders.ts';
-import { ask, askExactly, askForNew, Changed, checkEntry, freePath, tell } from './step-tools.ts';
+import { arrivedAt, ask, askForNew, Changed, checkEntry, freePath, misspelt, tell } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
@@ -22,6 +22,8 @@ export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
     throw new Changed();
   }
   await checkEntry(item, tools);
+  // From now on, until users rename it otherwise, the remote may have it by both names.
+  if (folded(move.source) === folded(item.path)) tools.records.noteTwin(item.path);
   try {
     await bring(
       entry,
@@ -47,13 +49,14 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
   if (known?.at !== way.from || known.going !== undefined) throw new Changed();
   records.setMove(key, { ...known, going: way.to });
   await records.saved();
-  const now =
+  const arrival =
     entry.kind === 'folder'
       ? await bringFolder(way.from, way.to, tools)
       : await bringFile(entry, way.from, way.to, tools);
-  if (now === undefined) return;
-  arrived(key, { ...way, now }, tools);
+  if (arrival === undefined) return;
+  arrived(key, { from: way.from, ...arrival }, tools);
   await records.saved();
+  if (arrival.to !== way.to) throw misspelt(way.to, arrival.to);
 }
 
 /** An earlier attempt may have succeeded, although its answer was never received. */
@@ -61,13 +64,15 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
   const { records } = tools;
   const known = records.moves.get(key);
   if (known?.going === undefined) return;
-  const [from, to] = [await ask(tools, known.at), await askExactly(tools, known.going)];
+  const there = await arrivedAt(tools, known.going);
+  const [from, to] = [await ask(tools, known.at), await ask(tools, there)];
   const seen = records.places.get(known.at)?.remote ?? NOTHING;
   const isSeen = (now: Thing): boolean =>
     seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
-  // Others may have put something at the source.
-  const isThere = from.kind === 'nothing' ? to.kind !== 'nothing' : isSeen(to) && !isSeen(from);
-  if (isThere) arrived(key, { from: known.at, to: known.going, now: to }, tools);
+  // Others may have put something at the source, or at a name that the remote takes for the target's.
+  const isOurs = from.kind === 'nothing' && (there === known.going || to.kind === 'folder');
+  const isThere = isOurs ? to.kind !== 'nothing' : isSeen(to) && !isSeen(from);
+  if (isThere) arrived(key, { from: known.at, to: there, now: to }, tools);
   else {
     const { going: _, ...rest } = known;
     records.setMove(key, rest);
@@ -75,7 +80,9 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
   await records.saved();
 }
 
-interface Arrival extends Way {
+interface Arrival {
+  /** Where the remote has it; another path than the one that was asked for when it spelt the name otherwise. */
+  readonly to: string;
   /** What the remote has there. */
   readonly now: Thing;
 }
@@ -84,7 +91,11 @@ interface Arrival extends Way {
  * The mount refreshes the folders together with the marks, and not before: a marked folder would look
  * empty.
  */
-function arrived(key: string, { from, to, now }: Arrival, { records }: StepTools): void {
+function arrived(
+  key: string,
+  { from, to, now }: Arrival & Pick<Way, 'from'>,
+  { records }: Pick<StepTools, 'records'>,
+): void {
   const { going: _, ...known } = records.moves.get(key) ?? { at: from };
   records.setMove(key, known);
   records.renamed(from, to);
@@ -100,7 +111,7 @@ async function bringFile(
   source: string,
   target: string,
   tools: StepTools,
-): Promise<Thing | undefined> {
+): Promise<Arrival | undefined> {
   const { remote, records, signal } = tools;
   const [from, to] = [await ask(tools, source), await askForNew(tools, target)];
   const seen = records.places.get(source)?.remote;
@@ -112,11 +123,12 @@ async function bringFile(
   if (to.kind !== 'nothing') await giveWay(target, to.kind, tools);
   if (parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
   await remote.moveFile(source, target, { signal });
-  const now = await ask(tools, target);
+  const there = await arrivedAt(tools, target);
+  const now = await ask(tools, there);
   // Some remotes change the time of a renamed file.
   if (now.kind !== 'file' || now.version.bytes !== entry.bytes)
     throw new Error('The remote does not show the file that was moved.');
-  return now;
+  return { to: there, now };
 }
 
 function isVersion(now: Thing, seen: Thing, { bytes }: ScanEntry, { remote }: StepTools): boolean {
@@ -141,7 +153,7 @@ async function giveUp(
   await records.saved();
 }
 
-async function bringFolder(source: string, target: string, tools: StepTools): Promise<Thing> {
+async function bringFolder(source: string, target: string, tools: StepTools): Promise<Arrival> {
   const { remote, signal } = tools;
   const [from, to] = [await ask(tools, source), await askForNew(tools, target)];
   if (to.kind === 'file') await giveWay(target, to.kind, tools);
@@ -154,9 +166,10 @@ async function bringFolder(source: string, target: string, tools: StepTools): Pr
     await tell(tools, { path: target, copy: target, what: 'moved' });
     await remote.makeFolder(target, { signal });
   }
-  const now = await ask(tools, target);
+  const there = await arrivedAt(tools, target);
+  const now = await ask(tools, there);
   if (now.kind !== 'folder') throw new Error('The remote does not show the folder that was moved.');
-  return now;
+  return { to: there, now };
 }
 
 /** Others have put something at the target: it is kept under another name. */

@@ -3,7 +3,7 @@
  * memory.
  */
 import type { QueueEntry, RemoteFailure } from 'mountkeeper';
-import { isAtOrInside } from '../compare/paths.ts';
+import { folded, isAtOrInside } from '../compare/paths.ts';
 import type { Item, Plan } from '../compare/plan-types.ts';
 
 const FIRST_PAUSE_MS = 5_000;
@@ -273,14 +273,25 @@ function laneOf({ action, isInTheWay }: Item): Lane {
   return action === 'delete' && isInTheWay !== true ? 'late' : 'small';
 }
 
-/** Steps about one place, or about a folder and its content, run one after the other. */
+/**
+ * Steps about one place, or about a folder and its content, run one after the other; so do those about names that
+ * the remote may take for one.
+ */
 function collide(a: Item, b: Item): boolean {
   const isWide = [a, b].some(({ action }) => action === 'move' || action === 'delete');
-  return spots(a).some((one) =>
-    spots(b).some(
+  return foldedSpots(a).some((one) =>
+    foldedSpots(b).some(
       (other) => one === other || (isWide && (isAtOrInside(one, other) || isAtOrInside(other, one))),
     ),
   );
+}
+
+const foldedOf = new WeakMap<Item, readonly string[]>();
+
+function foldedSpots(item: Item): readonly string[] {
+  const known = foldedOf.get(item) ?? spots(item).map(folded);
+  foldedOf.set(item, known);
+  return known;
 }
 
 function spots({ place, move }: Item): string[] {

@@ -8,7 +8,7 @@ import type { Item } from '../compare/plan-types.ts';
 import { mayBeFile, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Thing } from '../compare/records.ts';
 import { couldBe, isSameThing } from '../proof/versions.ts';
-import { ask, Changed, localStats, otherName } from './step-tools.ts';
+import { arrivedAt, ask, askAll, Changed, localStats, misspelt, otherName } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 export async function renameFirst({ formerNames = [], place, entry }: Item, tools: StepTools): Promise<void> {
@@ -44,12 +44,13 @@ interface Names {
  */
 async function rename({ from, to, between }: Names, former: PlaceRecord, tools: StepTools): Promise<void> {
   const { records, remote, signal } = tools;
+  records.noteTwin(to);
   let now = await ask(tools, between);
   if (now === NOTHING) {
-    now = await ask(tools, to);
-    const found = await nameOfBoth(from, to, { now, former }, tools);
+    const found = await nameOfBoth(from, to, former, tools);
     if (found === undefined) return;
-    if (found === 'former') {
+    now = found.now;
+    if (found.place === from) {
       records.set(between, { remote: now });
       await records.saved();
       await remote.moveFile(from, between, { signal });
@@ -57,28 +58,36 @@ async function rename({ from, to, between }: Names, former: PlaceRecord, tools: 
   }
   if ((await ask(tools, between)) !== NOTHING) {
     // Others have taken the name meanwhile.
-    if ((await ask(tools, to)) !== NOTHING) return;
+    if ((await askAll(tools, to)) !== NOTHING) return;
     await remote.moveFile(between, to, { signal });
   }
-  records.set(to, { ...records.places.get(to), remote: now });
+  const there = await arrivedAt(tools, to);
   for (const place of [from, between]) records.set(place, { remote: NOTHING });
+  records.set(there, { ...records.places.get(there), remote: now });
   tools.touched(parentOf(to));
   await records.saved();
+  if (there !== to) throw misspelt(to, there);
 }
 
-/** Which of two names a file has that the remote shows under both; undefined where they are two, or others'. */
+/** By which of two names the remote has a file that it shows by both; undefined where they are two, or others'. */
 async function nameOfBoth(
   from: string,
   to: string,
-  { now, former }: { readonly now: Thing; readonly former: PlaceRecord },
+  former: PlaceRecord,
   tools: StepTools,
-): Promise<'former' | 'new' | undefined> {
-  const { precisionMs } = tools.remote;
-  const isSent =
-    now.kind === 'file' && former.sending !== undefined && couldBe(now.version, former.sending, precisionMs);
-  if (now === NOTHING || (!isSent && !isSameThing(now, former.remote, precisionMs))) return undefined;
+): Promise<{ readonly place: string; readonly now: Thing } | undefined> {
   const other = await otherName(tools, to);
-  if (other !== undefined) return other === nameOf(from) ? 'former' : undefined;
-  // It came through, and the answer was lost; else they are two.
-  return (await otherName(tools, from)) === undefined ? undefined : 'new';
+  if (other !== undefined && other !== nameOf(from)) return undefined;
+  const place = other === undefined ? to : from;
+  const now = await ask(tools, place);
+  if (!isFormer(now, former, tools.remote.precisionMs)) return undefined;
+  // By the new name it came through, and the answer was lost; else they are two.
+  const isOne = place === from || (await otherName(tools, from)) !== undefined;
+  return isOne ? { place, now } : undefined;
+}
+
+/** True for the version that users saw by the former name, and for one that was sent there. */
+function isFormer(now: Thing, { remote, sending }: PlaceRecord, precisionMs: number): boolean {
+  const isSent = now.kind === 'file' && sending !== undefined && couldBe(now.version, sending, precisionMs);
+  return now !== NOTHING && (isSent || isSameThing(now, remote, precisionMs));
 }

@@ -306,12 +306,7 @@ export class ShareUploader implements ManagedUploads {
         run.sentBytes = bytes;
       });
       this.#queue.succeeded(item);
-      // After a move, every path may mean another place.
-      if (item.action === 'move') {
-        this.#queue.discard();
-        this.#moveLock.moved();
-      }
-      if (item.action === 'move' || this.#queue.isEmpty) this.#isLookDue = true;
+      if (this.#queue.isEmpty) this.#isLookDue = true;
     } catch (error) {
       if (this.#end.signal.aborted) return;
       if (error instanceof Changed) {
@@ -322,7 +317,16 @@ export class ShareUploader implements ManagedUploads {
       const failure = error as RemoteFailure;
       log.debug({ share: layer.shareName, path: item.path, err: failure }, 'not on the remote yet');
       this.#queue.failed(item, failure, clock.now());
+    } finally {
+      if (item.action === 'move') this.#afterMove();
     }
+  }
+
+  /** Every path may mean another place by now, also where the move has failed. */
+  #afterMove(): void {
+    this.#queue.discard();
+    this.#moveLock.moved();
+    this.#isLookDue = true;
   }
 
   #tools(records = this.#records!): StepTools {

@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
 import { thingOf } from '../compare/learn.ts';
-import { folded, nameOf, parentOf } from '../compare/paths.ts';
+import { ancestors, below, folded, nameOf, parentOf } from '../compare/paths.ts';
 import type { Records, Thing } from '../compare/records.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { Item } from '../compare/plan-types.ts';
@@ -69,26 +69,69 @@ export async function ask({ remote, signal }: StepTools, place: string, hash = f
   return thingOf(await remote.stat(place, { signal, hash }));
 }
 
+type Asking = Pick<StepTools, 'records' | 'signal'> & {
+  readonly remote: Pick<RemoteFiles, 'list'>;
+};
+
 /**
  * The name under which the remote has an entry that it shows at the place, where it is another one: many tell
  * neither case nor Unicode forms apart. Undefined where the place is there by this name, or not at all.
  */
-export async function otherName({ remote, signal }: StepTools, place: string): Promise<string | undefined> {
+export async function otherName(
+  { remote, records, signal }: Asking,
+  place: string,
+): Promise<string | undefined> {
   const entries = (await remote.list(parentOf(place), { signal })) ?? [];
   const wanted = nameOf(place);
   if (entries.some(({ name }) => name === wanted)) return undefined;
-  return entries.find(({ name }) => folded(name) === folded(wanted))?.name;
+  const other = entries.find(({ name }) => folded(name) === folded(wanted))?.name;
+  if (other !== undefined) records.noteTwin(place);
+  return other;
 }
 
-/** As `ask`, by this very name; what the remote has under another one counts as nothing. */
+/**
+ * The path by which the remote has what has just been brought to the target, the target itself at most times. To be
+ * called before anything is asked by the target: smbd remembers that it was found by another spelling.
+ */
+export async function arrivedAt(tools: Asking, target: string): Promise<string> {
+  const other = tools.records.twins.has(target) ? await otherName(tools, target) : undefined;
+  return other === undefined ? target : below(parentOf(target), other);
+}
+
+/** For a step that is to be done again, since the remote has what it brought by another name. */
+export function misspelt(target: string, there: string): Error {
+  return new Error(
+    `The remote has given '${nameOf(target)}' the former name '${nameOf(there)}' again, as Samba before 4.18.7 ` +
+      'sometimes does; it is renamed once more.',
+  );
+}
+
+/** As `ask`, by this very name and folder; what the remote has under another one counts as nothing. */
 export async function askExactly(tools: StepTools, place: string): Promise<Thing> {
   const now = await ask(tools, place);
-  return now === NOTHING || (await otherName(tools, place)) === undefined ? now : NOTHING;
+  if (now === NOTHING) return now;
+  const named = [place, ...ancestors(place).filter((folder) => tools.records.twins.has(folder))];
+  for (const one of named) if ((await otherName(tools, one)) !== undefined) return NOTHING;
+  return now;
+}
+
+/** More than the connections that rclone has at most times; each call asks by two. */
+const ASKS = 10;
+
+/**
+ * As `ask`, before something is brought there. An smbd that is asked for a name while nothing has it forgets the
+ * spelling that it once found, and each connection has its own: where that matters, all are asked.
+ */
+export async function askAll(tools: StepTools, place: string): Promise<Thing> {
+  let now = await ask(tools, place);
+  for (let asked = 1; asked < ASKS && now === NOTHING && tools.records.twins.has(place); asked += 1)
+    now = await ask(tools, place);
+  return now;
 }
 
 /** As `ask`. Rejects where the remote takes the name for another one's that is not on record. */
 export async function askForNew(tools: StepTools, place: string): Promise<Thing> {
-  const now = await ask(tools, place);
+  const now = await askAll(tools, place);
   const record = tools.records.places.get(place);
   if (now === NOTHING || (record !== undefined && mayBeThere(record))) return now;
   const other = await otherName(tools, place);

@@ -14,7 +14,17 @@ import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.t
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
 import { renameFirst } from './rename-first.ts';
-import { ask, askForNew, Changed, checkEntry, freePath, localStats, tell } from './step-tools.ts';
+import {
+  arrivedAt,
+  ask,
+  askForNew,
+  Changed,
+  checkEntry,
+  freePath,
+  localStats,
+  misspelt,
+  tell,
+} from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 /**
@@ -46,8 +56,10 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
     await divert(item, record, { local, now }, step);
     return uploadFile(item, step);
   }
-  if (decision !== 'send')
+  if (decision !== 'send') {
+    await stayNamed(target, step);
     return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
+  }
   if (now.kind === 'nothing' && expected.kind === 'file' && record.copy === undefined) {
     records.set(place, { ...record, remote: NOTHING });
     await tell(step, { path: place, copy: place, what: 'deleted' });
@@ -167,7 +179,17 @@ async function send(item: Item, { target, local, now }: Sent, step: UploadStep):
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
+  await stayNamed(target, step);
   await prove(item, { target, local, now: await ask(step, target, true) }, step);
+}
+
+/** Rejects where the remote has given the file a former name: what is there is ours, and is renamed first. */
+async function stayNamed(target: string, step: UploadStep): Promise<void> {
+  const there = await arrivedAt(step, target);
+  if (there === target) return;
+  step.records.set(there, { remote: await ask(step, there) });
+  await step.records.saved();
+  throw misspelt(target, there);
 }
 
 /** Compares what the remote has now with the file, and records the result. */

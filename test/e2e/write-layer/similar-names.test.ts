@@ -7,12 +7,23 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import type { RemoteFiles } from 'mountkeeper';
 import { startRemote } from '../../support/write-layer/uploader-remote.ts';
 import type { TestRemote } from '../../support/write-layer/uploader-remote.ts';
 import { settle, TestShare, treeOf } from '../../support/write-layer/uploader-share.ts';
 
-// Not smbd: decision 26 says what is wrong there.
-for (const type of ['sftp', 'webdav'] as const)
+/** More connections than rclone uses for one rename, so that each call of it comes to another one. */
+const CONNECTIONS = 8;
+
+/** Each smbd that serves a connection of rclone's then knows them by their former names. */
+async function lookByOtherCase(files: RemoteFiles, paths: readonly string[]): Promise<void> {
+  const options = { signal: AbortSignal.timeout(30_000) };
+  const turns = Array.from({ length: CONNECTIONS }, (_, turn) => turn);
+  await Promise.all(turns.map(() => files.list('', options)));
+  for (const path of paths) for (const _ of turns) await files.stat(path.toUpperCase(), options);
+}
+
+for (const type of ['sftp', 'webdav', 'smb'] as const)
   describe(`a NAS that tells no case apart, over ${type}`, () => {
     let share: TestShare;
     let remote: TestRemote;
@@ -39,6 +50,7 @@ for (const type of ['sftp', 'webdav'] as const)
         await remote.files.stat('mOVED', { signal: AbortSignal.timeout(10_000) }),
         'it tells no case apart',
       );
+      await lookByOtherCase(remote.files, ['Moved', 'Saved', 'Folder']);
       renameSync(share.at('Moved'), share.at('moved'));
       renameSync(share.at('Folder'), share.at('folder'));
       writeFileSync(share.at('Saved'), 'second');

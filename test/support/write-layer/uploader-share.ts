@@ -64,6 +64,8 @@ export class TestShare {
   precisionMs = 1_000;
   /** Another way to the folder that is the NAS. */
   files: RemoteFiles | undefined;
+  /** What the mount has in listings that it read long ago, where the NAS has nothing by now. */
+  stillShown: ReadonlyMap<string, RemoteEntry> = new Map();
   /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
   live: 'no' | 'remembers' | 'drops names' = 'no';
   #isMounted = false;
@@ -164,7 +166,7 @@ export class TestShare {
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
       below: async (paths) => ({
-        found: new Map(paths.map((path) => [path, entryAt(join(nas, path))])),
+        found: new Map(paths.map((path) => [path, entryAt(join(nas, path)) ?? this.stillShown.get(path)])),
         failed: new Map(),
       }),
       listBelow: async (folders) => ({

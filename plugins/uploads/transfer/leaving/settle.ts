@@ -13,6 +13,7 @@ import { Records } from '../../compare/records.ts';
 import { createScanner } from '../../compare/scan.ts';
 import type { Scan, ScanEntry } from '../../compare/scan.ts';
 import { adoptMoves } from '../planner.ts';
+import { arrivedAt } from '../step-tools.ts';
 
 const TIMEOUT_MS = 10_000;
 const MARK = 'trusted.overlay.redirect';
@@ -31,13 +32,18 @@ export async function settleUpper(options: SettleOptions, processes: Pick<Proces
     const scan = await createScanner(options.upper, processes).scan(options.signal);
     adoptMoves(scan, records);
     const settling = { options, processes, records, scan };
-    await findOut(settling);
+    const waiting = await findOut(settling);
     await records.saved();
     const left = await clear(settling);
     const origins = originsOf(scan, records.moves);
     const { pure } = findPlaces(scan, records.moves);
-    for (const origin of origins.values())
-      if (!left.has(origin.entry.path)) await renewMark(origin, { origins, pure }, settling);
+    for (const origin of origins.values()) {
+      const { entry, source, going } = origin;
+      if (left.has(entry.path)) continue;
+      if (going === undefined) await renewMark(origin, { origins, pure }, settling);
+      // On its way by a third name, its mark still names the first, where nothing is: it would show empty.
+      else if (waiting.has(entry.key ?? '')) await setMark(entry.path, `/${source}`, settling);
+    }
     await records.saved();
   } finally {
     await records.close();
@@ -46,13 +52,17 @@ export async function settleUpper(options: SettleOptions, processes: Pick<Proces
 
 /**
  * Finds out the result of moves whose answer was never received. What the remote does not answer now is
- * asked again later.
+ * asked again later. Resolves with the keys of those that are where they were.
  */
-async function findOut({ options: { remote, signal }, records }: Settling): Promise<void> {
+async function findOut({ options: { remote, signal }, records }: Settling): Promise<ReadonlySet<string>> {
+  const waiting = new Set<string>();
   for (const [key, { at, going, ...rest }] of records.moves) {
     if (going === undefined) continue;
     try {
+      // By another spelling it may be others': the uploader finds that out.
+      if ((await arrivedAt({ remote, records, signal }, going)) !== going) continue;
       const [from, to] = [await remote.stat(at, { signal }), await remote.stat(going, { signal })];
+      if (from !== undefined && to === undefined) waiting.add(key);
       if (from !== undefined || to === undefined) continue;
       records.setMove(key, { ...rest, at });
       records.renamed(at, going);
@@ -65,6 +75,7 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
       signal.throwIfAborted();
     }
   }
+  return waiting;
 }
 
 /**
@@ -117,13 +128,12 @@ interface Around {
  * needs a mark.
  */
 async function renewMark(
-  { entry, source, going }: PendingMove,
+  { entry, source }: PendingMove,
   { origins, pure }: Around,
   settling: Settling,
 ): Promise<void> {
   const { records } = settling;
   const { key = '', path, movedFrom } = entry;
-  if (going !== undefined) return;
   const isHome =
     source === path &&
     !pure.has(parentOf(path)) &&

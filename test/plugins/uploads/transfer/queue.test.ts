@@ -39,6 +39,17 @@ describe('the queue', () => {
     assert.equal(queue.pausedUntil(NOW + 3_600_000), undefined);
   });
 
+  it('sends names that the remote may take for one, one after the other', () => {
+    const queue = queueOf(item('upload', 'A.txt'), item('upload', 'a.txt'), item('upload', 'b.txt'));
+    const begun = queue.next(NOW, 4);
+    assert.deepEqual(
+      begun.map(({ place }) => place),
+      ['A.txt', 'b.txt'],
+    );
+    for (const one of begun) queue.succeeded(one);
+    assert.deepEqual(next(queue), ['upload a.txt']);
+  });
+
   it('goes on at once when all is to go', () => {
     const queue = queueOf(item('upload', 'a'));
     queue.pause(NOW + 3_600_000);

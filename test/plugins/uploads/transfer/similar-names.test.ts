@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import {
-  existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,50 +15,34 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { RemoteFiles } from 'mountkeeper';
 import { DETOUR_PREFIX } from '../../../../plugins/uploads/compare/plan-types.ts';
-import { folded } from '../../../../plugins/uploads/compare/paths.ts';
+import { caseBlind, forgetfulSmbd } from '../../../support/write-layer/case-blind.ts';
 import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 import type { Fault } from '../../../support/write-layer/uploader-share.ts';
 
-/** The path under which the folder has the entry, or would take a new one. */
-function spelled(folder: string, path: string): string {
-  let at = '';
-  for (const name of path.split('/')) {
-    const names = existsSync(join(folder, at)) ? readdirSync(join(folder, at)) : [];
-    const found = names.includes(name) ? name : names.find((one) => folded(one) === folded(name));
-    at = join(at, found ?? name);
-  }
-  return at;
-}
+/** What each kind of remote does with two names that differ in case. */
+const KINDS = {
+  'tells them apart': undefined,
+  'takes them for one': caseBlind,
+  'takes them for one, and gives new ones a former spelling': forgetfulSmbd,
+} as const;
 
-/** Finds each entry by any spelling, and keeps the one it has, as SMB servers and macOS do. */
-function blind(files: RemoteFiles, folder: string): RemoteFiles {
-  return new Proxy<RemoteFiles>(files, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      return (...args: unknown[]) => {
-        const paths = name === 'upload' ? [1] : name === 'moveFile' || name === 'moveFolder' ? [0, 1] : [0];
-        for (const at of paths) if (typeof args[at] === 'string') args[at] = spelled(folder, args[at]);
-        return (value as (...all: unknown[]) => unknown).apply(target, args);
-      };
-    },
-  });
-}
-
-for (const isBlind of [false, true])
-  describe(`names that differ in case, on a remote that ${isBlind ? 'takes them for one' : 'tells them apart'}`, () => {
+for (const [kind, over] of Object.entries(KINDS))
+  describe(`names that differ in case, on a remote that ${kind}`, () => {
+    const isBlind = over !== undefined;
     let share: TestShare;
 
-    beforeEach(() => {
+    beforeEach(async () => {
       share = new TestShare();
       mkdirSync(join(share.nas, 'Folder'));
       for (const path of ['Text', 'Folder/in', 'caf\u00e9']) {
         writeFileSync(join(share.nas, path), `first ${path.normalize('NFD').replace('\u0301', '')}`);
         utimesSync(join(share.nas, path), 1_700_000_000, 1_700_000_000);
       }
-      if (isBlind) share.files = blind(share.remote(), share.nas);
+      if (over !== undefined) share.files = over(share.remote(), share.nas);
+      // Somebody has looked for them so.
+      for (const path of ['TEXT', 'FOLDER', 'FOLDER/IN', 'CAF\u00c9'])
+        await share.remote().stat(path, { signal: new AbortController().signal });
       share.up();
     });
     afterEach(() => share.close());
@@ -101,14 +85,14 @@ for (const isBlind of [false, true])
         let tell = (): void => undefined;
         const isThere = new Promise<void>((resolve) => (tell = resolve));
         const uploader = share.uploader((call, when) => {
-          if (call === 'moveFile' && when === 'before') renames += 1;
-          if (call !== 'moveFile' || when !== at || renames !== which) return undefined;
+          if (call.startsWith('move') && when === 'before') renames += 1;
+          // Before it has told the overlay where something is by now.
+          if (call === 'takeOut' || call === 'rewriteMarks') return new Promise(() => undefined);
+          if (!call.startsWith('move') || when !== at || renames !== which) return undefined;
           tell();
           return new Promise(() => undefined);
         });
-        uploader.flush();
-        await uploader.look(new AbortController().signal);
-        await isThere;
+        await Promise.race([settle(uploader), isThere]);
         await share.renew();
       };
 
@@ -123,6 +107,28 @@ for (const isBlind of [false, true])
             assert.deepEqual(detours(), []);
             assert.deepEqual(share.conflicts, []);
           });
+
+      it('show what is in a folder that a kill has left between its names, also when it is renamed back', async () => {
+        renameSync(share.at('Folder'), share.at('folder'));
+        await killIn(2, 'before');
+        assert.equal(readFileSync(share.at('folder/in'), 'utf8'), 'first Folder/in');
+        renameSync(share.at('folder'), share.at('Folder'));
+        await run();
+        assert.equal(files()['Folder/in'], 'first Folder/in');
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
+
+      it('keep content that is on the NAS alone, after a kill, while the share shows the former name', async () => {
+        renameSync(share.at('Text'), share.at('text'));
+        await killIn(2, 'after');
+        const version = { bytes: 'first Text'.length, modifiedMs: 1_700_000_000_000 };
+        share.stillShown = new Map([['Text', { name: 'Text', kind: 'file', version }]]);
+        await run();
+        assert.equal(files()['text'], 'first Text');
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
 
       it('leave nothing on their way when the file goes after a kill', async () => {
         rename();
