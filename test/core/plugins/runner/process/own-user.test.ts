@@ -1,11 +1,13 @@
 /** Real runners as a user of their own, and what the kernel lets them do; what they keep goes to that user and back. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../../core/contract/services.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
+import { serviceUser } from '../../../../../core/platform/processes/rights.ts';
 import { packageDir, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
 import { lendOwnFolder, runnerUser, showCopy } from '../../../../../core/plugins/runner/process/own-user.ts';
@@ -101,6 +103,11 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   }
 
   it('has a user that is neither root nor the one that serves the network, and nothing of theirs', async () => {
+    const { uid = 0, gid = 0 } = (await serviceUser()) ?? {};
+    // As the WebDAV proxy is.
+    const server = spawn('sleep', ['600'], { uid, gid, stdio: 'ignore' });
+    scratch.defer(() => server.kill('SIGKILL'));
+    await once(server, 'spawn');
     const give = await lendOwnFolder({ stateDir, name: 'tries' }, user);
     const { supervisor, said } = await begun<Record<string, unknown>>(
       'tries',
@@ -113,6 +120,9 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
         code: done(() => fs.writeFileSync(new URL('x.js', import.meta.url), 'x')),
         etc: done(() => fs.writeFileSync('/etc/mountkeeper-tries', 'x')),
         signal: done(() => process.kill(${process.pid}, 0)),
+        server: ['environ', 'mem', 'maps'].map((name) =>
+          done(() => fs.readFileSync('/proc/${server.pid}/' + name))),
+        serverSignal: done(() => process.kill(${server.pid}, 0)),
         memory: done(() => fs.openSync('/proc/${process.pid}/mem', 'r')),
         names: fs.readdirSync('${stateDir}'),
       };`,
@@ -127,6 +137,8 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
       code: 'EACCES',
       etc: 'EACCES',
       signal: 'EPERM',
+      server: ['EACCES', 'EACCES', 'EACCES'],
+      serverSignal: 'EPERM',
       memory: 'EACCES',
       names: ['plugins', 'store'],
     });
