@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import type { Check } from '../contract/notifications.ts';
 import type { Config } from '../contract/config.ts';
 import type { PluginInfo } from '../contract/services.ts';
+import { PLUGINS_USER } from '../platform/processes/rights.ts';
 import { certificateCheck } from '../platform/certificates/doctor.ts';
 import { plainHttpAdvice } from '../http/web-endpoint.ts';
 import { adviceOn, problemLines } from './check-command.ts';
@@ -34,6 +35,7 @@ export async function runDoctor(invocation: Invocation): Promise<number> {
     await offline.host.inspect(loaded.loaded);
     checks.push(
       ...pluginChecks(offline.host.list()),
+      ...(await runnerChecks(config, offline.host.list())),
       ...(await offline.host.hooks.collect('collectChecks', config)),
     );
   }
@@ -111,6 +113,31 @@ function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
         ],
   );
   return [...unusable(plugins), ...notKept];
+}
+
+/** Whom the processes of third parties' plugins run as; beside a daemon that is not root they have nothing to lose. */
+async function runnerChecks(
+  { supervisor }: Config,
+  plugins: readonly PluginInfo[],
+): Promise<readonly Check[]> {
+  const areThere = plugins.some(
+    ({ thirdParty, isolation, state }) => thirdParty && isolation !== 'none' && state !== 'disabled',
+  );
+  if (!areThere || process.geteuid?.() !== 0) return [];
+  const { runnerUser } = await import('../plugins/runner/process/own-user.ts');
+  const { why } = await runnerUser(supervisor.state_dir);
+  const title = 'plugin processes';
+  if (why === undefined) return [{ title, result: 'ok', detail: `run as ${PLUGINS_USER}`, advice: '' }];
+  return [
+    {
+      title,
+      result: 'warning',
+      detail: `run as root without capabilities: ${why}`,
+      advice:
+        `Make the user (useradd --system --user-group --shell /usr/sbin/nologin ${PLUGINS_USER}), install ` +
+        'util-linux, and let that user reach the program, Node.js and the state folder; then restart the daemon.',
+    },
+  ];
 }
 
 function unusable(plugins: readonly PluginInfo[]): readonly Check[] {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { PLUGINS_USER, SERVICE_USER } from '../../core/platform/processes/rights.ts';
 
 const SETUP = fileURLToPath(new URL('../../../config/setup', import.meta.url));
 
@@ -100,6 +101,18 @@ describe('config/setup', () => {
     const { status, stderr } = setUp(folder);
     assert.equal(status, 1);
     assert.match(stderr, /with your system's package manager: fuse3 /);
+  });
+
+  it('makes the users that processes run as, as the package does', async () => {
+    const text = await readFile(SETUP, 'utf8');
+    const ofPackage = await readFile(
+      new URL('../../../config/debian/sysusers.conf', import.meta.url),
+      'utf8',
+    );
+    for (const user of [SERVICE_USER, PLUGINS_USER]) {
+      assert.match(text, new RegExp(`^ {2}service_user ${user} /`, 'm'));
+      assert.match(ofPackage, new RegExp(`^u ${user} - `, 'm'));
+    }
   });
 
   it('refuses an option that it does not know', () => {

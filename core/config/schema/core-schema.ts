@@ -320,7 +320,7 @@ export function pluginsKeys(): ObjectSchema {
       .default([])
       .meta({ fileOnly: true })
       .description(
-        "Folders with plugins of third parties. Each runs in a process of its own with the daemon's user, " +
+        'Folders with plugins of third parties. Each runs in a process of its own without the rights of root, ' +
           'or, where its table says so, in one that several share (isolation = "shared") or inside the daemon ' +
           '(isolation = "none").',
       ),

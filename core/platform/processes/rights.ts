@@ -7,6 +7,11 @@ import type { ProcessRights, Processes, ServiceUser } from '../../contract/platf
 
 /** Made by the package, and by `npm run setup` as root. */
 export const SERVICE_USER = 'mountkeeper';
+/**
+ * Beside it, for strangers' plugins: the kernel lets each process signal all others of its user, and those of the other
+ * one serve the network.
+ */
+export const PLUGINS_USER = 'mountkeeper-plugins';
 /** Long: a machine that is busy at the start of a daemon is no reason for another user. */
 const PROBE_MS = 60_000;
 const READS_ALL = 'for file; do [ -r "$file" ] || exit 1; done';
@@ -20,10 +25,13 @@ export interface RightsWanted {
 }
 
 /** The user of this machine that such children run as; undefined where there is none. */
-export async function serviceUser(passwd = '/etc/passwd'): Promise<ServiceUser | undefined> {
+export async function serviceUser(
+  passwd = '/etc/passwd',
+  name = SERVICE_USER,
+): Promise<ServiceUser | undefined> {
   // A machine without the file has no such user.
   const lines = (await readFile(passwd, 'utf8').catch(() => '')).split('\n');
-  const [, , uid, gid] = lines.find((line) => line.startsWith(`${SERVICE_USER}:`))?.split(':') ?? [];
+  const [, , uid, gid] = lines.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
   const user = { uid: Number(uid), gid: Number(gid) };
   return user.uid > 0 && user.gid > 0 ? user : undefined;
 }

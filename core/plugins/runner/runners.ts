@@ -6,6 +6,7 @@ import type { Logger } from '../../contract/platform.ts';
 import type { Plugin } from '../../contract/plugin.ts';
 import { KEPT_CONTENTS } from '../discovery/stage.ts';
 import type { RunnerRequest } from './process/first-run.ts';
+import type { RunnerUser } from './process/own-user.ts';
 import type { SharedRunners } from './process/shared-runners.ts';
 
 interface CarriedState {
@@ -54,6 +55,8 @@ export class Runners {
   readonly #onGivenUp: (plugin: Plugin, reason: string) => void;
   readonly #log: Logger;
   #shared: SharedRunners | undefined;
+  /** By state folder; tried out once. */
+  readonly #users = new Map<string, Promise<RunnerUser>>();
   /** By isolation and entry, which is another for each content. */
   readonly #known = new Map<string, Plugin>();
 
@@ -63,19 +66,23 @@ export class Runners {
   }
 
   /** The very same plugin for the same content. Rejects with the sentence why it cannot be carried. */
-  async load(request: RunnerRequest, isolation: Carriage): Promise<Plugin> {
+  async load(request: Omit<RunnerRequest, 'user'>, isolation: Carriage): Promise<Plugin> {
     const { entry, name, folder, declared, stateDir } = request;
     const { permissions } = declared;
     // Loaded here: most daemons need none of it, and what draws pages comes with it.
-    const [{ carriedPlugin }, { declarationFrom }, { RunnerProcess }, { SharedRunners }] = await Promise.all([
-      import('./carried/carried-plugin.ts'),
-      import('./process/first-run.ts'),
-      import('./process/runner-process.ts'),
-      import('./process/shared-runners.ts'),
-    ]);
+    const [{ carriedPlugin }, { declarationFrom }, ownUser, { RunnerProcess }, { SharedRunners }] =
+      await Promise.all([
+        import('./carried/carried-plugin.ts'),
+        import('./process/first-run.ts'),
+        import('./process/own-user.ts'),
+        import('./process/runner-process.ts'),
+        import('./process/shared-runners.ts'),
+      ]);
     const shared = (this.#shared ??= new SharedRunners(this.#log));
     if (isolation === 'shared') shared.expect({ name, entry, stateDir, permissions });
     else shared.forget(name);
+    const user = await this.#userIn(stateDir, ownUser.runnerUser);
+    if (user) await ownUser.showCopy(folder, user);
     const key = `${isolation} ${entry}`;
     const known = this.#known.get(key);
     if (known) return known;
@@ -84,10 +91,10 @@ export class Runners {
       state.hasOurNetwork = isOurs;
     };
     const plugin: Plugin = carriedPlugin({
-      declaration: await declarationFrom({ ...request, onNetwork }),
+      declaration: await declarationFrom({ ...request, user, onNetwork }),
       isolation,
       begin: { entry, folder, name, declared },
-      confinement: { entry, folder, permissions },
+      confinement: { entry, folder, permissions, user },
       launch: (options) => (isolation === 'shared' ? shared.seat(options) : new RunnerProcess(options)),
       giveUpSeat: () => shared.forget(name),
       onGivenUp: (reason) => this.#onGivenUp(plugin, reason),
@@ -100,6 +107,20 @@ export class Runners {
     this.#forgetOlder(name);
     carried.set(plugin, state);
     return plugin;
+  }
+
+  /** Whom its process runs as. */
+  async #userIn(
+    stateDir: string,
+    find: (stateDir: string) => Promise<RunnerUser>,
+  ): Promise<RunnerUser['user']> {
+    const known = this.#users.get(stateDir);
+    const found = known ?? find(stateDir);
+    this.#users.set(stateDir, found);
+    const { user, why } = await found;
+    if (!known && why !== undefined)
+      this.#log.info({ why }, "processes of third parties' plugins are root's, without capabilities");
+    return user;
   }
 
   /** As many contents of each plugin are remembered as there are copies of it. */

@@ -14,14 +14,13 @@ import type { MetricFamily } from '../../../contract/metrics.ts';
 import type { WebhookEvent, WebhookMessage } from '../../../contract/notifications.ts';
 import type { Clock } from '../../../contract/platform.ts';
 import { timeBox } from '../../../platform/deadline.ts';
-import { makeFolder } from '../../../platform/files/make-folder.ts';
 import { answerWith, requestOf } from './carried-route.ts';
 import { contentOf, outcomeOf } from './carried-tab.ts';
 import type { CarriedTab, TabCall } from './carried-tab.ts';
 import { builtSchema } from './carried-schema.ts';
-import { ownFolder } from '../process/confinement.ts';
 import type { Confinement } from '../process/confinement.ts';
 import type { Declaration } from './declaration.ts';
+import { lendOwnFolder } from '../process/own-user.ts';
 import { NotRunning, RunnerSupervisor } from '../process/runner-supervisor.ts';
 import type { Crashes, RunnerSupervisorOptions } from '../process/runner-supervisor.ts';
 import { MOST_BODY_BYTES } from '../protocol.ts';
@@ -38,7 +37,7 @@ export interface CarriedOptions {
   /** Starts its process, or takes a seat in one. */
   readonly launch: RunnerSupervisorOptions['launch'];
   readonly giveUpSeat: RunnerSupervisorOptions['giveUpSeat'];
-  readonly confinement: Pick<Confinement, 'entry' | 'folder' | 'permissions'>;
+  readonly confinement: Pick<Confinement, 'entry' | 'folder' | 'permissions' | 'user'>;
   readonly onGivenUp: (reason: string) => void;
   /** Its process has ended by itself, with what comes now; undefined once it is there again, or is not wanted. */
   readonly onAbsence: (why: string | undefined) => void;
@@ -125,8 +124,7 @@ class Carried {
     const clock = ctx.use('clock');
     const { stateDir, packageDir } = ctx.use('paths');
     const { name } = declaration;
-    // Its parents are not the plugin's.
-    await makeFolder(ownFolder({ stateDir, name }));
+    const giveBack = await lendOwnFolder({ stateDir, name }, confinement.user);
     const supervisor = new RunnerSupervisor({
       ctx,
       clock,
@@ -149,7 +147,10 @@ class Carried {
     });
     const stop = async (): Promise<void> => supervisor.stop(String(ctx.signal.reason));
     ctx.signal.addEventListener('abort', () => void stop(), { once: true });
-    await supervisor.start();
+    await supervisor.start().catch(async (error: unknown) => {
+      await giveBack();
+      throw error;
+    });
     this.#supervisor = supervisor;
     const tellLevel = (): void => supervisor.send({ is: 'log-level', level: ctx.log.level });
     ctx.log.on('level-change', tellLevel);
@@ -158,6 +159,7 @@ class Carried {
       ctx.log.off('level-change', tellLevel);
       leave();
       await stop();
+      await giveBack();
     };
   }
 

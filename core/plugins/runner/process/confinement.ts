@@ -2,10 +2,12 @@
  * What a runner is kept from, by its plugin's permissions: Node's permission model for files, processes, threads
  * and native code; a network of its own, in which there is nobody, for one that may not use ours. What it asks of
  * the daemon is judged there. Node's model is a seat belt, by its own documentation: it does not hold code that
- * is out to break it, and knows no sockets, so the daemon's command socket stays in reach of its user.
+ * is out to break it, and knows no sockets. What holds that is its user (`own-user.ts`); where it has the daemon's, the
+ * command socket stays in its reach.
  */
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
+import type { ServiceUser } from '../../../contract/platform.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Declaration } from '../carried/declaration.ts';
@@ -21,6 +23,8 @@ export interface Confinement {
   readonly packageDir: string;
   /** Names of all that share the process; left out where it is the plugin's own. */
   readonly company?: readonly string[];
+  /** Whom the process runs as; left out: as the daemon's user, without capabilities. */
+  readonly user?: ServiceUser | undefined;
 }
 
 const has = (flag: string): boolean => process.allowedNodeEnvironmentFlags.has(flag);

@@ -1,4 +1,5 @@
 /** The first, short run of a plugin's process, in which it says what it declares. */
+import type { ServiceUser } from '../../../contract/platform.ts';
 import { createClock } from '../../../platform/clock.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { packageDir } from '../../discovery/stage.ts';
@@ -16,6 +17,8 @@ export interface RunnerRequest {
   /** What its package.json says. */
   readonly declared: Declared;
   readonly stateDir: string;
+  /** Whom its process runs as. */
+  readonly user?: ServiceUser | undefined;
   readonly timeoutMs: number;
   /** Told before it resolves: whether its process has the daemon's network though it may not use it. */
   readonly onNetwork?: (isOurs: boolean) => void;
@@ -23,13 +26,13 @@ export interface RunnerRequest {
 
 /** Rejects with the sentence why the plugin cannot be carried. */
 export async function declarationFrom(request: RunnerRequest): Promise<Declaration> {
-  const { entry, name, folder, declared, stateDir, timeoutMs } = request;
+  const { entry, name, folder, declared, stateDir, user, timeoutMs } = request;
   const { permissions } = declared;
   const clock = createClock();
   const sent = await new Promise<unknown>((resolve, reject) => {
     const runner: RunnerProcess = new RunnerProcess({
       clock,
-      confinement: { permissions, entry, folder, name, stateDir, packageDir },
+      confinement: { permissions, entry, folder, name, stateDir, packageDir, user },
       onLine: () => undefined,
       onMessage: (message) => {
         if (message.is === 'declared') {

@@ -1,9 +1,10 @@
 /**
  * One runner: the process that a stranger's plugin lives in, or several that share it. It has a session of its
- * own, low priority within it, no capabilities where `setpriv` can drop them (root alone can empty the bounding set),
- * five variables for its environment and one socket to the daemon. A shell beside it reads from a pipe that the
- * daemon holds open: when the daemon is gone, however it went, the shell kills the whole session. Where the machine
- * runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
+ * own, low priority within it, a user of its own beside a daemon that is root, no capabilities where `setpriv` can
+ * drop them (root alone can empty the bounding set), five variables for its environment and one socket to the daemon.
+ * A shell beside it reads from a pipe that the daemon holds open: when the daemon is gone, however it went, the shell
+ * kills the whole session. Where the machine runs out of memory between two looks, the kernel ends the runner first,
+ * not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
@@ -15,6 +16,7 @@ import { childEnvironment } from '../../../platform/processes/environment.ts';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
+import { asUser } from './own-user.ts';
 import { hasOwnNetwork, killTree, leftBy, memoryOf, processTree } from './process-tree.ts';
 import type { Seen } from './process-tree.ts';
 import { ProcessorShare } from './processor-share.ts';
@@ -32,12 +34,15 @@ const WITH_LIFELINE = `{
 } </dev/null >/dev/null 2>&1 ${CHANNEL}>&- &
 exec ${LIFELINE}<&-
 apart=
-[ "$1" = no-network ] && for apart in 'unshare --net' 'unshare --user --map-current-user --net' ''; do
+by_user='unshare --user --map-current-user --net'
+[ "$2" = plain ] || by_user=
+[ "$1" = no-network ] && for apart in 'unshare --net' "$by_user" ''; do
   [ -z "$apart" ] || $apart true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && break
 done
-shift
+kind=$2
+shift 2
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
-for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
+[ "$kind" = plain ] && for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
   drop="setpriv --no-new-privs --inh-caps=-all $drop"
   $apart $drop true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && exec $apart $drop "$@"
 done
@@ -359,9 +364,12 @@ function spawned(confinement: Confinement, variables: Readonly<Record<string, st
   const network = confinement.permissions.includes('network') ? 'network' : 'no-network';
   const heap = [`--max-old-space-size=${HEAP_MIB}`, `--max-semi-space-size=${YOUNG_MIB}`];
   const node = [process.execPath, ...heap, ...nodeFlags(confinement), MAIN];
-  const child = spawn('/bin/sh', ['-c', WITH_LIFELINE, 'sh', network, ...node], {
+  const { user } = confinement;
+  const command = user ? ['as-user', ...asUser(user, confinement, node)] : ['plain', ...node];
+  const child = spawn('/bin/sh', ['-c', WITH_LIFELINE, 'sh', network, ...command], {
     cwd: '/',
-    env: childEnvironment(variables),
+    // The daemon's home is shut for another user.
+    env: childEnvironment({ ...variables, ...(user && { HOME: '/nonexistent' }) }),
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
   });

@@ -5,11 +5,11 @@
  * renewed when one has gone for good or failed, when one comes that it was not started for, and after many versions.
  */
 import { createSerialQueue } from '../../../platform/serial-queue.ts';
-import { makeFolder } from '../../../platform/files/make-folder.ts';
 import type { Logger } from '../../../contract/platform.ts';
-import { companyOf, ownFolder } from './confinement.ts';
+import { companyOf } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { LogLines } from './log-lines.ts';
+import { giveOwnFolder } from './own-user.ts';
 import { RunnerProcess } from './runner-process.ts';
 import type { Runner, RunnerEnd, RunnerOptions } from './runner-process.ts';
 import type { CallKind, Said, Seated, ToRunner } from '../protocol.ts';
@@ -109,11 +109,11 @@ class Company {
 
   async #started({ options }: Seat): Promise<RunnerProcess> {
     const { clock } = options;
-    const { stateDir, name: first } = options.confinement;
+    const { stateDir, user, name: first } = options.confinement;
     const expected = [...this.#keys].filter(([, key]) => key === this.#key).map(([name]) => name);
     const company = [...new Set([first, ...expected])].sort();
     // Node lets in what is there when it is started.
-    await Promise.all(company.map((name) => makeFolder(ownFolder({ stateDir, name }))));
+    await Promise.all(company.map((name) => giveOwnFolder({ stateDir, name }, user)));
     this.#names = new Set(company);
     this.#entries.clear();
     const lines = new LogLines(clock, this.#log.child({ plugins: company }));

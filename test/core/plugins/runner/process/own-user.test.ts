@@ -1,0 +1,215 @@
+/** Real runners as a user of their own, and what the kernel lets them do; what they keep goes to that user and back. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { after, before, describe, it } from 'node:test';
+import type { PluginContext } from '../../../../../core/contract/plugin.ts';
+import type { Permission } from '../../../../../core/contract/services.ts';
+import { createClock } from '../../../../../core/platform/clock.ts';
+import { serviceUser } from '../../../../../core/platform/processes/rights.ts';
+import { packageDir, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
+import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
+import { lendOwnFolder, runnerUser, showCopy } from '../../../../../core/plugins/runner/process/own-user.ts';
+import type { RunnerUser } from '../../../../../core/plugins/runner/process/own-user.ts';
+import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
+import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import { unlessRoot } from '../../../../runner/skips.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { letOthersEnter } from '../../../../support/platform/folder-access.ts';
+import { createScratch } from '../../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+
+interface Traits {
+  readonly as: RunnerUser['user'];
+  readonly permissions: readonly Permission[];
+}
+
+const ALL: readonly Permission[] = ['network', 'own-files', 'files', 'processes'];
+const source = (name: string, body: string): string => `import { definePlugin } from 'mountkeeper';
+import fs from 'node:fs';
+const done = (deed) => { try { deed(); return 'done'; } catch (error) { return error.code ?? String(error); } };
+void [fs, done];
+export default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, description: 'Tries.',
+  requires: ['store'],
+  register(ctx) { ctx.effect('deeds', async () => {
+    ctx.log.info(JSON.stringify(await (async () => { ${body} })())); return () => undefined; }); } });
+`;
+
+describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 120_000 }, () => {
+  let scratch: Scratch;
+  let stateDir: string;
+  let user: RunnerUser['user'];
+  before(async () => {
+    scratch = await createScratch('own-user');
+    // The user walks down to the state folder, which is shut.
+    await letOthersEnter(scratch.root);
+    stateDir = scratch.path('state');
+    const found = await runnerUser(stateDir);
+    assert.equal(found.why, undefined);
+    user = found.user;
+    await writeFile(`${stateDir}/secret`, 'of the state folder', {
+      mode: 0o644,
+    });
+  });
+  after(() => scratch.close());
+
+  /** What the plugin's only effect says, and its process, which lives on. */
+  async function begun<T>(
+    name: string,
+    body: string,
+    { as, permissions }: Traits = { as: user, permissions: ALL },
+  ) {
+    await mkdir(scratch.path('sources', name), { recursive: true });
+    await writeFile(scratch.path('sources', name, 'package.json'), '{ "type": "module" }');
+    await writeFile(scratch.path('sources', name, 'index.js'), source(name, body));
+    const { folder } = await stagePlugin(scratch.path('sources', name), name, stateDir);
+    if (as) await showCopy(folder, as);
+    const { log, entries } = collectLog();
+    const entry = `${folder}/index.js`;
+    const supervisor = new RunnerSupervisor({
+      ctx: { log } as unknown as PluginContext,
+      clock: createClock(),
+      crashes: [],
+      launch: (options) => new RunnerProcess(options),
+      confinement: {
+        entry,
+        folder,
+        permissions,
+        name,
+        stateDir,
+        packageDir,
+        user: as,
+      },
+      onGivenUp: () => undefined,
+      onAbsence: () => undefined,
+      onNetwork: () => undefined,
+      begin: () => ({
+        is: 'begin',
+        task: 'run',
+        entry,
+        folder,
+        name,
+        config: {},
+        logLevel: 'info',
+        world: {},
+        declared: { guard: false, shareKeys: [], permissions },
+        paths: { stateDir, packageDir },
+      }),
+    });
+    scratch.defer(() => supervisor.stop('shutdown'));
+    await supervisor.start();
+    return { supervisor, said: JSON.parse(String(entries[0]?.msg)) as T };
+  }
+
+  it('has a user that is neither root nor the one that serves the network, and nothing of theirs', async () => {
+    const { uid = 0, gid = 0 } = (await serviceUser()) ?? {};
+    // As the WebDAV proxy is.
+    const server = spawn('sleep', ['600'], { uid, gid, stdio: 'ignore' });
+    scratch.defer(() => server.kill('SIGKILL'));
+    await once(server, 'spawn');
+    const give = await lendOwnFolder({ stateDir, name: 'tries' }, user);
+    const { supervisor, said } = await begun<Record<string, unknown>>(
+      'tries',
+      `return {
+        user: process.getuid(), groups: process.getgroups(), pid: process.pid,
+        kept: done(() => fs.writeFileSync('${stateDir}/store/tries/file', 'x')),
+        shadow: done(() => fs.readFileSync('/etc/shadow')),
+        state: done(() => fs.readFileSync('${stateDir}/secret')),
+        beside: done(() => fs.writeFileSync('${stateDir}/store/other', 'x')),
+        code: done(() => fs.writeFileSync(new URL('x.js', import.meta.url), 'x')),
+        etc: done(() => fs.writeFileSync('/etc/mountkeeper-tries', 'x')),
+        signal: done(() => process.kill(${process.pid}, 0)),
+        server: ['environ', 'mem', 'maps'].map((name) =>
+          done(() => fs.readFileSync('/proc/${server.pid}/' + name))),
+        serverSignal: done(() => process.kill(${server.pid}, 0)),
+        memory: done(() => fs.openSync('/proc/${process.pid}/mem', 'r')),
+        names: fs.readdirSync('${stateDir}'),
+      };`,
+    );
+    const { pid, groups, ...rest } = said;
+    assert.deepEqual(rest, {
+      user: user?.uid,
+      kept: 'done',
+      shadow: 'EACCES',
+      state: 'ENOENT',
+      beside: 'EACCES',
+      code: 'EACCES',
+      etc: 'EACCES',
+      signal: 'EPERM',
+      server: ['EACCES', 'EACCES', 'EACCES'],
+      serverSignal: 'EPERM',
+      memory: 'EACCES',
+      names: ['plugins', 'store'],
+    });
+    assert.ok((groups as number[]).includes(user?.gid ?? 0));
+    const status = await readFile(`/proc/${String(pid)}/status`, 'utf8');
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+      assert.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'));
+    assert.match(status, /^NoNewPrivs:\s+1$/m);
+    await supervisor.stop('shutdown');
+    await give();
+  });
+
+  it('reads neither the memory nor the folder of another one', async () => {
+    await lendOwnFolder({ stateDir, name: 'first' }, user);
+    const { said: pid } = await begun<number>('first', 'return process.pid;');
+    const { said } = await begun<string[]>(
+      'second',
+      `return ['environ', 'mem', 'fd/3', 'root/etc/passwd'].map((name) =>
+        done(() => fs.readFileSync('/proc/${String(pid)}/' + name)))
+        .concat(done(() => fs.readdirSync('${stateDir}/store/first')));`,
+    );
+    assert.deepEqual(said, ['EACCES', 'EACCES', 'EACCES', 'EACCES', 'ENOENT']);
+  });
+
+  it('finds what it kept as root, and as root what it kept since', async () => {
+    const count = `const seen = await ctx.use('store').open('seen', { version: 1, initial: 0 });
+      await seen.save(seen.value + 1); return seen.value;`;
+    const folder = ownFolder({ stateDir, name: 'counts' });
+    const once = async (as: RunnerUser['user']): Promise<readonly [value: number, owner: number]> => {
+      const giveBack = await lendOwnFolder({ stateDir, name: 'counts' }, as);
+      const { supervisor, said } = await begun<number>('counts', count, {
+        as,
+        permissions: ['own-files'],
+      });
+      await supervisor.stop('shutdown');
+      const { uid } = await lstat(`${folder}/seen.json`);
+      await giveBack();
+      return [said, uid];
+    };
+    assert.deepEqual(await once(undefined), [1, 0]);
+    assert.deepEqual(await once(user), [2, user?.uid]);
+    assert.equal((await lstat(`${folder}/seen.json`)).uid, 0);
+    assert.deepEqual(await once(undefined), [3, 0]);
+    // A daemon that was killed has given nothing back.
+    await lendOwnFolder({ stateDir, name: 'counts' }, user);
+    assert.deepEqual(await once(undefined), [4, 0]);
+  });
+
+  it('holds no mount of a share', async () => {
+    const parts = ['lower', 'upper', 'work', 'at'];
+    for (const name of parts) await mkdir(scratch.path(name));
+    const [lower = '', upper = '', work = '', at = ''] = parts.map((name) => scratch.path(name));
+    const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
+    execFileSync('mount', ['-t', 'overlay', '-o', options, 'mountkeeper', at]);
+    let pid = 0;
+    try {
+      ({ said: pid } = await begun<number>('holds', 'return process.pid;'));
+    } finally {
+      execFileSync('umount', [at]);
+    }
+    assert.doesNotMatch(await readFile(`/proc/${pid}/mountinfo`, 'utf8'), new RegExp(`${at} `));
+  });
+
+  it('is root without capabilities where the machine has no such user, or lets it read nothing', async () => {
+    await writeFile(scratch.path('passwd'), 'mountkeeper:x:999:993::/:\n');
+    assert.deepEqual(await runnerUser(stateDir, scratch.path('passwd')), {
+      why: 'there is no user mountkeeper-plugins here',
+    });
+    await mkdir(scratch.path('shut'), { mode: 0o700 });
+    const { user: none, why = '' } = await runnerUser(scratch.path('shut/state'));
+    assert.equal(none, undefined);
+    assert.match(why, /^it may not read .*shut\/state\/plugins\/node_modules\/mountkeeper\/package\.json$/);
+  });
+});
