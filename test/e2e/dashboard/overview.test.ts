@@ -11,6 +11,7 @@ import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { freePort } from '../../support/platform/free-port.ts';
+import { assertWalkable, hasFocus, press } from '../../support/dashboard/keyboard.ts';
 import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
@@ -105,8 +106,9 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await form.locator('button').click();
     await shows('the refusal', async () => /is not a rate/.test(await form.locator('output').innerText()));
     await form.locator('input[name=down]').fill('0');
-    await form.locator('button').press('Enter');
+    await press(form.locator('button'));
     await shows('the outcome', async () => /limit is set/.test(await form.locator('output').innerText()));
+    await shows('the focus where it was', () => hasFocus(form.locator('button')));
     await shows('the limit', async () =>
       /3\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
     );
@@ -140,7 +142,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       watched.page.locator('[data-share="files"]'),
     ];
     watched.page.once('dialog', (dialog) => void dialog.accept());
-    await card.locator('button', { hasText: 'Pause uploads for 1 hour' }).click();
+    await press(card.locator('button', { hasText: 'Pause uploads for 1 hour' }));
     await shows('the pause', async () => /Uploads are paused until/.test(await card.innerText()));
     await writeFile(`${daemon.mountPoint('files')}/paused.txt`, 'written in the pause');
     await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
@@ -154,11 +156,12 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await sleep(6_000);
     assert.equal(await nas.has('paused.txt'), false, 'a pause that is none');
     assert.equal((await status()).all_synced, false);
-    await card.locator('button', { hasText: 'Go on now' }).click();
+    await press(card.locator('button', { hasText: 'Go on now' }));
     // The end of the pause takes the button away.
     await shows('the outcome', async () => /Uploads go on\./.test(await card.innerText()), 5_000);
     await shows('no button', async () => !/Go on now/.test(await card.innerText()), 5_000);
     assert.match(await card.innerText(), /Uploads go on\./);
+    await shows('the focus beside it', () => hasFocus(card));
     await until('it is on the NAS', () => nas.has('paused.txt'), { timeoutMs: 10_000 });
     await shows('the end of the pause', async () => !/paused until/.test(await card.innerText()));
     await shows('all is saved', async () => (await watched.sentence()) === 'saved', 10_000);
@@ -171,11 +174,11 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await shows('the share is healed', async () => (await watched.tone('files')) === 'good', 20_000);
     const card = watched.page.locator('article', { has: watched.page.locator('.share[data-share="files"]') });
     watched.page.once('dialog', (dialog) => void dialog.accept());
-    await card.locator('button', { hasText: 'Reconnect' }).focus();
-    await watched.page.keyboard.press('Enter');
+    await press(card.locator('button', { hasText: 'Reconnect' }));
     await shows('the outcome', async () =>
       /Reconnecting/.test(await card.locator('output').first().innerText()),
     );
+    await shows('the focus where it was', () => hasFocus(card.locator('button', { hasText: 'Reconnect' })));
     await shows(
       'the share is up again',
       async () => (await watched.tone('files')) === 'good' && (await daemon.share('files')).mounted,
@@ -302,7 +305,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       await until(
         `the page offers: ${label}`,
         async () => {
-          await card.locator('button', { hasText: label }).click({ timeout: 1_000 });
+          await press(card.locator('button', { hasText: label }));
           return true;
         },
         { timeoutMs: 15_000 },
@@ -327,7 +330,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     const page = await WatchedPage.open(browser, origin());
     await page.page.goto(`${origin()}/tabs/doctor`);
     await shows('findings', async () => /Node\.js/.test(await page.page.locator('main').innerText()), 30_000);
-    await page.page.locator('button', { hasText: 'Look again' }).click();
+    await press(page.page.locator('button', { hasText: 'Look again' }));
     await shows(
       'the outcome',
       async () => /Done/.test(await page.page.locator('main output').innerText()),
@@ -340,7 +343,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
   it('has a page for each share, with what has happened to it and charts', async () => {
     const page = await WatchedPage.open(browser, origin());
     await page.page.goto(`${origin()}/`);
-    await page.page.locator('.share h3 a', { hasText: 'files' }).click();
+    await press(page.page.locator('.share h3 a', { hasText: 'files' }));
     await page.page.waitForURL(/\/shares\/files$/);
     const history = await page.page.locator('.events').innerText();
     assert.match(
@@ -348,7 +351,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       /The NAS is back[^]*The NAS went offline[^]*Failed[^]*Nothing waits any more[^]*1 file waits to be uploaded/,
     );
     await shows('charts', async () => (await page.page.locator('.chart canvas').count()) === 3, 5_000);
-    await page.page.locator('button', { hasText: '7 days' }).click();
+    await press(page.page.locator('button', { hasText: '7 days' }));
     await shows(
       'the week',
       async () => (await page.page.locator('[data-choose=week]').getAttribute('aria-pressed')) === 'true',
@@ -422,6 +425,8 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
           const { width: wide = 0 } = (await cell.boundingBox()) ?? {};
           assert.ok(wide > 60, `a column of ${wide} px cannot be read`);
         }
+        // Where there is little room something might cover what has the focus.
+        if (width === 360) await assertWalkable(other.page, path);
         await other.assertAccessible(`${path} ${colorScheme} ${locale}`);
         const overflow = await other.page.evaluate<number>(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',
