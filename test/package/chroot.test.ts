@@ -4,23 +4,13 @@
  * by test/e2e/package/installed.test.ts.
  */
 import assert from 'node:assert/strict';
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { ARCHITECTURE, asVersion, buildDeb, run } from '../support/package/build-packages.ts';
+import { asVersion, buildDeb, run } from '../support/package/build-packages.ts';
+import { cleanDebian, inside } from '../support/package/clean-debian.ts';
 import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { createScratch } from '../support/platform/scratch-folder.ts';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
-
-/** The mirror and the release that this machine's own apt is set to. */
-async function debian(): Promise<{ readonly mirror: string; readonly release: string }> {
-  const format = '$(REPO_URI) $(LABEL)';
-  const { stdout } = await run('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
-  const line = stdout.split('\n').find((one) => / Debian$|\/debian\/? /.test(one));
-  const [, release = 'stable'] =
-    /^VERSION_CODENAME=(\w+)/m.exec(await readFile('/etc/os-release', 'utf8')) ?? [];
-  assert.ok(line, 'apt is set to a mirror of Debian');
-  return { mirror: line.split(' ')[0] ?? '', release };
-}
 
 /** Run in the clean Debian; a line is printed for each thing that was seen. */
 const INSIDE = `
@@ -109,21 +99,15 @@ describe('the Debian package as it is released', () => {
   });
 
   it('is installed, upgraded, downgraded and purged in a clean Debian, and keeps a share there', async () => {
-    const { mirror, release } = await debian();
     const root = scratch.path('debian');
-    await run('debootstrap', ['--variant=minbase', `--arch=${ARCHITECTURE}`, release, root, mirror], {
-      timeout: 1_500_000,
-      maxBuffer: 64 * 1024 * 1024,
-    });
+    await cleanDebian(root);
     await copyFile(deb, `${root}/new.deb`);
     await copyFile(await asVersion(deb, '0.0.9', scratch.path('old')), `${root}/old.deb`);
     await copyFile(currentRclone() ?? '/usr/bin/rclone', `${root}/usr/local/bin/rclone`);
-    await writeFile(`${root}/inside.sh`, INSIDE);
-    const setUp = `mount --make-rprivate /; mount --bind /dev ${root}/dev; exec chroot ${root} sh /inside.sh`;
-    const done = await run('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', setUp], {
-      env: { PATH: process.env['PATH'] },
-      timeout: 1_500_000,
-    }).catch((error: { stdout: string; stderr: string }) => error);
+    const done = await inside(root, INSIDE).then(
+      (stdout) => ({ stdout, stderr: '' }),
+      (error: { stdout: string; stderr: string }) => error,
+    );
     const daemonLog = await readFile(`${root}/daemon.log`, 'utf8').catch(() => '');
     assert.deepEqual(
       done.stdout.trim().split('\n'),

@@ -1,6 +1,7 @@
 /**
  * A machine of its own with a real systemd: namespaces, a control group, and a root folder whose lower layer is this
- * machine's, so that all its packages are there and nothing that happens in it is seen outside. Needs root.
+ * machine's unless told otherwise, so that all its packages are there and nothing that happens in it is seen outside.
+ * Needs root.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -21,8 +22,11 @@ set -e
 echo $$ >"$1/cgroup.procs"
 exec unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child --propagation private sh -ec '
   ip link set lo up
-  # An address of a LAN: with loopback alone NFS-Ganesha finds no address that it may listen at.
-  ip address add 192.0.2.7/32 dev lo
+  # A LAN of its own. With loopback alone NFS-Ganesha finds no address that it may listen at, and nmbd waits for one.
+  ip link add lan0 type veth peer name lan1
+  ip address add 192.0.2.7/24 dev lan0
+  ip link set lan0 up
+  ip link set lan1 up
   root=$1
   eval "$2"
   mount -t proc proc $root/proc
@@ -75,8 +79,11 @@ export class SystemdMachine {
     this.#group = group;
   }
 
-  /** Boots one. What it writes is kept in memory; the services that are switched on here are off in it. */
-  static async boot(scratch: Scratch): Promise<SystemdMachine> {
+  /**
+   * Boots one. What it writes is kept in memory; the services that are switched on here are off in it. With a folder of
+   * another system as the lower layer it is that system, as it is.
+   */
+  static async boot(scratch: Scratch, lower = '/'): Promise<SystemdMachine> {
     if (CONTROL_GROUPS === undefined) throw new Error('there are no control groups of version 2 here');
     const group = await mkdtemp(join(CONTROL_GROUPS, `${basename(MEMORY)}-`));
     const layers = await mkdtemp(join(MEMORY, 'mk-machine-'));
@@ -84,11 +91,13 @@ export class SystemdMachine {
     for (const name of ['upper', 'work']) await mkdir(join(layers, name));
     const root = scratch.path('machine');
     await mkdir(root);
-    const mountRoot =
-      `mount -t overlay -o lowerdir=/,upperdir=${layers}/upper,workdir=${layers}/work overlay $root; ` +
-      '[ -e $root/etc/is-machine ] || ' +
+    const switchOff =
+      '; [ -e $root/etc/is-machine ] || ' +
       'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
       'touch $root/etc/is-machine';
+    const mountRoot =
+      `mount -t overlay -o lowerdir=${lower},upperdir=${layers}/upper,workdir=${layers}/work overlay $root` +
+      (lower === '/' ? switchOff : '');
     const machine = new SystemdMachine(root, mountRoot, group);
     scratch.defer(async () => {
       await machine.#powerCut();

@@ -30,8 +30,8 @@ done
 echo $number >/load/writes`,
   nfs: `
 until [ -e /load/enough ]; do
-  { nfs-cat 'nfs://127.0.0.1/files/big.bin?version=4' >/load/nfs-copy && cmp /load/nfs-copy /srv/nas/files/big.bin; } \\
-    >/load/nfs-said 2>&1 || cat /load/nfs-said >>/load/failed
+  { nfs-cat 'nfs://127.0.0.1/files/small.bin?version=4' >/load/nfs-copy &&
+    cmp /load/nfs-copy /srv/nas/files/small.bin; } >/load/nfs-said 2>&1 || cat /load/nfs-said >>/load/failed
   echo read >>/load/nfs-reads
 done`,
 } as const;
@@ -41,7 +41,8 @@ export type LoadClient = keyof typeof CLIENTS;
 /** Sets the installed program up with a NAS and one share over SMB, by `mountkeeper init` and its flags. */
 export async function setUpShare(machine: SystemdMachine, bigMib: number): Promise<void> {
   await machine.must(
-    `mkdir -p /srv/nas/files; head -c ${String(bigMib)}M /dev/urandom >/srv/nas/files/big.bin; ${NAS}`,
+    `mkdir -p /srv/nas/files; cd /srv/nas/files; head -c ${String(bigMib)}M /dev/urandom >big.bin; ` +
+      `head -c ${String(Math.ceil(bigMib / 16))}M big.bin >small.bin; cd /; ${NAS}`,
   );
   await machine.must('printf secret >/root/nas-password; printf "for the LAN" >/root/lan-password');
   await machine.must(
@@ -80,7 +81,7 @@ export async function installUnderLoad(
       `cat >/load/${name} <<'END'\n${CLIENTS[name]}\nEND\nsystemd-run --quiet --unit=load-${name} sh /load/${name}\n`,
   );
   await machine.must(`rm -rf /load; mkdir /load\n${begin.join('')}`);
-  await until('a client has read', async () => (await machine.run('test -s /load/reads')).code === 0, {
+  await until('a client reads', async () => (await machine.run('test -s /load/copy')).code === 0, {
     timeoutMs: 60_000,
   });
   const said = await machine.must(`dpkg --install ${deb} 2>&1`, 300_000);
