@@ -6,11 +6,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
+import { PLUGINS_USER, serviceUser } from '../../../core/platform/processes/rights.ts';
+import { unlessRoot } from '../../runner/skips.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
+import { letOthersEnter } from '../../support/platform/folder-access.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
-import { isAlive } from '../../support/platform/processes.ts';
+import { freePort } from '../../support/platform/free-port.ts';
+import { allProcesses, isAlive } from '../../support/platform/processes.ts';
+import { rightsOf } from '../../support/platform/rights.ts';
 import { until as untilWithin } from '../../support/platform/wait.ts';
 import { inState, notices, place, runnersOf, source } from '../../support/plugins/strangers.ts';
 
@@ -57,6 +62,14 @@ const GOOD = source(
     word: Joi.string().pattern(/^[a-z]+$/).default('hello').description('A word.').meta({ tier: 'live' }) }) },`,
 );
 
+/** Tries, by a program that Node's permission model does not hold, what it is asked to. */
+const HOSTILE = source(
+  'hostile',
+  `ctx.route({ method: 'POST', path: '/ext/hostile', handler: async (request) => Promise.all(
+    request.payload.map((deed) => new Promise((resolve) => {
+      spawn('sh', ['-c', deed], { stdio: 'ignore' }).on('exit', resolve); }))) });`,
+);
+
 const REFUSED: Readonly<Record<string, readonly [body: string, sentence: RegExp]>> = {
   native: ["ctx.hapi({ name: 'x', register: () => undefined }, {});", /ctx\.hapi\(\) cannot be carried/],
   exporting: ["ctx.provide('exporter:x', () => ({}));", /ctx\.provide\(\) cannot be carried/],
@@ -87,7 +100,10 @@ describe('a plugin in a process of its own', () => {
   before(async () => {
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
     scratch = await createScratch('own');
+    // As on a machine of its own: whoever has a folder below may walk down to it.
+    await letOthersEnter(scratch.root);
     const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
+    await place(scratch, 'hostile', HOSTILE, { permissions: ['files', 'network', 'processes'] });
     await place(scratch, 'garden', GOOD, { permissions: ['read-status', 'send-commands', 'processes'] });
     for (const [name, [body]] of Object.entries(REFUSED)) await place(scratch, name, source(name, body));
     // As on a machine where the daemon can make no network of its own for a process.
@@ -170,6 +186,50 @@ describe('a plugin in a process of its own', () => {
     const check = checks.find(({ title }) => title === 'permissions of garden');
     assert.equal(check?.result, 'warning');
     assert.match(check.detail, sentence);
+    assert.deepEqual(
+      checks.filter(({ title }) => title === 'plugin processes').map(({ detail }) => detail),
+      process.geteuid?.() === 0 ? [`run as ${PLUGINS_USER}`] : [],
+    );
+  });
+
+  it('may nothing that root or the WebDAV proxy may, by the kernel', { skip: unlessRoot }, async () => {
+    const webdav = { enabled: true, port: await freePort(), users: [{ name: 'a', password: 'wonder:land' }] };
+    const on = { ...sections('hello'), webdav, 'plugins.hostile': { enabled: true } };
+    await daemon.writeConfig(daemon.text({ sections: on as never }));
+    await inState(daemon, 'hostile', 'active');
+    const proxy = await until('the proxy runs', async () =>
+      (await allProcesses()).find(
+        ({ args }) => args[1]?.endsWith('/proxy/main.js') === true && args[2]?.startsWith(daemon.stateDir),
+      ),
+    );
+    const { uid, gid } = (await serviceUser(undefined, PLUGINS_USER)) ?? {};
+    for (const pid of await runnersOf(daemon.pid)) {
+      const { users, groups } = await rightsOf(pid);
+      assert.equal(users, Array(4).fill(uid).join(' '));
+      assert.ok(groups.endsWith(` and ${gid}`), groups);
+    }
+    const deeds = [
+      `cat /etc/shadow`,
+      `cat /proc/${proxy.pid}/environ`,
+      `: </proc/${proxy.pid}/mem`,
+      `kill -0 ${proxy.pid}`,
+      `kill -0 ${daemon.pid}`,
+      `test -e ${daemon.stateDir}/command.sock`,
+      `test -e ${daemon.stateDir}/store/garden`,
+      `test -e ${daemon.mountPoint('files')}/a.bin`,
+      `: >>${daemon.configFile}`,
+      `: >>${daemon.stateDir}/store/x`,
+      `: >>/etc/mountkeeper-hostile`,
+    ];
+    const own = `: >${daemon.stateDir}/store/hostile/x`;
+    const { body } = await daemon.request<number[]>('POST', '/ext/hostile', [own, ...deeds]);
+    assert.equal(body.length, deeds.length + 1);
+    assert.deepEqual(
+      [own, ...deeds].filter((_, index) => body[index] === 0),
+      [own],
+    );
+    await daemon.writeConfig(daemon.text({ sections: sections('hello') as never }));
+    await until('it is gone', async () => (await runnersOf(daemon.pid)).length === 1);
   });
 
   it('has its field in the status', async () => {
