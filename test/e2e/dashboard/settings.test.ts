@@ -281,7 +281,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const small = { locale: 'zh-CN', viewport: { width: 360, height: 740 } };
     const watched = await WatchedPage.open(browser, origin(), small);
     const { context, page } = watched;
-    const asked = '/shares/files?span=day';
+    const asked = '/tabs/logs?level=warn';
     await page.goto(`${origin()}${asked}`);
     const form = `${origin()}/sign-in?back=${encodeURIComponent(asked)}`;
     assert.equal(page.url(), form);
@@ -296,7 +296,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await other.goto(`${origin()}/`);
     await other.locator('form[action="/sign-out"] button').click();
     await other.waitForURL(`${origin()}/sign-in`);
-    // The first one notices by itself, since its stream has ended.
+    // The first one notices by itself: what it loads is refused.
     await page.waitForURL(form, { timeout: 20_000 });
     await context.close();
   });
