@@ -8,6 +8,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
+import { letOthersEnter } from '../../support/platform/folder-access.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
@@ -93,6 +94,8 @@ describe('hostile plugins in processes of their own, and in shared ones', () => 
 
   before(async () => {
     scratch = await createScratch('own-hostile');
+    // Beside a daemon that is root they have a user of their own, who walks down to the state folder.
+    await letOthersEnter(scratch.root);
     const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
     for (const [name, [body]] of Object.entries(HOSTILE))
       await place(
