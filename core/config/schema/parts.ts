@@ -112,9 +112,8 @@ function tableAnew(entry: ContributionEntry): Part {
       .description('Whether the plugin is on.'),
     log_level: Joi.string()
       .valid('', ...LOG_LEVELS)
-      .default('')
       .meta({ tier: 'live' })
-      .description('Lowest level that the plugin logs; empty: `log.level`. A change needs no restart.'),
+      .description('Lowest level that the plugin logs; none or empty: `log.level`. A change needs no restart.'),
     ...(entry.thirdParty && {
       isolation: Joi.string()
         .valid('own', 'shared', 'none')

@@ -78,7 +78,6 @@ describe("a third party's plugin and the document", () => {
     assert.deepEqual(config.plugins['odd'], {
       enabled: true,
       isolation: 'own',
-      log_level: '',
       colour: 'blue',
       shade: 'dark',
     });

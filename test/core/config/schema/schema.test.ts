@@ -170,7 +170,7 @@ describe('the assembled schema', () => {
       assert.ok(former.has(name) && children.get(name) === former.get(name), name);
     const [tables, formerTables] = [children, former].map((one) => one.get('plugins')?.children);
     assert.equal(tables?.get('auth'), formerTables?.get('auth'));
-    assert.deepEqual([...(tables?.get('garden')?.children.keys() ?? [])], ['enabled', 'beds']);
+    assert.deepEqual([...(tables?.get('garden')?.children.keys() ?? [])], ['enabled', 'log_level', 'beds']);
     const again = entry('garden', changed.contribution, { thirdParty: true, enabledByDefault: false });
     const { children: later } = assemble([...entries, again]).root;
     assert.equal(later.get('plugins')?.children.get('garden')?.children.has('isolation'), true);

@@ -23,9 +23,9 @@ async function helpers(): Promise<number[]> {
       const [stat = '', line = ''] = await Promise.all(
         [`/proc/${pid}/stat`, `/proc/${pid}/cmdline`].map((file) => readFile(file, 'utf8').catch(() => '')),
       );
-      return stat.includes(` ${process.pid} `) && line.includes('read -r path') && !/\) [ZX]/.test(stat)
-        ? pid
-        : 0;
+      const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const isAlive = !['', 'Z', 'X'].includes(state);
+      return isAlive && Number(parent) === process.pid && line.includes('read -r path') ? pid : 0;
     }),
   );
   return found.filter((pid) => pid > 0);
