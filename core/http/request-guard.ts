@@ -13,14 +13,16 @@ export interface Refusal {
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHOWN_CHARACTERS = 80;
+const LAST_PORT = 65_535;
 
 /**
  * The host part of `name:port` or `[address]:port`, lower case, without a final dot; undefined for anything
  * else.
  */
 export function hostOf(authority: string): string | undefined {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/\\@?#\s]+))(?::\d{0,5})?$/i.exec(authority);
-  if (!match) return undefined;
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^[\]:/\\@?#\s]+))(?::(\d{0,5}))?$/i.exec(authority);
+  // With a port that there cannot be, no route could read the address that was asked for.
+  if (!match || Number(match[3] ?? 0) > LAST_PORT) return undefined;
   if (match[1] !== undefined) return isIP(match[1]) === 6 ? match[1].toLowerCase() : undefined;
   return match[2]?.toLowerCase().replace(/\.$/, '');
 }

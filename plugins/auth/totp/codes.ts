@@ -11,6 +11,9 @@ export const MOST_WRONG = 5;
 export const REST_MS = 15 * 60_000;
 /** For clocks that are off by one step. */
 const AROUND = [0, -1, 1] as const;
+const TOO_LATE_OR_EARLY =
+  'a right code of this user was not taken: it was used, or this daemon has just started, or the clock of this ' +
+  'machine was set back, in which case a restart helps';
 
 export interface Attempt {
   /** The name of the user. */
@@ -62,10 +65,16 @@ export class Codes {
     if (known.wrong >= MOST_WRONG) return false;
     const current = stepAt(clock().now());
     const steps = AROUND.map((offset) => current + offset);
-    const found = steps.find((step) => step > known.step && isSame(code, codeOf(key, step)));
+    const right = steps.filter((step) => isSame(code, codeOf(key, step)));
+    const found = right.find((step) => step > known.step);
     if (found !== undefined) {
       Object.assign(known, { step: found, wrong: 0 });
       return true;
+    }
+    if (right.length > 0) {
+      // Nobody who guesses sends it: it is the user, too early or once more.
+      log.warn({ user: holder }, TOO_LATE_OR_EARLY);
+      return false;
     }
     Object.assign(known, { wrong: known.wrong + 1, wrongAt: now });
     if (known.wrong === MOST_WRONG)

@@ -5,7 +5,7 @@
 
 import './focus.js';
 import { watchValues } from './values.js';
-import { findWayIn, isSignedOut } from './way-in.js';
+import { findWayIn, isSignedOut, markSignedIn } from './way-in.js';
 
 interface Beat {
   readonly age: number;
@@ -35,6 +35,7 @@ function heard(event: MessageEvent<string>): void {
   const beat = JSON.parse(event.data) as Beat;
   heardAt = performance.now();
   ageThen = beat.age;
+  markSignedIn();
   // The server has another version of the page, whose events this one would not understand.
   if (beat.build !== root.dataset['build']) location.reload();
   look();

@@ -15,6 +15,11 @@ export function isSignedOut(): boolean {
   return isSaid;
 }
 
+/** The daemon answers again: somebody has signed in, in another tab of this browser. */
+export function markSignedIn(): void {
+  isSaid = false;
+}
+
 function say(to: string): void {
   const banner = document.getElementById('lost');
   if (!banner || isSaid) return;

@@ -27,6 +27,7 @@ describe('the Host header', () => {
       'localhost:8090',
       'LocalHost.',
       '0.0.0.0:1',
+      '127.0.0.1:65535',
     ]) {
       assert.equal(refusal({ host }), undefined, host);
     }
@@ -44,6 +45,7 @@ describe('the Host header', () => {
       '[::1].evil',
       '[evil.example]',
       '127.0.0.1:80:80',
+      '127.0.0.1:65536',
       '::1',
       '0x7f.1',
       '2130706433',

@@ -97,6 +97,17 @@ describe('a code', () => {
     assert.deepEqual([take(at(-1)), take(at(0))], [false, true]);
   });
 
+  it('is not counted as a guess where it is right, but too early or sent again', async () => {
+    codes.start();
+    for (let count = 0; count <= MOST_WRONG; count += 1) assert.equal(take(at(0)), false);
+    assert.match(lines.join(''), /a right code of this user was not taken/);
+    await clock.advance(2 * STEP_MS);
+    assert.equal(take(at(0)), true, 'whoever was impatient is not shut out');
+    for (let count = 0; count <= MOST_WRONG; count += 1) assert.equal(take(at(0)), false);
+    assert.equal(take(at(1)), true);
+    assert.doesNotMatch(lines.join(''), /tries codes/);
+  });
+
   it('is not guessed: after some wrong ones none is looked at for a while, of this user alone', async () => {
     for (let count = 0; count < MOST_WRONG; count += 1) assert.equal(take('x'), false);
     assert.equal(take(at(0)), false);
