@@ -113,7 +113,9 @@ function tableAnew(entry: ContributionEntry): Part {
     log_level: Joi.string()
       .valid('', ...LOG_LEVELS)
       .meta({ tier: 'live' })
-      .description('Lowest level that the plugin logs; none or empty: `log.level`. A change needs no restart.'),
+      .description(
+        'Lowest level that the plugin logs; none or empty: `log.level`. A change needs no restart.',
+      ),
     ...(entry.thirdParty && {
       isolation: Joi.string()
         .valid('own', 'shared', 'none')

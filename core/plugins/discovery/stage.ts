@@ -129,8 +129,9 @@ async function linked(
   const file = path.join(former, name);
   try {
     const stats = await lstat(file);
+    // By what its owner may: the group of runners was given the former copy to read since.
     const isLike =
-      stats.isFile() && stats.size === content.length && (stats.mode & 0o777) === modeOf(isExecutable);
+      stats.isFile() && stats.size === content.length && (stats.mode & 0o700) === modeOf(isExecutable);
     if (!isLike || !content.equals(await readFile(file))) return false;
     await link(file, path.join(draft, name));
     return true;

@@ -12,6 +12,7 @@ import { createClock } from '../../../platform/clock.ts';
 import { giveTree } from '../../../platform/files/give-tree.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
 import { PLUGINS_USER, serviceUser } from '../../../platform/processes/rights.ts';
+import { createKeyedQueue } from '../../../platform/serial-queue.ts';
 import { runShortCommand } from '../../../platform/processes/short-command.ts';
 import { prepareStage } from '../../discovery/stage.ts';
 import { ownFolder } from './confinement.ts';
@@ -162,12 +163,15 @@ async function show(file: string, mode: number, { gid }: ServiceUser): Promise<v
 
 type Owned = Pick<Confinement, 'stateDir' | 'name'>;
 
+/** By folder: two at once, to and fro, would leave some files with each. */
+const turns = createKeyedQueue();
+
 /** Makes the folder of what a plugin keeps, and gives it to whom its runner runs as. */
 export async function giveOwnFolder(plugin: Owned, user: ServiceUser | undefined): Promise<void> {
   const folder = ownFolder(plugin);
   // Its parents are not the plugin's.
   await makeFolder(folder);
-  if (process.geteuid?.() === 0) await giveTree(folder, user ?? ROOT);
+  if (process.geteuid?.() === 0) await turns.run(folder, () => giveTree(folder, user ?? ROOT));
 }
 
 /** By folder: the last to whom it was lent. */
@@ -185,7 +189,8 @@ export async function lendOwnFolder(
   const borrower = {};
   borrowers.set(folder, borrower);
   await giveOwnFolder(plugin, user);
-  return async () => {
-    if (user && borrowers.get(folder) === borrower) await giveTree(folder, ROOT);
-  };
+  return () =>
+    turns.run(folder, async () => {
+      if (user && borrowers.get(folder) === borrower) await giveTree(folder, ROOT);
+    });
 }

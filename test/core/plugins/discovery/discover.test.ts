@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -226,6 +226,8 @@ describe('discovery', () => {
       return ((await at.discover())[0] as { stagedFolder?: string }).stagedFolder ?? '';
     };
     const first = await copyOf('one');
+    // As it is where runners have a user of their own.
+    await chmod(path.join(first, 'node_modules/depth/index.js'), 0o640);
     await at.write('third/garden/node_modules/sun/index.js', 'exports.sun = 2;');
     const second = await copyOf('two');
     assert.notEqual(first, second);

@@ -187,6 +187,16 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     assert.deepEqual(await once(undefined), [4, 0]);
   });
 
+  it('keeps all that it has where it is lent anew while it is still given back', async () => {
+    const folder = ownFolder({ stateDir, name: 'again' });
+    await mkdir(folder, { recursive: true });
+    const files = Array.from({ length: 200 }, (_, index) => `${folder}/${String(index)}`);
+    await Promise.all(files.map((file) => writeFile(file, 'kept')));
+    const giveBack = await lendOwnFolder({ stateDir, name: 'again' }, user);
+    await Promise.all([giveBack(), lendOwnFolder({ stateDir, name: 'again' }, user)]);
+    for (const file of [folder, ...files]) assert.equal((await lstat(file)).uid, user?.uid, file);
+  });
+
   it('holds no mount of a share', async () => {
     const parts = ['lower', 'upper', 'work', 'at'];
     for (const name of parts) await mkdir(scratch.path(name));
