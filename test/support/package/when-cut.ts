@@ -4,7 +4,7 @@ import type { ChildProcess, StdioOptions } from 'node:child_process';
 
 const SIGNALS = { SIGTERM: 143, SIGINT: 130 } as const;
 
-/** Starts a program that the kernel kills once this process has ended, by SIGKILL, too. Its own children it must see to. */
+/** Starts a program that the kernel kills once this process has ended, by SIGKILL, too; not what that starts. */
 export function spawnTied(command: string, args: readonly string[], stdio: StdioOptions): ChildProcess {
   return spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], { stdio });
 }
