@@ -3,15 +3,16 @@
  * machine's unless told otherwise, so that all its packages are there and nothing that happens in it is seen outside.
  * Needs root.
  */
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { CONTROL_GROUPS } from '../../runner/skips.ts';
 import { run } from './build-packages.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
+import { onCut, spawnTied } from './when-cut.ts';
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NODES = 'null zero full random urandom tty fuse';
@@ -103,14 +104,23 @@ export class SystemdMachine {
       await machine.#powerCut();
       await run('find', [group, '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';']);
     });
+    const isOver = onCut(() => {
+      machine.#host?.kill('SIGKILL');
+      rmSync(layers, {
+        recursive: true,
+        force: true,
+        maxRetries: 10,
+        retryDelay: 100,
+      });
+    });
+    scratch.defer(isOver);
     await machine.#start();
     return machine;
   }
 
   async #start(): Promise<void> {
-    const host = spawn('sh', ['-c', BOOT, 'sh', this.#group, this.#root, this.#mountRoot], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    const boot = ['-c', BOOT, 'sh', this.#group, this.#root, this.#mountRoot];
+    const host = spawnTied('sh', boot, ['ignore', 'ignore', 'inherit']);
     this.#host = host;
     await until(
       'the machine has booted',
