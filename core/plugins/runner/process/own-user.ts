@@ -98,7 +98,7 @@ async function problemWith(user: ServiceUser, stateDir: string): Promise<string 
     ['sh', '-c', READS_ALL, 'sh', ...files],
   );
   const { code, stderr } = await runShortCommand({ command, args, timeoutMs: PROBE_MS }, createClock());
-  return code === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? `${command} fails`);
+  return code === 0 ? undefined : stderr.trim().split('\n').at(-1) || `${command} fails`;
 }
 
 async function lackingCapability(): Promise<string | undefined> {

@@ -186,4 +186,13 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     assert.equal(none, undefined);
     assert.match(why, /^it may not read .*shut\/state\/plugins\/node_modules\/mountkeeper\/package\.json$/);
   });
+
+  it('has a reason to say where what tries it out ends without a word', async (t) => {
+    await mkdir(scratch.path('mute'));
+    await writeFile(scratch.path('mute/unshare'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const { PATH = '' } = process.env;
+    t.after(() => (process.env['PATH'] = PATH));
+    process.env['PATH'] = `${scratch.path('mute')}:${PATH}`;
+    assert.deepEqual(await runnerUser(stateDir), { why: 'unshare fails' });
+  });
 });
