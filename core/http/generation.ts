@@ -141,10 +141,7 @@ function watchHandlers(server: Server, stalls: StallWatch): void {
     const settings = route.settings as { handler?: unknown };
     const { handler } = settings;
     if (plugin === undefined || typeof handler !== 'function') continue;
-    const place = {
-      plugin,
-      at: `route ${route.method.toUpperCase()} ${route.path}`,
-    };
+    const place = { plugin, at: `route ${route.method.toUpperCase()} ${route.path}` };
     settings.handler = function timed(this: unknown, ...args: readonly unknown[]): unknown {
       return stalls.call(place, () => handler.apply(this, args) as unknown);
     };
@@ -250,12 +247,7 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   server.app.clock = clock;
   server.decorate('request', 'client', (request) => options.clientOf(request.raw.req), { apply: true });
   const { answered } = options;
-  if (answered)
-    reportAnswers(server, {
-      answered,
-      log,
-      addressOf: (req) => options.clientOf(req).address,
-    });
+  if (answered) reportAnswers(server, { answered, log, addressOf: (req) => options.clientOf(req).address });
   refuseWhileInactive(server, isActive);
   reportErrors(server, log);
   try {

@@ -121,10 +121,7 @@ export interface PluginHost {
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { dirs, log, limits, strangersOff } = options;
-  const runners = new Runners({
-    log,
-    onGivenUp: (plugin, reason) => host.giveUp(plugin, reason),
-  });
+  const runners = new Runners({ log, onGivenUp: (plugin, reason) => host.giveUp(plugin, reason) });
   const host = new Host(options, (request) =>
     discoverPlugins({
       ...request,
@@ -161,11 +158,7 @@ class Host implements PluginHost {
   #stopping = false;
   readonly #discoveries = createSerialQueue();
   #lastConfig: Config | undefined;
-  #lastDiscovery: DiscoveryRequest = {
-    thirdPartyDirs: [],
-    stateDir: '',
-    enabled: new Set(),
-  };
+  #lastDiscovery: DiscoveryRequest = { thirdPartyDirs: [], stateDir: '', enabled: new Set() };
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
     const { clock, log, scheduler, limits = {} } = options;
@@ -174,15 +167,8 @@ class Host implements PluginHost {
     const tabs = {
       list: () => this.ledgers().flatMap(({ plugin, tabs: own }) => own.map((tab) => ({ plugin, tab }))),
     };
-    const store = new PluginStore({
-      stateDir: options.services.paths?.stateDir ?? '',
-      clock,
-      log,
-    });
-    this.#brokenOff = new BrokenOff({
-      log,
-      onSwitchedOff: options.onSwitchedOff,
-    });
+    const store = new PluginStore({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
+    this.#brokenOff = new BrokenOff({ log, onSwitchedOff: options.onSwitchedOff });
     const exporters = createExporters(() => [...this.#members.values()], log);
     this.#coreServices = {
       plugins: {
@@ -198,11 +184,7 @@ class Host implements PluginHost {
     };
     // All plugins share these objects: no plugin may replace a function that others call.
     for (const service of Object.values(this.#coreServices)) Object.freeze(service);
-    const hooks = createHooks({
-      clock,
-      log,
-      timeoutMs: limits.hookMs ?? 5_000,
-    });
+    const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
     this.hooks = hooks.runner;
     this.#hookProjector = hooks.projector;
     this.#builder = createBuilder({
@@ -303,10 +285,7 @@ class Host implements PluginHost {
 
   async inspect(next: LoadedConfig): Promise<void> {
     const members = planMembers(this.#request(next.config));
-    const builder = createBuilder({
-      projectors: [this.#hookProjector],
-      isActive: this.#isActive,
-    });
+    const builder = createBuilder({ projectors: [this.#hookProjector], isActive: this.#isActive });
     this.#swap(members, await builder.build(ledgersOf(members)));
     inspectMembers(members, this.#isCoreService);
     // A service may hold something: it goes with `stop`, too.

@@ -97,9 +97,7 @@ export type LedgerList = {
   [K in keyof Ledger]: Ledger[K] extends readonly unknown[] ? K : never;
 }[keyof Ledger];
 
-type Draft = {
-  -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[] ? E[] : Ledger[K];
-};
+type Draft = { -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[] ? E[] : Ledger[K] };
 
 /** Writes one ledger while `register()` runs; refuses entries after that. */
 export interface Recorder {

@@ -175,10 +175,7 @@ describe('services', () => {
     };
     const exporter = Object.defineProperties(
       { add: async () => undefined, remove: async () => undefined } as Exporter,
-      {
-        sessions: { get: broken },
-        endSession: { get: broken },
-      },
+      { sessions: { get: broken }, endSession: { get: broken } },
     );
     const guarded = new GuardedExporters(log).guard({ plugin: 'stranger', protocol: 'http', exporter });
     assert.deepEqual([guarded.exporter.sessions, guarded.exporter.endSession], [undefined, undefined]);

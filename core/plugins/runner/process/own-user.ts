@@ -98,7 +98,7 @@ async function problemWith(user: ServiceUser, stateDir: string): Promise<string 
     ['sh', '-c', READS_ALL, 'sh', ...files],
   );
   const { code, stderr } = await runShortCommand({ command, args, timeoutMs: PROBE_MS }, createClock());
-  return code === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? `${command} fails`);
+  return code === 0 ? undefined : stderr.trim().split('\n').at(-1) || `${command} fails`;
 }
 
 async function lackingCapability(): Promise<string | undefined> {
@@ -142,10 +142,7 @@ export async function showCopy(folder: string, user: ServiceUser): Promise<void>
   const { gid, mode } = await lstat(folder);
   // The folder itself comes last.
   if (gid === user.gid && (mode & PERMISSIONS) === CODE_FOLDER) return;
-  for (const entry of await readdir(folder, {
-    recursive: true,
-    withFileTypes: true,
-  })) {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const file = path.join(entry.parentPath, entry.name);
     if (entry.isDirectory()) await show(file, CODE_FOLDER, user);
     else if (entry.isFile()) {

@@ -5,18 +5,16 @@ import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { after, before, describe, it } from 'node:test';
-import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../../core/contract/services.ts';
-import { createClock } from '../../../../../core/platform/clock.ts';
 import { readProcStat } from '../../../../../core/platform/processes/proc-stat.ts';
 import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
 import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
 import type { ProcessorLimit } from '../../../../../core/plugins/runner/process/processor-share.ts';
-import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
 import { until } from '../../../../support/platform/wait.ts';
+import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
@@ -68,16 +66,10 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     const collected = collectLog();
     const { log } = collected;
     let commands = 0;
-    const ctx = { log, send: async () => void (commands += 1) } as unknown as PluginContext;
-    const supervisor = new RunnerSupervisor({
+    const ctx = { log, send: async () => void (commands += 1) };
+    const supervisor = supervisorOf(
       ctx,
-      clock: createClock(),
-      crashes: [],
-      launch: (options) => new RunnerProcess({ ...options, ...(processor && { processor }) }),
-      onGivenUp: () => undefined,
-      onAbsence: () => undefined,
-      onNetwork: () => undefined,
-      confinement: {
+      {
         permissions,
         entry,
         folder: packageDir,
@@ -85,19 +77,8 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
         stateDir: scratch.root,
         packageDir: hostDir,
       },
-      begin: () => ({
-        is: 'begin',
-        task: 'run',
-        entry,
-        folder: packageDir,
-        name: 'odd',
-        declared: { guard: false, shareKeys: [], permissions },
-        config: config(),
-        paths: { stateDir: scratch.root, packageDir },
-        logLevel: 'info',
-        world: {},
-      }),
-    });
+      { config, launch: (options) => new RunnerProcess({ ...options, ...(processor && { processor }) }) },
+    );
     scratch.defer(() => supervisor.stop('shutdown'));
     const started = supervisor.start();
     return { supervisor, started, commands: () => commands, ...collected };

@@ -4,21 +4,18 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../../core/contract/services.ts';
-import { createClock } from '../../../../../core/platform/clock.ts';
 import { serviceUser } from '../../../../../core/platform/processes/rights.ts';
 import { packageDir, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
 import { lendOwnFolder, runnerUser, showCopy } from '../../../../../core/plugins/runner/process/own-user.ts';
 import type { RunnerUser } from '../../../../../core/plugins/runner/process/own-user.ts';
-import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
-import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { unlessRoot } from '../../../../runner/skips.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { letOthersEnter } from '../../../../support/platform/folder-access.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 interface Traits {
   readonly as: RunnerUser['user'];
@@ -48,9 +45,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const found = await runnerUser(stateDir);
     assert.equal(found.why, undefined);
     user = found.user;
-    await writeFile(`${stateDir}/secret`, 'of the state folder', {
-      mode: 0o644,
-    });
+    await writeFile(`${stateDir}/secret`, 'of the state folder', { mode: 0o644 });
   });
   after(() => scratch.close());
 
@@ -67,36 +62,8 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     if (as) await showCopy(folder, as);
     const { log, entries } = collectLog();
     const entry = `${folder}/index.js`;
-    const supervisor = new RunnerSupervisor({
-      ctx: { log } as unknown as PluginContext,
-      clock: createClock(),
-      crashes: [],
-      launch: (options) => new RunnerProcess(options),
-      confinement: {
-        entry,
-        folder,
-        permissions,
-        name,
-        stateDir,
-        packageDir,
-        user: as,
-      },
-      onGivenUp: () => undefined,
-      onAbsence: () => undefined,
-      onNetwork: () => undefined,
-      begin: () => ({
-        is: 'begin',
-        task: 'run',
-        entry,
-        folder,
-        name,
-        config: {},
-        logLevel: 'info',
-        world: {},
-        declared: { guard: false, shareKeys: [], permissions },
-        paths: { stateDir, packageDir },
-      }),
-    });
+    const confinement = { entry, folder, permissions, name, stateDir, packageDir, user: as };
+    const supervisor = supervisorOf({ log }, confinement);
     scratch.defer(() => supervisor.stop('shutdown'));
     await supervisor.start();
     return { supervisor, said: JSON.parse(String(entries[0]?.msg)) as T };
@@ -169,10 +136,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const folder = ownFolder({ stateDir, name: 'counts' });
     const once = async (as: RunnerUser['user']): Promise<readonly [value: number, owner: number]> => {
       const giveBack = await lendOwnFolder({ stateDir, name: 'counts' }, as);
-      const { supervisor, said } = await begun<number>('counts', count, {
-        as,
-        permissions: ['own-files'],
-      });
+      const { supervisor, said } = await begun<number>('counts', count, { as, permissions: ['own-files'] });
       await supervisor.stop('shutdown');
       const { uid } = await lstat(`${folder}/seen.json`);
       await giveBack();
@@ -221,5 +185,14 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const { user: none, why = '' } = await runnerUser(scratch.path('shut/state'));
     assert.equal(none, undefined);
     assert.match(why, /^it may not read .*shut\/state\/plugins\/node_modules\/mountkeeper\/package\.json$/);
+  });
+
+  it('has a reason to say where what tries it out ends without a word', async (t) => {
+    await mkdir(scratch.path('mute'));
+    await writeFile(scratch.path('mute/unshare'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const { PATH = '' } = process.env;
+    t.after(() => (process.env['PATH'] = PATH));
+    process.env['PATH'] = `${scratch.path('mute')}:${PATH}`;
+    assert.deepEqual(await runnerUser(stateDir), { why: 'unshare fails' });
   });
 });

@@ -4,7 +4,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission, PluginInfo } from '../../../../../core/contract/services.ts';
 import { readPackage } from '../../../../../core/plugins/discovery/manifest.ts';
 import { packageDir, prepareStage, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
@@ -13,12 +12,10 @@ import { declarationFrom } from '../../../../../core/plugins/runner/process/firs
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
 import { tellNotKept } from '../../../../../core/plugins/plugin-info.ts';
 import { notKeptFrom, Runners } from '../../../../../core/plugins/runner/runners.ts';
-import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
-import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
-import { createClock } from '../../../../../core/platform/clock.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 const NAME = 'asker';
 const source = (early: string, body = ''): string => `import { definePlugin } from 'mountkeeper';
@@ -252,28 +249,8 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
       );
       const sent: string[] = [];
       const { log, entries } = collectLog();
-      const ctx = { log, send: async (name: string) => void sent.push(name) } as unknown as PluginContext;
-      const supervisor = new RunnerSupervisor({
-        ctx,
-        clock: createClock(),
-        crashes: [],
-        launch: (options) => new RunnerProcess(options),
-        confinement: { ...place, permissions, name: NAME, stateDir, packageDir },
-        onGivenUp: () => undefined,
-        onAbsence: () => undefined,
-        onNetwork: () => undefined,
-        begin: () => ({
-          is: 'begin',
-          task: 'run',
-          ...place,
-          name: NAME,
-          config: {},
-          logLevel: 'info',
-          world: {},
-          declared: { guard: false, shareKeys: [], permissions },
-          paths: { stateDir, packageDir },
-        }),
-      });
+      const ctx = { log, send: async (name: string) => void sent.push(name) };
+      const supervisor = supervisorOf(ctx, { ...place, permissions, name: NAME, stateDir, packageDir });
       await supervisor.start();
       await supervisor.stop('shutdown');
       return [sent, entries.map(({ msg }) => msg)];

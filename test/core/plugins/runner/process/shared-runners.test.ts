@@ -3,19 +3,19 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Clock } from '../../../../../core/contract/platform.ts';
-import type { PluginContext } from '../../../../../core/contract/plugin.ts';
 import type { Permission } from '../../../../../core/contract/services.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
 import { packageDir } from '../../../../../core/plugins/discovery/stage.ts';
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
 import type { Crashes } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
-import { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import type { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { SharedRunners } from '../../../../../core/plugins/runner/process/shared-runners.ts';
 import { isAlive } from '../../../../support/platform/processes.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
 import { until } from '../../../../support/platform/wait.ts';
+import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 const STATUS: readonly Permission[] = ['read-status', 'own-files', 'network'];
 const PATIENCE = { timeoutMs: 30_000 };
@@ -69,29 +69,18 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       const crashes: Crashes = [];
       const absences: (string | undefined)[] = [];
       const givenUp: string[] = [];
-      const supervisor = new RunnerSupervisor({
-        ctx: { log: said.log, send: async () => undefined } as unknown as PluginContext,
-        clock,
-        crashes,
-        launch: (options) => runners.seat(options),
-        giveUpSeat: () => runners.forget(name),
-        confinement: { permissions, entry, folder, name, stateDir, packageDir },
-        onGivenUp: (reason) => void givenUp.push(reason),
-        onAbsence: (why) => void absences.push(why),
-        onNetwork: () => undefined,
-        begin: () => ({
-          is: 'begin',
-          task: 'run',
-          entry,
-          folder,
-          name,
-          declared: { guard: false, shareKeys: [], permissions },
-          config: {},
-          paths: { stateDir, packageDir },
-          logLevel: 'info',
-          world: {},
-        }),
-      });
+      const supervisor = supervisorOf(
+        { log: said.log, send: async () => undefined },
+        { permissions, entry, folder, name, stateDir, packageDir },
+        {
+          clock,
+          crashes,
+          launch: (options) => runners.seat(options),
+          giveUpSeat: () => runners.forget(name),
+          onGivenUp: (reason) => void givenUp.push(reason),
+          onAbsence: (why) => void absences.push(why),
+        },
+      );
       scratch.defer(() => supervisor.stop('shutdown'));
       const ask = (word: string): Promise<unknown> => supervisor.call('tap', 0, [word]);
       const pid = async (): Promise<number> => Number(await ask('pid'));
