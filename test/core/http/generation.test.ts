@@ -147,13 +147,7 @@ describe('a generation', () => {
     server = await createServer({ retireTimeoutMs: 50 });
     await server.swap(
       ledger('a', {
-        routes: [
-          {
-            method: 'GET',
-            path: '/never',
-            handler: () => new Promise<never>(() => undefined),
-          },
-        ],
+        routes: [{ method: 'GET', path: '/never', handler: () => new Promise<never>(() => undefined) }],
       }),
     );
     const never = get('/never');
@@ -193,10 +187,7 @@ describe('a generation', () => {
       everyMs: 2,
     });
     wire.socket.resetAndDestroy();
-    await until('none is left', () => server.http.stats().inFlight === 0, {
-      timeoutMs: 20_000,
-      everyMs: 2,
-    });
+    await until('none is left', () => server.http.stats().inFlight === 0, { timeoutMs: 20_000, everyMs: 2 });
     await server.swap(ledger('a'));
     await until('the old generation is gone', () => server.http.stats().generations === 1, {
       timeoutMs: 10_000,
@@ -206,15 +197,9 @@ describe('a generation', () => {
   });
 
   it('answers 503 for a plugin that is not active, and for no other', async () => {
-    const native = {
-      name: 'native',
-      register: (own: Server) => own.route(textRoute('/native', 'native')),
-    };
+    const native = { name: 'native', register: (own: Server) => own.route(textRoute('/native', 'native')) };
     await server.swap(
-      ledger('a', {
-        routes: [textRoute('/a', 'a')],
-        hapi: [{ plugin: native, options: {} }],
-      }),
+      ledger('a', { routes: [textRoute('/a', 'a')], hapi: [{ plugin: native, options: {} }] }),
       ledger('b', { routes: [textRoute('/b', 'b')] }),
     );
     server.inactive.add('a');
@@ -331,14 +316,8 @@ describe('a generation', () => {
     await wire.ended;
     assert.match(wire.text(), /1002 bytes$/);
     assert.equal(
-      (
-        await ask({
-          port: server.port,
-          path: '/a',
-          method: 'POST',
-          body: 'x'.repeat(1024 * 1024 + 1),
-        })
-      ).status,
+      (await ask({ port: server.port, path: '/a', method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) }))
+        .status,
       413,
     );
   });
@@ -356,11 +335,7 @@ describe('a generation', () => {
               return 'waited';
             },
           },
-          {
-            method: 'POST',
-            path: '/post',
-            handler: (request) => request.payload as object,
-          },
+          { method: 'POST', path: '/post', handler: (request) => request.payload as object },
         ],
       });
     await server.swap(serving(0));
@@ -371,18 +346,8 @@ describe('a generation', () => {
       while (running) {
         const reply =
           kind % 3 === 2
-            ? await ask({
-                port: server.port,
-                path: '/post',
-                method: 'POST',
-                body: '{"a":1}',
-                agent,
-              })
-            : await ask({
-                port: server.port,
-                path: kind % 3 === 1 ? '/wait' : '/a',
-                agent,
-              });
+            ? await ask({ port: server.port, path: '/post', method: 'POST', body: '{"a":1}', agent })
+            : await ask({ port: server.port, path: kind % 3 === 1 ? '/wait' : '/a', agent });
         assert.equal(reply.status, 200);
         answers += 1;
       }
@@ -392,10 +357,7 @@ describe('a generation', () => {
       for (let round = 1; round <= 60; round += 1) {
         const before = answers;
         await server.swap(serving(round));
-        await until('the load goes on', () => answers > before, {
-          timeoutMs: 20_000,
-          everyMs: 1,
-        });
+        await until('the load goes on', () => answers > before, { timeoutMs: 20_000, everyMs: 1 });
       }
     } finally {
       running = false;

@@ -137,10 +137,7 @@ describe('a plugin whose effect fails', () => {
     const test = await open(t, [plugin]);
     await test.configure({ plugins: { a: { port: 13 } } });
     assert.match(test.info('a').reason!, /port 13 is taken; version 1\.0\.0 as it was before runs on/);
-    await test.configure({
-      plugins: { a: { port: 13 } },
-      cache: { min_free_space: '2G' },
-    });
+    await test.configure({ plugins: { a: { port: 13 } }, cache: { min_free_space: '2G' } });
     assert.deepEqual(seen, [1, 1], 'what runs is not disturbed by another try with the same configuration');
     await test.configure({ plugins: { a: { port: 1 } } });
     assert.deepEqual([states(test), seen], [{ a: 'active' }, [1, 1]]);
@@ -195,9 +192,7 @@ describe('a plugin whose effect fails', () => {
     const test = await open(
       t,
       [
-        small('a', [], {
-          declare: (ctx) => ctx.effect('never', () => new Promise(() => undefined)),
-        }),
+        small('a', [], { declare: (ctx) => ctx.effect('never', () => new Promise(() => undefined)) }),
         small('b', []),
       ],
       { clock: createClock(), limits: { acquireMs: 50 } },
@@ -318,10 +313,7 @@ describe('plugins in conflict', () => {
       small(name, [], {
         declare: (ctx) =>
           ctx.hapi(
-            {
-              name: `${name}-native`,
-              register: () => test.clock.sleep(4_000).then(() => void turns++),
-            },
+            { name: `${name}-native`, register: () => test.clock.sleep(4_000).then(() => void turns++) },
             {},
           ),
       });
@@ -335,12 +327,7 @@ describe('plugins in conflict', () => {
       () => test.advance(1_000),
     );
     await applied;
-    assert.deepEqual(states(test), {
-      a: 'active',
-      b: 'active',
-      c: 'active',
-      d: 'active',
-    });
+    assert.deepEqual(states(test), { a: 'active', b: 'active', c: 'active', d: 'active' });
     assert.equal(turns, 4, 'none was tried again');
   });
 

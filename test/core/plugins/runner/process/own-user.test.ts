@@ -48,9 +48,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const found = await runnerUser(stateDir);
     assert.equal(found.why, undefined);
     user = found.user;
-    await writeFile(`${stateDir}/secret`, 'of the state folder', {
-      mode: 0o644,
-    });
+    await writeFile(`${stateDir}/secret`, 'of the state folder', { mode: 0o644 });
   });
   after(() => scratch.close());
 
@@ -72,15 +70,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
       clock: createClock(),
       crashes: [],
       launch: (options) => new RunnerProcess(options),
-      confinement: {
-        entry,
-        folder,
-        permissions,
-        name,
-        stateDir,
-        packageDir,
-        user: as,
-      },
+      confinement: { entry, folder, permissions, name, stateDir, packageDir, user: as },
       onGivenUp: () => undefined,
       onAbsence: () => undefined,
       onNetwork: () => undefined,
@@ -169,10 +159,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const folder = ownFolder({ stateDir, name: 'counts' });
     const once = async (as: RunnerUser['user']): Promise<readonly [value: number, owner: number]> => {
       const giveBack = await lendOwnFolder({ stateDir, name: 'counts' }, as);
-      const { supervisor, said } = await begun<number>('counts', count, {
-        as,
-        permissions: ['own-files'],
-      });
+      const { supervisor, said } = await begun<number>('counts', count, { as, permissions: ['own-files'] });
       await supervisor.stop('shutdown');
       const { uid } = await lstat(`${folder}/seen.json`);
       await giveBack();
