@@ -8,8 +8,6 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ServerRoute } from '@hapi/hapi';
-import pino from 'pino';
-import { discoverPlugins } from '../../core/plugins/discovery/discover.ts';
 import { definePlugin, principalOf } from '../../core/sdk/index.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import auth from '../../plugins/auth/index.ts';
@@ -17,6 +15,7 @@ import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { hashToken, makeToken } from '../../plugins/auth/token.ts';
 import { createApi, SAMPLE } from './fixture.ts';
 import type { Answer, ApiFixture } from './fixture.ts';
+import { inTreePlugins } from '../support/plugins/in-tree.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../../', import.meta.url));
 const TOKENS = Object.fromEntries(
@@ -79,13 +78,7 @@ function table(): readonly Row[] {
 
 /** The routes of all plugins that come with the package, each answering whom it saw. */
 async function allRoutes(): Promise<readonly ServerRoute[]> {
-  const found = await discoverPlugins({
-    inTree: join(PACKAGE, 'dist/plugins'),
-    thirdPartyDirs: [],
-    stateDir: '',
-    log: pino({ level: 'silent' }),
-    importMs: 60_000,
-  });
+  const found = await inTreePlugins();
   return found.flatMap((one) => (one.plugin ? one.ledger.routes : [])).map(bare);
 }
 

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { pino } from 'pino';
-import { discoverPlugins } from '../../core/plugins/discovery/discover.ts';
 import type { Ledger } from '../../core/plugins/instance/ledger.ts';
-import { IN_TREE_PLUGINS } from '../../core/platform/package.ts';
+import { inTreePlugins } from '../support/plugins/in-tree.ts';
 
 /** What only one plugin may declare. */
 function claimsOf({ services, statusFields, handlers, cli, metrics, tabs, routes }: Ledger): string[] {
@@ -20,13 +18,7 @@ function claimsOf({ services, statusFields, handlers, cli, metrics, tabs, routes
 
 describe('the plugins that come with the package', () => {
   it('can all be on at once, those too that are off by default', async () => {
-    const found = await discoverPlugins({
-      inTree: IN_TREE_PLUGINS,
-      thirdPartyDirs: [],
-      stateDir: '/nowhere',
-      log: pino({ level: 'silent' }),
-      importMs: 60_000,
-    });
+    const found = await inTreePlugins();
     const owners = new Map<string, string>();
     for (const one of found) {
       assert.ok(one.plugin, one.name);

@@ -30,9 +30,7 @@ describe('a test process that is cut short', () => {
       const said = ['ignore', 'inherit', 'ignore'];
       spawnTied('sh', ['-c', 'echo $$; exec sleep 600'], said);`,
     );
-    const test = spawn(process.execPath, [file], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const test = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [said] = (await once(test.stdout, 'data')) as [Buffer];
     const ended = once(test, 'exit');
     test.kill(signal);

@@ -1,18 +1,16 @@
 /** What the keys mean, in the languages of the dashboard: every plugin brings its own, English stands in. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { pino } from 'pino';
 import type { ConfigKey } from '../../../core/contract/config.ts';
 import { listKeys } from '../../../core/config/schema/key-tree.ts';
 import { assemble } from '../../../core/config/schema/schema.ts';
 import type { ContributionEntry } from '../../../core/config/schema/schema.ts';
 import { withTranslations } from '../../../core/config/translations.ts';
-import { discoverPlugins } from '../../../core/plugins/discovery/discover.ts';
 import { entryOf } from '../../../core/plugins/discovery/found.ts';
-import { IN_TREE_PLUGINS } from '../../../core/platform/package.ts';
 import { Joi, readDescriptions } from '../../../core/sdk/index.ts';
 import { LANGUAGES } from '../../../plugins/dashboard/languages.ts';
 import { entry } from '../../support/config/config-fixture.ts';
+import { inTreePlugins } from '../../support/plugins/in-tree.ts';
 
 const HAN = /\p{Script=Han}/u;
 const others = LANGUAGES.filter((language) => language !== 'en');
@@ -24,13 +22,7 @@ function keysOf(entries: readonly ContributionEntry[]): readonly ConfigKey[] {
 describe('the descriptions of the keys that come with the package', () => {
   let entries: readonly ContributionEntry[] = [];
   before(async () => {
-    const found = await discoverPlugins({
-      inTree: IN_TREE_PLUGINS,
-      thirdPartyDirs: [],
-      stateDir: '/nowhere',
-      log: pino({ level: 'silent' }),
-      importMs: 60_000,
-    });
+    const found = await inTreePlugins();
     entries = found.flatMap((plugin) => entryOf(plugin));
   });
 

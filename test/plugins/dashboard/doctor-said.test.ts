@@ -3,9 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { pino } from 'pino';
-import { discoverPlugins } from '../../../core/plugins/discovery/discover.ts';
-import { IN_TREE_PLUGINS } from '../../../core/platform/package.ts';
 import { exposureOf } from '../../../plugins/auth/exposure.ts';
 import { LANGUAGES } from '../../../plugins/dashboard/languages.ts';
 import { DESCRIBED, describedIn, FOUND, foundIn, SAID } from '../../../plugins/dashboard/said.ts';
@@ -13,6 +10,7 @@ import { gainsOver } from '../../../plugins/mount/releases/versions.ts';
 import { MAKE_MOUNT_TABLE, NO_MOUNT_TABLE } from '../../../plugins/nfs/ganesha.ts';
 import { PROJECT } from '../../runner/test-files.ts';
 import { sentencesIn, sources, wordsIn } from '../../support/dashboard/sentences.ts';
+import { inTreePlugins } from '../../support/plugins/in-tree.ts';
 
 const HAN = /\p{Script=Han}/u;
 const others = LANGUAGES.filter((language) => language !== 'en');
@@ -100,13 +98,7 @@ describe('what the doctor finds, in other languages', () => {
 
 describe('what plugins say of themselves, in other languages', () => {
   it('is there for each that comes with the package, and for no other', async () => {
-    const found = await discoverPlugins({
-      inTree: IN_TREE_PLUGINS,
-      thirdPartyDirs: [],
-      stateDir: '/nowhere',
-      log: pino({ level: 'silent' }),
-      importMs: 60_000,
-    });
+    const found = await inTreePlugins();
     const descriptions = found.map(({ plugin }) => plugin?.description ?? '');
     assert.ok(descriptions.length > 20);
     for (const language of others) {

@@ -1,13 +1,8 @@
 /** Whatever a program can do by the API, somebody can do on the page: where, for each route that does something. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import pino from 'pino';
 import type { Tab } from '../../../../core/contract/dashboard.ts';
-import { discoverPlugins } from '../../../../core/plugins/discovery/discover.ts';
-
-const PACKAGE = fileURLToPath(new URL('../../../../../', import.meta.url));
+import { inTreePlugins } from '../../../support/plugins/in-tree.ts';
 
 /** Of each route the tab, card or panel, and its action. */
 const PLACES: Readonly<Record<string, readonly [tab: string, action: string]>> = {
@@ -40,13 +35,7 @@ describe('the page', () => {
   let routes: readonly string[];
   let tabs: readonly Tab[];
   before(async () => {
-    const found = await discoverPlugins({
-      inTree: join(PACKAGE, 'dist/plugins'),
-      thirdPartyDirs: [],
-      stateDir: '',
-      log: pino({ level: 'silent' }),
-      importMs: 60_000,
-    });
+    const found = await inTreePlugins();
     const ledgers = found.flatMap((one) => (one.plugin ? [one.ledger] : []));
     tabs = ledgers.flatMap((ledger) => ledger.tabs);
     routes = ledgers

@@ -3,12 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { pino } from 'pino';
 import { listKeys } from '../../../../core/config/schema/key-tree.ts';
 import { assemble } from '../../../../core/config/schema/schema.ts';
-import { discoverPlugins } from '../../../../core/plugins/discovery/discover.ts';
 import { entryOf } from '../../../../core/plugins/discovery/found.ts';
-import { IN_TREE_PLUGINS } from '../../../../core/platform/package.ts';
 import { editToml, readToml } from '../../../../core/sdk/index.ts';
 import type { ConfigKey } from '../../../../core/contract/config.ts';
 import type { ConfigVerdict } from '../../../../core/contract/config-changes.ts';
@@ -27,6 +24,7 @@ import {
 import type { Path } from '../../../../plugins/dashboard/settings/fields.ts';
 import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/verdict.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
+import { inTreePlugins } from '../../../support/plugins/in-tree.ts';
 
 const HOSTILE = '<script>alert(1)</script> "x" \u202E';
 
@@ -221,13 +219,7 @@ name = "a"
   const notes = (of: string): readonly string[] => of.match(/#.*$/gm) ?? [];
   let keys: readonly ConfigKey[] = [];
   before(async () => {
-    const found = await discoverPlugins({
-      inTree: IN_TREE_PLUGINS,
-      thirdPartyDirs: [],
-      stateDir: '/nowhere',
-      log: pino({ level: 'silent' }),
-      importMs: 60_000,
-    });
+    const found = await inTreePlugins();
     keys = listKeys(assemble(found.flatMap((plugin) => entryOf(plugin))).root).map((one) => ({
       ...one,
       translations: {},
