@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Config, ConfigProblem } from '../contract/config.ts';
 import { copy, isTable } from '../sdk/toml/document.ts';
 import { USUAL_PROTOCOLS } from './schema/core-schema.ts';
+import { described } from './schema/described.ts';
 import type { KeyNode } from './schema/key-tree.ts';
 import { isOn } from './schema/schema.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
@@ -78,7 +79,7 @@ function withOwnKeys(config: Config, draft: Config, { owner, contribution }: Con
 }
 
 function keysOf(schema: NonNullable<ContributionEntry['contribution']['share']>): readonly string[] {
-  return Object.keys((schema.describe() as { keys?: object }).keys ?? {});
+  return Object.keys((described(schema) as { keys?: object }).keys ?? {});
 }
 
 function taken(table: unknown, from: unknown, keys: readonly string[]): unknown {
