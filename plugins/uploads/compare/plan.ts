@@ -374,7 +374,9 @@ class Draft {
       const isTarget = this.#places.moves.has(place);
       if (this.wanted.has(place) || isTarget) continue;
       const isEmpty = !mayBeThere(record);
-      if (this.#whiteouts.has(place) ? false : isEmpty || record.isLeaving === true) this.#spent.push(place);
+      // What lies here at a moved entry's former place is compared with the remote later.
+      const isHere = this.#whiteouts.has(place) || (isEmpty && this.#scan.entries.has(place));
+      if (isHere ? false : isEmpty || record.isLeaving === true) this.#spent.push(place);
       else if (!isEmpty) this.#addDeletion(place, place);
     }
   }

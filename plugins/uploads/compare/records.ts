@@ -140,7 +140,10 @@ export class Records {
     if (move !== null || this.moves.has(key)) this.#add({ mark: key, move });
   }
 
-  /** The remote has renamed a folder: the records of places in it are renamed as well. */
+  /**
+   * The remote has renamed an entry: the records of places in it are renamed as well, and nothing of what users saw
+   * is at its former place. So what is found there was put there by others.
+   */
   renamed(from: string, to: string): void {
     this.#add({ renamed: [from, to] });
   }
@@ -216,6 +219,7 @@ export class Records {
   #carry(from: string, to: string): void {
     const inside = [...this.places].filter(([place]) => isAtOrInside(place, from));
     for (const [place] of inside) this.places.delete(place);
+    this.places.set(from, { remote: NOTHING });
     for (const [place, record] of inside) this.places.set(carried(place, from, to), record);
     for (const [key, { at, former = [] }] of this.moves) {
       if (!isAtOrInside(at, from)) continue;

@@ -1,11 +1,12 @@
 /** One scan of the upper folder: from its entries to the steps to be done. */
 import type { Clock, Processes, UploadOptions } from 'mountkeeper';
 import { learn } from '../compare/learn.ts';
+import { folded } from '../compare/paths.ts';
 import { originsOf } from '../compare/places.ts';
 import { planUpper } from '../compare/plan.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
-import { identityOf, NOTHING } from '../compare/records.ts';
-import type { Records } from '../compare/records.ts';
+import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
+import type { PlaceRecord, Records } from '../compare/records.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner } from '../compare/scan.ts';
@@ -202,7 +203,8 @@ function isAllRead({ entries }: Scan, { places }: Records): boolean {
 
 /**
  * Users deleted or replaced a renamed entry before it was known whether the remote had moved it. It may
- * have: then what is at the target is nobody else's, and is treated as users wanted.
+ * have: then what is at the target is nobody else's, and is treated as users wanted. So is a file that the
+ * remote may have by a former spelling of the target.
  */
 function noteUnanswered(key: string, records: Records): void {
   const move = records.moves.get(key);
@@ -211,9 +213,19 @@ function noteUnanswered(key: string, records: Records): void {
   const there = records.places.get(move.going);
   if (moved?.kind === 'file') {
     records.set(move.going, there === undefined ? { remote: moved } : { ...there, sending: moved.version });
+    for (const [place, record] of formerSpellings(move.going, records))
+      records.set(place, { ...record, sending: moved.version });
   } else if (there === undefined || there.remote.kind === 'nothing') {
     records.set(move.going, { remote: { kind: 'folder' }, isShown: true });
   }
+}
+
+/** The places at which nothing is known to be, and whose names a remote may give to what goes to the target. */
+function formerSpellings(target: string, { places, twins }: Records): [string, PlaceRecord][] {
+  if (!twins.has(target)) return [];
+  return [...places].filter(
+    ([place, record]) => place !== target && folded(place) === folded(target) && !mayBeThere(record),
+  );
 }
 
 /** Runs at the start: entries that a former run wanted to remove and that are still here count again. */

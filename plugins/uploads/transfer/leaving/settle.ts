@@ -95,7 +95,10 @@ async function clear(settling: Settling): Promise<ReadonlySet<string>> {
   await records.saved();
   for (const { path, kind } of leaving)
     await (kind === 'folder' ? rmdir(join(upper, path)) : unlink(join(upper, path)));
-  for (const { path } of leaving) records.drop(path);
+  for (const { path, key } of leaving) {
+    records.drop(path);
+    if (key !== undefined) records.setMove(key, null);
+  }
   return new Set(leaving.map(({ path }) => path));
 }
 

@@ -38,6 +38,20 @@ describe('a move whose answer was never seen', () => {
     await uploader.look(new AbortController().signal);
     await isAsked;
   };
+  /** The NAS has done the move: the uploader is killed before it hears of that, or right after it has noted it. */
+  const killedInMove = async (isRecorded: boolean): Promise<void> => {
+    let isMoved = false;
+    let tell = (): void => undefined;
+    const isKilled = new Promise<void>((resolve) => (tell = resolve));
+    const uploader = share.uploader((call, when) => {
+      isMoved ||= call.startsWith('move') && when === 'after';
+      const isNext = ['openForWriting', 'inUse', 'below', 'rewriteMarks', 'takeOut'].includes(call);
+      if (!isMoved || (isRecorded && !isNext)) return undefined;
+      tell();
+      return new Promise(() => undefined);
+    });
+    await Promise.race([settle(uploader).catch(() => undefined), isKilled]);
+  };
   const run = async (): Promise<void> => {
     const uploader = share.uploader();
     try {
@@ -125,5 +139,24 @@ describe('a move whose answer was never seen', () => {
         assert.deepEqual(share.conflicts, []);
       });
     }
+
+    for (const isRecorded of [true, false])
+      it(`leaves alone what others put at the former place of ${source} until a start (${isRecorded ? 'noted' : 'unseen'})`, async () => {
+        move();
+        await killedInMove(isRecorded);
+        const theirs = source === 'd' ? 'd/theirs' : 'a';
+        if (source === 'd') mkdirSync(join(share.nas, 'd'));
+        writeFileSync(join(share.nas, theirs), 'theirs');
+        await share.renew();
+        await run();
+        // A folder of theirs is taken for what is left of the one that was being moved.
+        const found = source === 'd' && !isRecorded ? 'e/theirs' : theirs;
+        assert.equal(readFileSync(join(share.nas, found), 'utf8'), 'theirs');
+        assert.equal(readFileSync(share.at(found), 'utf8'), 'theirs');
+        assert.equal(
+          readFileSync(join(share.nas, source === 'd' ? 'e/x' : 'b'), 'utf8'),
+          `first ${source === 'd' ? 'd/x' : 'a'}`,
+        );
+      });
   }
 });

@@ -80,7 +80,11 @@ for (const [kind, over] of Object.entries(KINDS))
         renameSync(share.at('Text'), share.at('text'));
       };
       /** Kills the uploader in its so many-th rename on the remote, before or after the remote has done it. */
-      const killIn = async (which: number, at: 'before' | 'after'): Promise<void> => {
+      const killIn = async (
+        which: number,
+        at: 'before' | 'after',
+        meanwhile: () => void = () => undefined,
+      ): Promise<void> => {
         let renames = 0;
         let tell = (): void => undefined;
         const isThere = new Promise<void>((resolve) => (tell = resolve));
@@ -93,6 +97,7 @@ for (const [kind, over] of Object.entries(KINDS))
           return new Promise(() => undefined);
         });
         await Promise.race([settle(uploader), isThere]);
+        meanwhile();
         await share.renew();
       };
 
@@ -129,6 +134,28 @@ for (const [kind, over] of Object.entries(KINDS))
         assert.deepEqual(detours(), []);
         assert.deepEqual(share.conflicts, []);
       });
+
+      for (const [others, conflicts] of [
+        ['', []],
+        ['of others', ['deleted']],
+      ] as const)
+        it(`came by the former one, unseen, and the file is deleted${others && ', and others replace it'}`, async () => {
+          renameSync(share.at('Text'), share.at('text'));
+          await killIn(2, 'after', () => {
+            if (readdirSync(share.nas).includes('text'))
+              renameSync(join(share.nas, 'text'), join(share.nas, 'Text'));
+            if (others !== '') writeFileSync(join(share.nas, 'Text'), others);
+          });
+          rmSync(share.at('text'));
+          await run();
+          assert.deepEqual(
+            [files()['Text'] ?? '', share.conflicts.map(({ what }) => what)],
+            [others, conflicts],
+          );
+          assert.deepEqual(detours(), []);
+          await share.renew();
+          assert.equal(readdirSync(share.mount).includes('Text'), others !== '');
+        });
 
       it('leave nothing on their way when the file goes after a kill', async () => {
         rename();
