@@ -124,7 +124,7 @@ describe('all_synced', () => {
     assert.deepEqual(seen, [true, false, true]);
   });
 
-  it('is not built on figures of a share that were asked for over 4.5 s ago, though the supervisor goes on', async (t) => {
+  it('is not built on what a share was asked over 4.5 s ago, though the supervisor goes on', async (t) => {
     const kit = createKit();
     const { status } = await start(t, kit, two);
     await kit.clock.advance(12_000);
