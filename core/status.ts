@@ -20,10 +20,10 @@ import type {
  */
 const CLOCK_SET_MS = 5_000;
 /**
- * The supervisor checks every 3 s. After a longer gap this process was suspended, and files may have been
- * written since.
+ * The supervisor asks the shares every 3 s at least. What they answered longer ago, because of a slow machine or
+ * because this process was suspended, says nothing of files that were written since.
  */
-const STOOD_STILL_MS = 4_500;
+const OLDEST_SYNCED_MS = 4_500;
 
 /** A share about which nothing is known yet. */
 export function emptyShareStatus(name: string): CoreShareStatus {
@@ -58,6 +58,8 @@ export class StatusStore implements StatusService {
   readonly #startedMonotonicMs: number;
   #snapshot: Snapshot;
   #lookedAtMs: number;
+  /** When the shares were asked whether all is synced. */
+  #askedAtMs: number;
   #notices: readonly Notice[] = [];
   readonly #standing = new Map<string, Notice>();
   readonly #owners: () => StatusOwners;
@@ -73,16 +75,17 @@ export class StatusStore implements StatusService {
     const now = this.#clock.now();
     this.#startedMonotonicMs = this.#clock.monotonic();
     this.#lookedAtMs = this.#startedMonotonicMs;
+    this.#askedAtMs = this.#startedMonotonicMs;
     this.#snapshot = Object.freeze({ version: 0, takenAt: now, record: Object.freeze(emptyRecord(now)) });
   }
 
   /**
-   * The last published snapshot; once the last check of the shares is too old, it no longer says that
-   * everything is synced.
+   * The last published snapshot; once a share was asked too long ago, it no longer says that everything is
+   * synced.
    */
   get snapshot(): Snapshot {
     const { version, takenAt, record } = this.#snapshot;
-    if (record.allSynced && this.#clock.monotonic() - this.#lookedAtMs > STOOD_STILL_MS) {
+    if (record.allSynced && this.#clock.monotonic() - this.#askedAtMs > OLDEST_SYNCED_MS) {
       this.#snapshot = Object.freeze({
         version: version + 1,
         takenAt,
@@ -108,9 +111,18 @@ export class StatusStore implements StatusService {
     return this.#lookedAtMs;
   }
 
-  /** Confirms that the last published snapshot is still true now. */
-  confirm(): void {
+  /** Milliseconds since the shares were asked whether all is synced; undefined unless the snapshot says so. */
+  get syncedAgeMs(): number | undefined {
+    return this.snapshot.record.allSynced ? this.#clock.monotonic() - this.#askedAtMs : undefined;
+  }
+
+  /**
+   * Confirms that the last published snapshot is still true now. `askedAtMs`: when the shares were asked whether
+   * all is synced, on the monotonic clock.
+   */
+  confirm(askedAtMs = this.#clock.monotonic()): void {
     this.#lookedAtMs = this.#clock.monotonic();
+    this.#askedAtMs = askedAtMs;
   }
 
   get notices(): readonly Notice[] {
@@ -133,9 +145,10 @@ export class StatusStore implements StatusService {
     return () => void this.#listeners.delete(listener);
   }
 
-  publish(record: Omit<StatusRecord, 'startedAt'>): Snapshot {
+  /** `askedAtMs` as with `confirm`. */
+  publish(record: Omit<StatusRecord, 'startedAt'>, askedAtMs?: number): Snapshot {
     const takenAt = this.#clock.now();
-    this.confirm();
+    this.confirm(askedAtMs);
     this.#snapshot = Object.freeze({
       version: this.#snapshot.version + 1,
       takenAt,

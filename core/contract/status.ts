@@ -18,6 +18,11 @@ export interface StatusOwners {
 
 export interface StatusService {
   readonly snapshot: Snapshot;
+  /**
+   * How long ago the shares were asked whether all is synced, in milliseconds; of several shares, the one that
+   * was asked first. Undefined unless the snapshot says that all is synced.
+   */
+  readonly syncedAgeMs: number | undefined;
   /** Calls `fn` after each publication until it is released. Use it only inside an effect. */
   onPublish(fn: (snapshot: Snapshot) => void): () => void;
   /** The notices of the last cycle's `collectNotices`. */

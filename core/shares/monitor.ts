@@ -135,6 +135,11 @@ export class ShareMonitor {
     return troubles.length > 0 ? troubles.join('; ') : undefined;
   }
 
+  /** When the last figures were asked for, on the monotonic clock. */
+  get askedAtMs(): number {
+    return this.#answeredAt - this.#statsTookMs;
+  }
+
   /** True when nothing at all waits and the remote is known to answer. */
   get isSynced(): boolean {
     const stats = this.#stats;

@@ -90,6 +90,11 @@ export class ShareRunner {
     return this.#health.state.health === 'healthy' && this.#share.active?.watch.isSynced === true;
   }
 
+  /** When it was last asked whether something waits, on the monotonic clock; undefined while it is not mounted. */
+  get askedAtMs(): number | undefined {
+    return this.#share.active?.watch.askedAtMs;
+  }
+
   /** What its cache held after the last unmount; undefined when that is unknown. */
   get left(): PendingFiles | undefined {
     return this.#share.left;

@@ -264,7 +264,7 @@ export class Supervisor {
     await Promise.all([...this.#runners.values()].map((runner) => runner.pulse()));
     // Checked independently of the poll interval, because people switch machines off when this is true.
     const { status } = this.#options;
-    if (this.#isAllSynced() === status.snapshot.record.allSynced) status.confirm();
+    if (this.#isAllSynced() === status.snapshot.record.allSynced) status.confirm(this.#askedAtMs());
     else this.#publishSoon();
   }
 
@@ -338,13 +338,20 @@ export class Supervisor {
       return { ...withTroubles(runner.status(), this.#troubles), ...read(runner.name) };
     });
     const { startedAt: _, ...defaults } = emptyRecord(0);
-    return status.publish({ ...defaults, ...plugins.statusFields(), shares, allSynced: this.#isAllSynced() });
+    const record = { ...defaults, ...plugins.statusFields(), shares, allSynced: this.#isAllSynced() };
+    return status.publish(record, this.#askedAtMs());
   }
 
   /** In the order of the configuration; shares that are leaving come last. */
   #inOrder(): readonly ShareRunner[] {
     const configured = this.#config.shares.flatMap((share) => this.#runners.get(share.name) ?? []);
     return [...new Set([...configured, ...this.#runners.values()])];
+  }
+
+  /** When that share was asked whose figures are the oldest; now, when there is none. */
+  #askedAtMs(): number {
+    const asked = [...this.#runners.values()].map(({ askedAtMs }) => askedAtMs ?? Infinity);
+    return Math.min(this.#options.clock.monotonic(), ...asked);
   }
 
   #isAllSynced(): boolean {

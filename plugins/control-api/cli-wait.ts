@@ -6,8 +6,8 @@ import { fetchStatus } from './api-client.ts';
 import type { StatusView } from './status-view.ts';
 
 const POLL_MS = 500;
-/** What a cycle may take beyond its interval, including its deadlines: 2.5 s for the figures. */
-const CYCLE_MS = 3_000;
+/** An answer says that all is synced only by questions to the shares of the last 4.5 s. Here with the way. */
+const OLDEST_SYNCED_MS = 5_000;
 const USAGE = '--synced [--timeout 10m]';
 
 /** Milliseconds to wait; undefined for ever. Throws a sentence. */
@@ -32,30 +32,16 @@ function progressOf(view: StatusView): string {
   return parts.join(' ');
 }
 
-/** Maximum age of a status: the daemon publishes one in every cycle. */
-async function oldestStatusMs(cli: CliContext): Promise<number> {
-  const { status, body } = await cli.request('GET', '/api/config');
-  const config =
-    status === 200 ? (JSON.parse(body) as { supervisor?: { poll_interval?: string } } | null) : null;
-  return durationMs(config?.supervisor?.poll_interval ?? '2s') + CYCLE_MS;
-}
-
 /**
- * A status from before the wait does not include a file that was written just before it. So "synced" counts
- * only when files were seen waiting since the wait began, or when it has lasted longer than a status can be
- * old. That time begins at the first answer, because a daemon that did not answer has not checked either. A
- * share that was not up yet says nothing about its files.
+ * A status from before the wait does not include a file that was written just before it, also when it shows others
+ * that wait. So "synced" counts only when the answer came later than a status can be old. That time begins at the
+ * first answer, because a daemon that did not answer has not checked either.
  */
-function createJudge(cli: CliContext): (view: StatusView) => Promise<boolean> {
-  let isNews = false;
+function createJudge({ clock }: CliContext): (view: StatusView) => boolean {
   let firstAnswerAt: number | undefined;
-  let oldestMs: number | undefined;
-  return async ({ all_synced: isSynced, shares }) => {
-    firstAnswerAt ??= cli.clock.monotonic();
-    isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
-    if (!isSynced || isNews) return isSynced;
-    oldestMs ??= await oldestStatusMs(cli);
-    return cli.clock.monotonic() - firstAnswerAt >= oldestMs;
+  return ({ all_synced: isSynced }) => {
+    firstAnswerAt ??= clock.monotonic();
+    return isSynced && clock.monotonic() - firstAnswerAt >= OLDEST_SYNCED_MS;
   };
 }
 
@@ -70,7 +56,7 @@ async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Prom
   const judge = createJudge(cli);
   for (;;) {
     const { view } = await fetchStatus(cli);
-    if (await judge(view)) {
+    if (judge(view)) {
       report(cli, true, 'All synced.');
       return 0;
     }

@@ -46,6 +46,11 @@ function send(body: Body, { raw }: Request, h: ResponseToolkit): symbol {
   return h.abandon;
 }
 
+/** In a header: the body is the same for as long as the snapshot is. */
+function tellAge({ raw }: Request, ageMs: number | undefined): void {
+  if (ageMs !== undefined) raw.res.setHeader('mountkeeper-synced-age', Math.ceil(ageMs));
+}
+
 export function statusRoutes(ctx: PluginContext): ServerRoute[] {
   const bodies = createStatusBodies(() => ctx.use('status'));
   return [
@@ -53,7 +58,10 @@ export function statusRoutes(ctx: PluginContext): ServerRoute[] {
       method: 'GET',
       path: '/api/status',
       options: documented(DOCUMENTS.status, { ...LOOK, share: { filtered: true } }),
-      handler: (request, h) => send(bodies.whole(wantsGzip(request), sharesOf(request)), request, h),
+      handler: (request, h) => {
+        tellAge(request, ctx.use('status').syncedAgeMs);
+        return send(bodies.whole(wantsGzip(request), sharesOf(request)), request, h);
+      },
     },
     {
       method: 'GET',

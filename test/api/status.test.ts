@@ -161,6 +161,21 @@ describe('GET /api/status', () => {
     assert.notEqual(third.headers.etag, etag);
   });
 
+  it('tells in a header how long ago the shares were asked whether all is synced, and only while it is', async () => {
+    const age = async (headers = {}): Promise<unknown> =>
+      (await api.get('/api/status', headers)).headers['mountkeeper-synced-age'];
+    api.publish([{ name: 'photos' }], { allSynced: false });
+    assert.equal(await age(), undefined);
+    api.publish([{ name: 'photos' }], { allSynced: true });
+    api.status.confirm(performance.now() - 1_500);
+    const told = Number(await age());
+    assert.ok(told >= 1_500 && told <= 4_500, `${told}`);
+    const { etag } = (await api.get('/api/status')).headers;
+    assert.ok(Number(await age({ 'if-none-match': String(etag) })) >= told, 'also with a 304');
+    api.status.confirm(performance.now() - 4_600);
+    assert.equal(await age(), undefined);
+  });
+
   it('says the length in bytes of a body of any size, in any script', async () => {
     for (const count of [1, 200]) {
       api.publish(Array.from({ length: count }, (_, index) => ({ name: `照片 ${index} é` })));

@@ -69,6 +69,21 @@ describe('status store', () => {
     assert.deepEqual([status.snapshot.record.allSynced, status.snapshot.version], [true, version + 2]);
   });
 
+  it('counts from the question to the shares whether all is synced, not from when it was told', async () => {
+    const { status, clock } = store();
+    await clock.advance(10_000);
+    assert.equal(status.syncedAgeMs, undefined);
+    status.publish(record({ allSynced: true }), 7_000);
+    assert.equal(status.syncedAgeMs, 3_000);
+    await clock.advance(1_000);
+    status.confirm(8_000);
+    assert.equal(status.syncedAgeMs, 3_000);
+    await clock.advance(1_500);
+    assert.deepEqual([status.syncedAgeMs, status.snapshot.record.allSynced], [4_500, true]);
+    await clock.advance(1);
+    assert.deepEqual([status.syncedAgeMs, status.snapshot.record.allSynced], [undefined, false]);
+  });
+
   it('counts the time since the start by what has passed, whatever the clock is set to', async () => {
     const clock = createManualClock();
     let set = 0;

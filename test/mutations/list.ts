@@ -37,8 +37,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a daemon that stood still says that all is synced',
     file: 'core/status.ts',
-    from: 'STOOD_STILL_MS = 4_500',
-    to: 'STOOD_STILL_MS = 45_000',
+    from: 'OLDEST_SYNCED_MS = 4_500',
+    to: 'OLDEST_SYNCED_MS = 45_000',
     test: 'core/status',
   },
   {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
+import type { ManualClock } from '../../../core/testing/manual-clock.ts';
 import controlApi from '../../../plugins/control-api/index.ts';
 import { createApi } from '../../api/fixture.ts';
 import type { ApiFixture } from '../../api/fixture.ts';
@@ -21,6 +22,15 @@ describe('the subcommands of the control API', () => {
   };
   const run = (args: readonly string[], options: Partial<CliOptions> = {}) =>
     runCommand(controlApi, args, { request, ...options });
+
+  /** So many half seconds at the most, each after it has asked. */
+  const passHalves = async (clock: ManualClock, count: number, isOver: () => boolean): Promise<void> => {
+    for (let half = 0; half < count && !isOver(); half += 1) {
+      await stepUntil('it waits or has ended', () => clock.pending > 0 || isOver(), turn);
+      await clock.advance(500);
+    }
+    await stepUntil('it waits or has ended', () => clock.pending > 0 || isOver(), turn);
+  };
 
   it('status shows a table and what it comes to', async () => {
     api.publish(
@@ -66,15 +76,16 @@ describe('the subcommands of the control API', () => {
       asked += 1;
       return answer;
     };
-    const finished = run(['wait', '--synced'], { clock, request: counting });
+    let finished = false;
+    const waiting = run(['wait', '--synced'], { clock, request: counting }).finally(() => (finished = true));
     await stepUntil('it has asked', () => asked > 0, turn);
+    await passHalves(clock, 10, () => finished);
     api.publish([], { allSynced: true });
-    await stepUntil('it waits', () => clock.pending > 0, turn);
-    await clock.advance(1_000);
-    const { code, progress, printed } = await finished;
+    await passHalves(clock, 1, () => finished);
+    const { code, progress, printed } = await waiting;
     assert.deepEqual(
-      [code, progress, printed],
-      [0, ['3 files left (photos 2, b 1) not reachable: b'], ['All synced.']],
+      [code, new Set(progress), printed],
+      [0, new Set(['3 files left (photos 2, b 1) not reachable: b']), ['All synced.']],
     );
   });
 
@@ -95,6 +106,24 @@ describe('the subcommands of the control API', () => {
     assert.equal(finished, false);
     api.publish([], { allSynced: true });
     await clock.advance(1_000);
+    assert.deepEqual([(await waiting).code, finished], [0, true]);
+  });
+
+  it('wait does not take it for the end that some files were seen to wait, and others came after', async () => {
+    const clock = createManualClock();
+    api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
+    let finished = false;
+    const waiting = run(['wait', '--synced'], { clock }).finally(() => (finished = true));
+    await passHalves(clock, 2, () => finished);
+    // Asked before another file was written, and told after.
+    api.publish([{ name: 'photos', health: 'healthy' }], { allSynced: true });
+    await passHalves(clock, 3, () => finished);
+    assert.equal(finished, false);
+    api.publish([{ name: 'photos', dirtyCount: 1, health: 'healthy' }], { allSynced: false });
+    await passHalves(clock, 20, () => finished);
+    assert.equal(finished, false);
+    api.publish([{ name: 'photos', health: 'healthy' }], { allSynced: true });
+    await passHalves(clock, 1, () => finished);
     assert.deepEqual([(await waiting).code, finished], [0, true]);
   });
 

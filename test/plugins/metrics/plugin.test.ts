@@ -30,6 +30,7 @@ async function start(
   };
   const status = {
     snapshot: { version: 7, takenAt: 5_000, record },
+    syncedAgeMs: undefined,
     onPublish: () => () => undefined,
     owners: () => ({ daemon: new Map(), share: new Map() }),
     notices: [{ level: 'warning', message: 'm' } as const],

@@ -38,6 +38,7 @@ async function start(
     },
     onPublish: () => () => undefined,
     notices: [],
+    syncedAgeMs: undefined,
     owners: () => ({ daemon: new Map(), share: new Map() }),
   };
   const host = await createTestHost({

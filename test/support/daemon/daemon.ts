@@ -36,9 +36,6 @@ export interface StatusJson {
   readonly all_synced: boolean;
 }
 
-/** The poll interval here, and what a cycle may take on a machine that stands still for a while. */
-const OLDEST_STATUS_MS = 4_000;
-
 export interface ConfigAnswer {
   readonly ok: boolean;
   readonly message: string;
@@ -49,6 +46,7 @@ export interface Answer<T> {
   readonly status: number;
   readonly body: T;
   readonly text: string;
+  readonly headers: Headers;
 }
 
 export interface End {
@@ -217,7 +215,8 @@ export class Daemon {
       signal: AbortSignal.timeout(15_000),
     });
     const text = await response.text();
-    return { status: response.status, body: (isJson(text) ? JSON.parse(text) : undefined) as T, text };
+    const answered = (isJson(text) ? JSON.parse(text) : undefined) as T;
+    return { status: response.status, body: answered, text, headers: response.headers };
   }
 
   /** `GET` of a path. */
@@ -257,21 +256,18 @@ export class Daemon {
   }
 
   /**
-   * Waits until nothing is left to upload. A status from before knows nothing of a file that was written just
-   * now: that all is synced counts when files were seen to wait before, or when it has stood for longer than
-   * a status can be old.
+   * Waits until nothing is left to upload, by the answer to a question that the daemon asked the shares after
+   * this call: an older one knows nothing of a file that was written just now.
    */
   async synced(timeoutMs: number): Promise<void> {
-    let firstAnswerAt: number | undefined;
-    let isNews = false;
+    const calledAt = performance.now();
     await until(
       'all is synced',
       async () => {
-        const { all_synced: isSynced, shares } = await this.status();
-        // A daemon that gave no answer before has not looked either.
-        firstAnswerAt ??= performance.now();
-        isNews ||= !isSynced && shares.some((share) => share.dirty_count > 0);
-        return isSynced && (isNews || performance.now() - firstAnswerAt > OLDEST_STATUS_MS);
+        const requestedAt = performance.now();
+        const { body, headers } = await this.get<StatusJson>('/api/status');
+        const ageMs = Number(headers.get('mountkeeper-synced-age') ?? Infinity);
+        return body.all_synced && requestedAt - ageMs >= calledAt;
       },
       { timeoutMs, everyMs: 200 },
     );
