@@ -13,6 +13,13 @@ async function loadCommand(command: string | undefined): Promise<void> {
   else if (command?.startsWith('-') === false) await loadModule(at('./cli/offline.js'));
 }
 
+/** For all that is read from here on. A command line that is wrong is told of later. */
+async function readWithFormerWork(argv: readonly string[]): Promise<void> {
+  await loadModule(at('./cli/former-work.js'));
+  const { useFormerWork } = await import('./cli/former-work.ts');
+  await useFormerWork(argv);
+}
+
 async function main(): Promise<number> {
   try {
     return await runCommandLine(parseArguments(process.argv.slice(2)));
@@ -31,6 +38,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+if (process.features.require_module) await readWithFormerWork(process.argv.slice(2));
 // Later imports of these modules find them loaded.
 if (process.features.require_module) await loadCommand(process.argv[2]);
 const { runCommandLine } = await import('./cli/dispatch.ts');

@@ -15,6 +15,13 @@ export interface Arguments {
   readonly safeMode: boolean;
 }
 
+export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
+
+/** The configuration that a command line means. */
+export function configFileOf({ config }: Pick<Arguments, 'config'>): string {
+  return config ?? process.env.MOUNTKEEPER_CONFIG ?? DEFAULT_CONFIG;
+}
+
 /** The command line is wrong; the message says what to write instead. */
 export class UsageFault extends Error {}
 

@@ -6,7 +6,7 @@ import type { Config } from '../contract/config.ts';
 import { createClock } from '../platform/clock.ts';
 import { packageVersion } from '../platform/package.ts';
 import { runShortCommand } from '../platform/processes/short-command.ts';
-import { UsageFault, optionNames } from './arguments.ts';
+import { configFileOf, UsageFault, optionNames } from './arguments.ts';
 import type { Arguments } from './arguments.ts';
 import { suggestion } from '../config/schema/did-you-mean.ts';
 import { NoDaemon, request } from './client.ts';
@@ -16,7 +16,7 @@ import type { Offline } from './offline.ts';
 import { ConfigFault, createOfflineServices } from './offline-services.ts';
 import { createTerminal } from './terminal.ts';
 import type { Terminal } from './terminal.ts';
-import { DEFAULT_CONFIG, OWN_COMMANDS, overview, page } from './usage.ts';
+import { OWN_COMMANDS, overview, page } from './usage.ts';
 
 export async function runCommandLine(args: Arguments): Promise<number> {
   const clock = createClock();
@@ -25,7 +25,7 @@ export async function runCommandLine(args: Arguments): Promise<number> {
     stderr: process.stderr,
     now: () => clock.monotonic(),
   });
-  const configFile = args.config ?? process.env.MOUNTKEEPER_CONFIG ?? DEFAULT_CONFIG;
+  const configFile = configFileOf(args);
   if (args.version) {
     terminal.print(`mountkeeper ${await packageVersion()}`);
     return EXIT.ok;

@@ -1,10 +1,9 @@
 /** The texts of `--help`: of the command line as a whole, and of one subcommand. */
 import type { CliCommand } from '../contract/cli.ts';
+import { DEFAULT_CONFIG } from './arguments.ts';
 import { hang, wrap } from './wrap.ts';
 
 type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
-
-export const DEFAULT_CONFIG = '/etc/mountkeeper/mountkeeper.toml';
 
 export const PLUGIN_USAGE =
   'list | enable NAME | log-level NAME LEVEL | new NAME [--ts] | check DIR | search WORDS | ' +

@@ -1,6 +1,5 @@
 import { definePlugin } from 'mountkeeper';
-import { importCommand } from './import/command.ts';
-import { initCommand } from './init/command.ts';
+import { importCommand, initCommand } from './commands.ts';
 import { routes } from './routes.ts';
 import { Setup } from './service.ts';
 

@@ -17,9 +17,9 @@ export interface CacheRoots {
 
 export function createCacheRoots(stateDir: string): CacheRoots {
   const file = join(stateDir, 'mount', 'cache-folders.json');
-  let known: Promise<string[]> | undefined;
+  let known: Promise<Roots> | undefined;
   const saving = createSerialQueue();
-  const load = (): Promise<string[]> => {
+  const load = (): Promise<Roots> => {
     known ??= read(file);
     // Whoever waits for it hears of it; the next one reads anew.
     known.catch(() => (known = undefined));
@@ -27,26 +27,38 @@ export function createCacheRoots(stateDir: string): CacheRoots {
   };
   return {
     note: async (root) => {
-      const roots = await load();
+      const list = await load();
       await saving.run(async () => {
+        const { roots } = list;
         if (roots.includes(root)) return;
-        await writeWhole(file, `${JSON.stringify([...roots, root])}\n`);
+        // One that was dropped still stands in the file: no start needs to write it out anew.
+        if (!list.written.includes(root)) {
+          const written = [...roots, root];
+          await writeWhole(file, `${JSON.stringify(written)}\n`);
+          list.written = written;
+        }
         roots.push(root);
       });
     },
-    former: async (present) => (await load()).filter((root) => root !== present),
+    former: async (present) => (await load()).roots.filter((root) => root !== present),
   };
 }
 
+interface Roots {
+  readonly roots: string[];
+  /** What the file says. */
+  written: readonly string[];
+}
+
 /** Entries are dropped only at the start, when nothing is being written anywhere. */
-async function read(file: string): Promise<string[]> {
+async function read(file: string): Promise<Roots> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '[]';
     throw error;
   });
-  const roots = parse(text);
-  const pending = await Promise.all(roots.map(holdsFiles));
-  return roots.filter((_, index) => pending[index]);
+  const written = parse(text);
+  const pending = await Promise.all(written.map(holdsFiles));
+  return { roots: written.filter((_, index) => pending[index]), written };
 }
 
 function parse(text: string): readonly string[] {

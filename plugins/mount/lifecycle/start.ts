@@ -94,7 +94,10 @@ export async function start(
   // Unknown which options are passwords: names that are known tell.
   const providers = await tools.finder.providers(chosen).catch(() => undefined);
   const file = configFile(spec.share.name, tools);
-  await writeWhole(file, remoteConfigText(spec.connection, { secrets: tools.secrets, providers }));
+  // Every mount writes it anew, so nothing has to wait for the disk.
+  await writeWhole(file, remoteConfigText(spec.connection, { secrets: tools.secrets, providers }), {
+    isDurable: false,
+  });
   const rc = {
     port: await freePort(),
     socket: controlSocket(tools),

@@ -67,10 +67,11 @@ export function createRcloneFinder(processes: Pick<Processes, 'run'>): RcloneFin
     },
     find: (command) =>
       once(known, command, async (binary) => {
-        const version = (await memory?.recall(binary)) ?? (await askVersion(processes, command));
+        const recalled = await memory?.recall(binary);
+        const version = recalled ?? (await askVersion(processes, command));
         const problem = tooOld(version);
         if (problem !== undefined) throw new Error(problem);
-        await memory?.keep(binary, version);
+        if (recalled === undefined) await memory?.keep(binary, version);
         return { command, version };
       }),
     providers: (command) =>

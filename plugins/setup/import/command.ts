@@ -2,10 +2,11 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { CliCommand, CliContext, ShareSpec } from 'mountkeeper';
+import type { CliContext, ShareSpec } from 'mountkeeper';
 import { refuseForeignConfig } from '../offline.ts';
 import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
 import { readSmallFile } from '../terminal/small-file.ts';
+import { IMPORT_USAGE } from '../usage.ts';
 import { credentialFiles } from './credential-files.ts';
 import { doubtsOf } from './doubts.ts';
 import { draftOf, writeDraft } from './draft.ts';
@@ -15,7 +16,6 @@ import { importFstab } from './fstab.ts';
 import type { Imported } from './imported.ts';
 import { importRemote } from './rclone-conf.ts';
 
-const USAGE = 'rclone REMOTE[:PATH] | fstab MOUNTPOINT [--from FILE] [--name SHARE] [--untried] [--yes]';
 const EXIT = { done: 0, failed: 1, usage: 64 } as const;
 const TRY_MS = 20_000;
 const LONGEST_FSTAB = 4 * 1_048_576;
@@ -44,7 +44,7 @@ export function wishOf(args: readonly string[]): Wish | string {
     });
     const [kind, what, ...more] = positionals;
     if ((kind !== 'rclone' && kind !== 'fstab') || what === undefined || more.length > 0)
-      return `usage: ${USAGE}`;
+      return `usage: ${IMPORT_USAGE}`;
     const usual = kind === 'fstab' ? '/etc/fstab' : rcloneConfig();
     const { from = usual, name, untried = false, yes = false } = values;
     return { kind, what, from: resolve(from), name, untried, yes };
@@ -151,7 +151,7 @@ async function confirmed(cli: CliContext, question: string, usual: boolean): Pro
   }
 }
 
-async function orInterrupted(cli: CliContext): Promise<number> {
+export async function importForeign(cli: CliContext): Promise<number> {
   try {
     return await run(cli);
   } catch (error) {
@@ -159,12 +159,3 @@ async function orInterrupted(cli: CliContext): Promise<number> {
     throw error;
   }
 }
-
-export const importCommand: CliCommand = {
-  name: 'import',
-  usage: USAGE,
-  summary:
-    'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the ' +
-    'configuration; its secrets go into files of their own.',
-  run: orInterrupted,
-};

@@ -1,10 +1,10 @@
 /** `mountkeeper init`: from the address of a NAS to a share on the LAN, on the terminal. */
-import type { CliCommand, CliContext, SetupAnswers } from 'mountkeeper';
+import type { CliContext, SetupAnswers } from 'mountkeeper';
 import { offlineCalls } from '../offline.ts';
 import type { AppliedAnswer, SetupCalls } from '../requests.ts';
 import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
 import type { Prompter } from '../terminal/prompter.ts';
-import { readFlags, USAGE } from './flags.ts';
+import { readFlags } from './flags.ts';
 import type { InitFlags } from './flags.ts';
 import { collectAnswers } from './questions.ts';
 import { remoteCalls } from './remote-calls.ts';
@@ -126,7 +126,7 @@ function report(
 }
 
 /** Whatever Ctrl-C interrupts says so in the same words; only a whole set of answers is ever written. */
-async function orInterrupted(cli: CliContext): Promise<number> {
+export async function init(cli: CliContext): Promise<number> {
   try {
     return await run(cli);
   } catch (error) {
@@ -135,12 +135,3 @@ async function orInterrupted(cli: CliContext): Promise<number> {
     throw error;
   }
 }
-
-export const initCommand: CliCommand = {
-  name: 'init',
-  usage: USAGE,
-  summary:
-    'Set up a NAS in at most six questions, or by flags: its address and account, which folders, and who on ' +
-    'the LAN may use them.',
-  run: orInterrupted,
-};

@@ -3,10 +3,6 @@ import { parseArgs } from 'node:util';
 import type { NasKind } from 'mountkeeper';
 import { KINDS } from '../answers.ts';
 
-export const USAGE =
-  '[--address ADDRESS] [--kind KIND] [--user NAME] [--password-file FILE] [--folders LIST] [--folder FOLDER] ' +
-  '[--lan-user NAME] [--lan-password-file FILE] [--no-lan] [--add] [--yes]';
-
 export interface InitFlags {
   readonly kind: NasKind | undefined;
   readonly address: string | undefined;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { CliContext } from '../../../core/contract/cli.ts';
-import { importCommand } from '../../../plugins/setup/import/command.ts';
+import { importCommand } from '../../../plugins/setup/commands.ts';
 import { foreignProblem } from '../../../plugins/setup/import/foreign-file.ts';
 import { offlineCalls } from '../../../plugins/setup/offline.ts';
 import { unlessRoot } from '../../runner/skips.ts';

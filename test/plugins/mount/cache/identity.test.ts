@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -67,6 +67,21 @@ describe('the place that a cache folder belongs to', () => {
       assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), [join(root, 'cache')]);
       assert.deepEqual(await createCacheRoots(state).former(join(root, 'cache')), []);
       assert.equal((await pendingOf(cache)).count, 1);
+    });
+
+    it('is not written again by the next daemon, and after another one it is', async () => {
+      const state = join(root, 'state');
+      const file = join(state, 'mount', 'cache-folders.json');
+      await createCacheRoots(state).note('/one');
+      const { ino } = await stat(file);
+      const next = createCacheRoots(state);
+      await next.note('/one');
+      assert.equal((await stat(file)).ino, ino);
+      const later = createCacheRoots(state);
+      // Empty folders are dropped, so this leaves the second alone in the file.
+      await later.note('/two');
+      await later.note('/one');
+      assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), ['/two', '/one']);
     });
 
     it('is not noted when that cannot be written, and can be noted later', async () => {

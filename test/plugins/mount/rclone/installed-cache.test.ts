@@ -55,9 +55,11 @@ describe('what rclone is, over restarts', () => {
   it('is asked once, and is the same after a restart without asking', async () => {
     const first = await finder().find(binary());
     assert.equal(asked.length, 1);
+    const { ino } = await stat(kept());
     assert.deepEqual(await finder().find(binary()), first);
     assert.deepEqual(first, { command: binary(), version: 'rclone v1.99' });
     assert.equal(asked.length, 1);
+    assert.equal((await stat(kept())).ino, ino, 'what is known is not written again');
     assert.equal((await stat(kept())).mode & 0o777, 0o600);
   });
 
