@@ -13,7 +13,7 @@ import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
-import { renameFirst } from './rename-first.ts';
+import { isBetween, renameFirst } from './rename-first.ts';
 import {
   arrivedAt,
   ask,
@@ -60,11 +60,17 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
     await stayNamed(target, step);
     return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
   }
-  if (now.kind === 'nothing' && expected.kind === 'file' && record.copy === undefined) {
-    records.set(place, { ...record, remote: NOTHING });
-    await tell(step, { path: place, copy: place, what: 'deleted' });
-  }
+  if (now.kind === 'nothing' && record.copy === undefined) await noteMissing(item, record, step);
   await send(item, { target, local, now }, step);
+}
+
+/** Others have deleted what users saw there, but where it is on its way between two names. */
+async function noteMissing(item: Item, record: PlaceRecord, step: UploadStep): Promise<void> {
+  if (record.remote.kind !== 'file') return;
+  const { place } = item;
+  const isMissing = !(await isBetween(item, record.remote, step));
+  step.records.set(place, { ...record, remote: NOTHING });
+  if (isMissing) await tell(step, { path: place, copy: place, what: 'deleted' });
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */

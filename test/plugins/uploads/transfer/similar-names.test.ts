@@ -135,6 +135,17 @@ for (const [kind, over] of Object.entries(KINDS))
         assert.deepEqual(share.conflicts, []);
       });
 
+      it('are the former one again when the file is renamed back after a kill between the two', async () => {
+        rename();
+        await killIn(1, 'after');
+        renameSync(share.at('text'), share.at('Text'));
+        await run();
+        assert.equal(files()['Text'], 'second');
+        assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'Text', 'caf\u00e9']);
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
+
       for (const [others, conflicts] of [
         ['', []],
         ['of others', ['deleted']],
