@@ -17,8 +17,6 @@ interface Case {
   /** After the kill. */
   readonly later?: (at: (path: string) => string) => void;
   readonly end: Readonly<Record<string, string>>;
-  /** Users may be told that the NAS has lost a file that is on its way between two names. */
-  readonly mayTell?: boolean;
 }
 
 const FILE = 'first Text';
@@ -57,7 +55,6 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     later: (at) => renameSync(at('text'), at('Text')),
     end: { ...IN, Text: 'second' },
-    mayTell: true,
   },
   'a file that is deleted after': {
     first: (at) => renameSync(at('Text'), at('text')),
@@ -123,11 +120,7 @@ async function killed(share: TestShare, calls: number): Promise<boolean> {
   return isStruck;
 }
 
-async function run(
-  { first, later, end, mayTell = false }: Case,
-  calls: number,
-  isOld: boolean,
-): Promise<boolean> {
+async function run({ first, later, end }: Case, calls: number, isOld: boolean): Promise<boolean> {
   const share = await made();
   try {
     first((path) => share.at(path));
@@ -148,8 +141,7 @@ async function run(
     const files = Object.fromEntries([...treeOf(share.nas)].filter(([, content]) => content !== '/'));
     assert.deepEqual(files, end, `killed at call ${calls}${isOld ? ', with an old listing' : ''}`);
     const between = readdirSync(share.nas).filter((name) => name.startsWith(DETOUR_PREFIX));
-    const conflicts = share.conflicts.filter(({ what }) => !mayTell || what !== 'deleted');
-    assert.deepEqual([between, conflicts], [[], []], `killed at call ${calls}`);
+    assert.deepEqual([between, share.conflicts], [[], []], `killed at call ${calls}`);
     return isKilled;
   } finally {
     share.close();

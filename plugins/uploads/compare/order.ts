@@ -1,5 +1,5 @@
 /** Decides which steps must be done before others. */
-import { ancestors, parentOf } from './paths.ts';
+import { ancestors, isInside, parentOf } from './paths.ts';
 import type { Item, Known } from './plan-types.ts';
 
 type Items = ReadonlyMap<string, Item>;
@@ -17,9 +17,11 @@ export function orderItems(items: Items, known: Pick<Known, 'places'>): void {
   for (const { id, action, bytes, entry } of items.values()) {
     if (action === 'upload' && entry !== undefined) addTo(sent, likeness(bytes, entry.modifiedNs), id);
   }
+  const moves = [...items.values()].filter(({ action }) => action === 'move');
+  const awaited = new Set(moves.flatMap(({ needs }) => [...needs]));
   for (const item of items.values()) {
     if (item.isDisplaced === true) continue;
-    if (item.action === 'delete') orderDeletion(item, items, { known, sent });
+    if (item.action === 'delete') orderDeletion(item, items, { known, sent, moves, awaited });
     else if (item.move?.isDetour !== true) need(item, items, parentOf(item.place));
   }
 }
@@ -28,9 +30,12 @@ interface About {
   readonly known: Pick<Known, 'places'>;
   /** Uploads by the size and modification second of their files. */
   readonly sent: ReadonlyMap<string, string[]>;
+  readonly moves: readonly Item[];
+  /** What moves wait for. */
+  readonly awaited: ReadonlySet<string>;
 }
 
-function orderDeletion(item: Item, items: Items, { known, sent }: About): void {
+function orderDeletion(item: Item, items: Items, { known, sent, moves, awaited }: About): void {
   for (const above of [item.place, ...ancestors(item.place)]) makeWait(item, items, above);
   const remote = known.places.get(item.place)?.remote;
   if (item.isInTheWay === true || remote?.kind !== 'file') return;
@@ -38,8 +43,14 @@ function orderDeletion(item: Item, items: Items, { known, sent }: About): void {
   // old one is deleted.
   const { bytes, modifiedMs } = remote.version;
   const second = Math.floor(modifiedMs / 1_000);
-  for (const one of [second - 1, second, second + 1])
-    for (const id of sent.get(`${bytes} ${one}`) ?? []) item.needs.add(id);
+  const alike = [second - 1, second, second + 1].flatMap((one) => sent.get(`${bytes} ${one}`) ?? []);
+  // What is in a folder that waits for its move, which waits for the deletion, would never go.
+  const ahead = awaited.has(item.id) ? alike.filter((id) => !isCarried(items.get(id)!, moves)) : alike;
+  for (const id of ahead) item.needs.add(id);
+}
+
+function isCarried({ path }: Item, moves: readonly Item[]): boolean {
+  return moves.some((move) => isInside(path, move.path));
 }
 
 /** Makes the deletion wait for what is at or above its place: a folder's deletion, or a new entry. */

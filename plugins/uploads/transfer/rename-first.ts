@@ -12,13 +12,22 @@ import { arrivedAt, ask, askAll, Changed, localStats, misspelt, otherName } from
 import type { StepTools } from './step-tools.ts';
 
 export async function renameFirst({ formerNames = [], place, entry }: Item, tools: StepTools): Promise<void> {
-  const between = `${DETOUR_PREFIX}${entry?.key}`;
+  const between = betweenOf(entry);
   for (const { place: from, planned } of formerNames) {
     const former = tools.records.places.get(from);
     if (former === undefined || !mayBeFile(former)) continue;
     await checkStill(from, { former, planned }, tools);
     await rename({ from, to: place, between }, former, tools);
   }
+}
+
+/** True while the version that users saw at its place is between two names: users have renamed it back. */
+export async function isBetween({ entry }: Item, seen: Thing, tools: StepTools): Promise<boolean> {
+  return isSameThing(await ask(tools, betweenOf(entry)), seen, tools.remote.precisionMs);
+}
+
+function betweenOf(entry: Item['entry']): string {
+  return `${DETOUR_PREFIX}${entry?.key}`;
 }
 
 /** Rejects where the former name has changed since the plan: users may have made it anew. */

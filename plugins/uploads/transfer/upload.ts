@@ -13,7 +13,7 @@ import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
-import { renameFirst } from './rename-first.ts';
+import { isBetween, renameFirst } from './rename-first.ts';
 import {
   arrivedAt,
   ask,
@@ -57,14 +57,20 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
     return uploadFile(item, step);
   }
   if (decision !== 'send') {
-    await stayNamed(target, step);
+    await stayNamed(target, local, step);
     return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
   }
-  if (now.kind === 'nothing' && expected.kind === 'file' && record.copy === undefined) {
-    records.set(place, { ...record, remote: NOTHING });
-    await tell(step, { path: place, copy: place, what: 'deleted' });
-  }
+  if (now.kind === 'nothing' && record.copy === undefined) await noteMissing(item, record, step);
   await send(item, { target, local, now }, step);
+}
+
+/** Others have deleted what users saw there, but where it is on its way between two names. */
+async function noteMissing(item: Item, record: PlaceRecord, step: UploadStep): Promise<void> {
+  if (record.remote.kind !== 'file') return;
+  const { place } = item;
+  const isMissing = !(await isBetween(item, record.remote, step));
+  step.records.set(place, { ...record, remote: NOTHING });
+  if (isMissing) await tell(step, { path: place, copy: place, what: 'deleted' });
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */
@@ -179,17 +185,24 @@ async function send(item: Item, { target, local, now }: Sent, step: UploadStep):
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
-  await stayNamed(target, step);
+  await stayNamed(target, local, step);
   await prove(item, { target, local, now: await ask(step, target, true) }, step);
 }
 
 /** Rejects where the remote has given the file a former name: what is there is ours, and is renamed first. */
-async function stayNamed(target: string, step: UploadStep): Promise<void> {
+async function stayNamed(target: string, local: Identity, step: UploadStep): Promise<void> {
   const there = await arrivedAt(step, target);
   if (there === target) return;
-  step.records.set(there, { remote: await ask(step, there) });
+  const now = await ask(step, there);
+  // Others may have a file by the former name, and the listing may not show ours yet.
+  if (now.kind !== 'file' || !couldBe(now.version, lookOf(local), step.remote.precisionMs)) throw notShown();
+  step.records.set(there, { remote: now });
   await step.records.saved();
   throw misspelt(target, there);
+}
+
+function notShown(): Error {
+  return new Error('The remote does not show the file that was brought there.');
 }
 
 /** Compares what the remote has now with the file, and records the result. */
@@ -199,7 +212,7 @@ async function prove(
   step: UploadStep,
 ): Promise<void> {
   const { records, remote } = step;
-  if (now.kind !== 'file') throw new Error('The remote does not show the file that was brought there.');
+  if (now.kind !== 'file') throw notShown();
   const { version } = now;
   const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
   records.set(item.place, {

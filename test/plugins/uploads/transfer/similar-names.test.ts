@@ -135,6 +135,17 @@ for (const [kind, over] of Object.entries(KINDS))
         assert.deepEqual(share.conflicts, []);
       });
 
+      it('are the former one again when the file is renamed back after a kill between the two', async () => {
+        rename();
+        await killIn(1, 'after');
+        renameSync(share.at('text'), share.at('Text'));
+        await run();
+        assert.equal(files()['Text'], 'second');
+        assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'Text', 'caf\u00e9']);
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
+
       for (const [others, conflicts] of [
         ['', []],
         ['of others', ['deleted']],
@@ -216,6 +227,47 @@ for (const [kind, over] of Object.entries(KINDS))
       assert.deepEqual(files(), { 'Folder/in': 'first Folder/in', text: 'first cafe' });
       assert.deepEqual(share.conflicts, []);
     });
+
+    it('of one that was moved into a folder, which has the other one now', async () => {
+      writeFileSync(share.at('Text'), 'second');
+      await run();
+      renameSync(share.at('Text'), share.at('Folder/Text'));
+      renameSync(share.at('Folder'), share.at('text'));
+      await run();
+      assert.deepEqual(files(), {
+        'text/in': 'first Folder/in',
+        'text/Text': 'second',
+        'caf\u00e9': 'first cafe',
+      });
+      assert.deepEqual(share.conflicts, []);
+    });
+
+    if (!isBlind)
+      it("are not each other's file where a listing does not show what went up, nor what others have by the former name", async () => {
+        renameSync(share.at('Text'), share.at('text'));
+        await run();
+        writeFileSync(join(share.nas, 'Text'), 'of others');
+        writeFileSync(share.at('text'), 'second');
+        const files = share.remote();
+        let isLate = false;
+        share.files = {
+          ...files,
+          upload: async (...args) => {
+            await files.upload(...args);
+            isLate = true;
+          },
+          list: async (...args) => {
+            const all = await files.list(...args);
+            const shown = isLate ? all?.filter(({ name }) => name !== 'text') : all;
+            isLate = false;
+            return shown;
+          },
+        };
+        await run();
+        assert.equal(readFileSync(join(share.nas, 'Text'), 'utf8'), 'of others');
+        assert.equal(readFileSync(join(share.nas, 'text'), 'utf8'), 'second');
+        assert.deepEqual(share.conflicts, []);
+      });
 
     it('are both there where the remote can, else the second one waits, named, until it is renamed', async () => {
       writeFileSync(share.at('text'), 'another');
