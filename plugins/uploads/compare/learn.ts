@@ -19,6 +19,8 @@ export interface LearnOptions {
    * to another place.
    */
   readonly isStill: () => Promise<boolean>;
+  /** True for what left the upper folder after the scan: its absence is no deletion, so nothing is noted of it. */
+  readonly hasLeft?: (place: string) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -33,9 +35,9 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   // A folder is learnt completely or not at all: half a listing would be taken for the whole.
   const isStill = folders.length === 0 || (await attempt(() => options.isStill(), options)) === true;
   const trees = isStill ? await treesAt(folders, options) : new Map<string, Tree>();
-  for (const lesson of lessons) {
+  const { hasLeft = () => false } = options;
+  for (const lesson of lessons.filter(({ place }) => seen.has(place) && !hasLeft(place))) {
     const { place } = lesson;
-    if (!seen.has(place)) continue;
     const tree = seen.get(place)?.kind === 'folder' ? (trees.get(place) ?? UNSTILL) : EMPTY;
     if (tree.failure !== undefined) fail(place, tree.failure);
     else

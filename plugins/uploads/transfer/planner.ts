@@ -17,6 +17,8 @@ const FUTURE_NS = 2_000_000_000n;
 const REST_BEFORE_OUT_MS = 60_000;
 const TORN_LOOKS = 20;
 const TORN_MS = 60_000;
+/** How long a scan and what follows from it may take. */
+const LONGEST_SCAN_MS = 600_000;
 
 export interface PlannerOptions extends UploadOptions {
   readonly clock: Clock;
@@ -48,6 +50,10 @@ export class Planner {
   readonly #settledAt = new Map<string, number>();
   /** Recorded keys that the last scan did not find. */
   #gone: ReadonlySet<string> = new Set();
+  /** What was taken out of the upper folder lately, with monotonic milliseconds. */
+  readonly #leftAt = new Map<string, number>();
+  /** Places whose records stay: what is there is being taken out, and may come back. */
+  readonly #pinned = new Set<string>();
   /** Consecutive scans during which something was renamed. */
   #torn: { readonly looks: number; readonly sinceMs: number } | undefined;
 
@@ -68,6 +74,30 @@ export class Planner {
     return { ...(await this.#scanner.scan(signal)), startedMs, startedAt };
   }
 
+  /** A scan that began before may still show it. What is missing after it was learnt would count as deleted. */
+  left(path: string): void {
+    this.#leftAt.set(path, this.#options.clock.monotonic());
+  }
+
+  #hasLeft({ startedMs }: TimedScan, path: string): boolean {
+    return (this.#leftAt.get(path) ?? -Infinity) >= startedMs;
+  }
+
+  #withoutLeft(scan: TimedScan): TimedScan {
+    const oldest = this.#options.clock.monotonic() - LONGEST_SCAN_MS;
+    for (const [path, at] of this.#leftAt) if (at < oldest) this.#leftAt.delete(path);
+    const entries = [...scan.entries].filter(([path]) => !this.#hasLeft(scan, path));
+    return entries.length === scan.entries.size ? scan : { ...scan, entries: new Map(entries) };
+  }
+
+  /** Until the returned function is called, what is known of these places is not forgotten. */
+  pin(places: readonly string[]): () => void {
+    for (const place of places) this.#pinned.add(place);
+    return () => {
+      for (const place of places) this.#pinned.delete(place);
+    };
+  }
+
   /** Learns about new changes before it plans steps for them. */
   async plan(
     scan: TimedScan,
@@ -83,7 +113,7 @@ export class Planner {
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };
-    const first = planUpper(scan, records, {
+    const first = planUpper(this.#withoutLeft(scan), records, {
       ...conditions,
       isOpen: () => false,
       inUse: new Set(),
@@ -93,16 +123,25 @@ export class Planner {
     const failed =
       first.lessons.length === 0
         ? new Map<string, string>()
-        : await learn(first.lessons, { layer, remote, records, sources: first.sources, isStill, signal });
+        : await learn(first.lessons, {
+            layer,
+            remote,
+            records,
+            sources: first.sources,
+            isStill,
+            hasLeft: (place) => this.#hasLeft(scan, place),
+            signal,
+          });
     const use = await this.#use(first, options);
-    const planned = (isWhole: boolean): Plan => planUpper(scan, records, { ...conditions, ...use, isWhole });
+    const planned = (isWhole: boolean): Plan =>
+      planUpper(this.#withoutLeft(scan), records, { ...conditions, ...use, isWhole });
     const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
     // Learning may have changed the records.
     const plan = planned(isWhole);
     for (const { place, entry } of plan.cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
-    for (const place of plan.spent) records.drop(place);
+    for (const place of plan.spent) if (!this.#pinned.has(place)) records.drop(place);
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));

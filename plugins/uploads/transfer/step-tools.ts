@@ -23,6 +23,10 @@ export interface StepTools {
   readonly onConflict: (conflict: Conflict) => void;
   /** Called with a folder in which something changed on the remote. */
   readonly touched: (folder: string) => void;
+  /** Called with what was taken out of the upper folder: a scan that began before may still show it. */
+  readonly left: (path: string) => void;
+  /** Until the returned function is called, what is known of these places is not forgotten. */
+  readonly pin: (places: readonly string[]) => () => void;
 }
 
 export interface LocalStats extends Omit<UpperEntry, 'path' | 'isOpaque'> {

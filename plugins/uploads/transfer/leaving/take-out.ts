@@ -65,6 +65,8 @@ async function taking(
   leaving: readonly LeavingEntry[],
   tools: StepTools,
 ): Promise<ReadonlySet<string>> {
+  // A look meanwhile finds them missing: what comes back must still be a change of the version that users saw.
+  const unpin = tools.pin(leaving.map(({ path }) => path));
   try {
     return new Set(await tools.layer.takeOut(entries));
   } catch (error) {
@@ -72,10 +74,13 @@ async function taking(
       if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
     await tools.records.saved();
     throw error;
+  } finally {
+    unpin();
   }
 }
 
-function left({ path, key }: ScanEntry, { records }: StepTools): void {
+function left({ path, key }: ScanEntry, { records, left: tell }: StepTools): void {
+  tell(path);
   records.drop(path);
   if (key !== undefined) records.setMove(key, null);
 }

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { CleanRules, Clock } from 'mountkeeper';
 import { CleanFiles } from '../../../../plugins/uploads/transfer/leaving/clean-files.ts';
 import type { CleanFile } from '../../../../plugins/uploads/compare/plan-types.ts';
+import { LateScan } from '../../../support/write-layer/late-scan.ts';
 import { clock as realClock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
@@ -55,6 +56,35 @@ describe('a file that the NAS has, too', () => {
     assert.equal(readFileSync(share.at('d/a'), 'utf8'), 'of others');
     assert.equal(readFileSync(join(share.nas, 'd/a'), 'utf8'), 'of others');
     assert.deepEqual(share.conflicts, []);
+  });
+
+  it('takes nothing of others with it when a look saw it that ends after it has left', async () => {
+    writeFileSync(share.at('d/a'), 'ours');
+    const late = new LateScan();
+    let begun: Promise<unknown> | undefined;
+    const uploader = share.uploader(
+      async (call, when) => {
+        if (call !== 'takeOut' || when !== 'before' || begun !== undefined) return;
+        late.holdNext();
+        uploader.pause(0);
+        begun = uploader.look(new AbortController().signal);
+        await late.isHeld;
+      },
+      { clean: KEEPS, processes: late },
+    );
+    await settle(uploader);
+    othersWrite('of others');
+    uploader.refreshed('', true);
+    for (let turn = 0; turn < 2; turn += 1) {
+      uploader.flush();
+      await uploader.look(new AbortController().signal);
+      await uploader.settled();
+    }
+    late.goOn();
+    assert.notEqual(await begun, undefined);
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'd/a'), 'utf8'), 'of others');
   });
 
   it('stays when users have changed it again meanwhile: that is a conflict', async () => {
