@@ -14,6 +14,11 @@ export interface StreamEvent {
    * Default: the event's name.
    */
   readonly replaces?: string;
+  /**
+   * Those of one name that leave one behind the other are one event, with their data in lines: hundreds of events
+   * keep a browser busy.
+   */
+  readonly joins?: boolean;
   readonly data: string;
   readonly id?: string;
 }
@@ -38,30 +43,52 @@ const READ_AHEAD_BYTES = 16 * 1024;
 /** Most that leaves as one piece, beside a single longer event. */
 const PIECE_BYTES = 256 * 1024;
 
-/** One event often goes to many readers. */
-const encoded = new WeakMap<StreamEvent, string>();
-
-function textOf(event: StreamEvent): string {
-  const known = encoded.get(event);
-  if (known !== undefined) return known;
-  const text = encode(event);
-  encoded.set(event, text);
-  return text;
+/** An empty line ends it. */
+interface Encoded {
+  readonly head: string;
+  readonly body: string;
+  readonly joins: boolean;
 }
 
-function encode({ event, data, id }: StreamEvent): string {
+/** One event often goes to many readers. */
+const encoded = new WeakMap<StreamEvent, Encoded>();
+
+function encodedOnce(event: StreamEvent): Encoded {
+  const known = encoded.get(event);
+  if (known !== undefined) return known;
+  const made = encode(event);
+  encoded.set(event, made);
+  return made;
+}
+
+function encode({ event, data, id, joins = false }: StreamEvent): Encoded {
+  const position = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n]/g, ' ')}\n`;
+  const name = `event: ${event.replaceAll(/[\r\n]/g, ' ')}\n`;
   const lines = data
     .split(/\r\n|\r|\n/)
     .map((line) => `data: ${line}\n`)
     .join('');
-  return (
-    `${id === undefined ? '' : `id: ${id.replaceAll(/[\r\n]/g, ' ')}\n`}event: ` +
-    `${event.replaceAll(/[\r\n]/g, ' ')}\n${lines}\n`
-  );
+  return joins
+    ? { head: name, body: lines + position, joins }
+    : { head: position + name, body: lines, joins };
+}
+
+/** What is no event. */
+function plain(text: string): Encoded {
+  return { head: '', body: `${text}\n`, joins: false };
+}
+
+function lengthOf({ head, body }: Encoded): number {
+  return head.length + body.length;
+}
+
+function behind(before: Encoded | undefined, { head, body, joins }: Encoded): string {
+  if (before === undefined) return head + body;
+  return joins && before.joins && head === before.head ? body : `\n${head}${body}`;
 }
 
 class EventReadable extends Readable {
-  readonly #waiting = new Map<string, string>();
+  readonly #waiting = new Map<string, Encoded>();
   readonly #maxWaitingBytes: number;
   #waitingBytes = 0;
   #hungry = true;
@@ -73,11 +100,11 @@ class EventReadable extends Readable {
     this.#maxWaitingBytes = maxWaitingBytes;
   }
 
-  put(name: string, text: string): void {
+  put(name: string, event: Encoded): void {
     if (this.#ended || this.destroyed) return;
     this.#forget(name);
-    this.#waiting.set(name, text);
-    this.#waitingBytes += text.length;
+    this.#waiting.set(name, event);
+    this.#waitingBytes += lengthOf(event);
     if (this.#waitingBytes > this.#maxWaitingBytes) this.#flush();
     if (this.#waitingBytes > this.#maxWaitingBytes) this.finish();
     else this.#flushSoon();
@@ -99,7 +126,9 @@ class EventReadable extends Readable {
   }
 
   #forget(name: string): void {
-    this.#waitingBytes -= this.#waiting.get(name)?.length ?? 0;
+    const known = this.#waiting.get(name);
+    if (known === undefined) return;
+    this.#waitingBytes -= lengthOf(known);
     this.#waiting.delete(name);
   }
 
@@ -119,12 +148,14 @@ class EventReadable extends Readable {
 
   #take(): string {
     let piece = '';
-    for (const [name, text] of this.#waiting) {
+    let before: Encoded | undefined;
+    for (const [name, event] of this.#waiting) {
       this.#forget(name);
-      piece += text;
+      piece += behind(before, event);
+      before = event;
       if (piece.length >= PIECE_BYTES) break;
     }
-    return piece;
+    return `${piece}\n`;
   }
 }
 
@@ -140,18 +171,18 @@ export function eventStream(
 ): ResponseObject {
   const { endOfGeneration, clock } = request.server.app;
   const stream = new EventReadable(options.maxWaitingBytes ?? MAX_WAITING_BYTES);
-  const retry = `retry: ${options.retryMs ?? RETRY_MS}\n\n`;
-  stream.put(' retry', retry);
+  const retry = `retry: ${options.retryMs ?? RETRY_MS}`;
+  stream.put(' retry', plain(retry));
 
   let cancelBeat = (): void => undefined;
   const beat = (): void => {
-    stream.put(' beat', ': still here\n\n');
+    stream.put(' beat', plain(': still here'));
     cancelBeat = clock.after(options.heartbeatMs ?? HEARTBEAT_MS, beat);
   };
   cancelBeat = clock.after(options.heartbeatMs ?? HEARTBEAT_MS, beat);
 
   const end = (): void => stream.finish();
-  const endWithGeneration = (): void => stream.finish(retry);
+  const endWithGeneration = (): void => stream.finish(`${retry}\n\n`);
   let release = (): void => undefined;
   stream.once('close', () => {
     cancelBeat();
@@ -159,7 +190,7 @@ export function eventStream(
     release();
   });
   try {
-    release = start({ send: (event) => stream.put(event.replaces ?? event.event, textOf(event)), end });
+    release = start({ send: (event) => stream.put(event.replaces ?? event.event, encodedOnce(event)), end });
   } catch (error) {
     stream.destroy();
     throw error;

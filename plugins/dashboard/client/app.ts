@@ -153,25 +153,40 @@ const TODAY = new Intl.DateTimeFormat(root.lang, { timeStyle: 'short' });
 const ANY_DAY = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'short' });
 const IN_FULL = new Intl.DateTimeFormat(root.lang, { dateStyle: 'full', timeStyle: 'medium' });
 
+/** Those of less than a day: hundreds of cards say the same ones. */
+const written = new Map<string, string>();
+
 function ago(at: number): string {
   const passed = Math.max(0, (Date.now() - at) / 1_000);
   const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
-  return AGO.format(-Math.floor(passed / size), unit);
+  const count = Math.floor(passed / size);
+  const known = written.get(`${count} ${unit}`);
+  if (known !== undefined) return known;
+  const text = AGO.format(-count, unit);
+  if (unit !== 'day') written.set(`${count} ${unit}`, text);
+  return text;
+}
+
+function moment(at: number): string {
+  const isToday = new Date(at).toDateString() === new Date().toDateString();
+  return (isToday ? TODAY : ANY_DAY).format(at);
+}
+
+function writeTime(element: HTMLElement): void {
+  const at = Number(element.dataset['at']);
+  const text = element.dataset['style'] === 'ago' ? ago(at) : moment(at);
+  if (element.textContent !== text) element.textContent = text;
 }
 
 function writeTimes(place: ParentNode): void {
-  const today = new Date().toDateString();
-  for (const element of place.querySelectorAll<HTMLTimeElement>('time[data-at]')) {
-    const at = Number(element.dataset['at']);
-    const moment = (): string => (new Date(at).toDateString() === today ? TODAY : ANY_DAY).format(at);
-    const text = element.dataset['style'] === 'ago' ? ago(at) : moment();
-    if (element.textContent !== text) element.textContent = text;
-    // What is drawn anew has none, and another moment has that of the former one.
-    if (element.dataset['titled'] === element.dataset['at']) continue;
-    element.title = IN_FULL.format(at);
-    element.dataset['titled'] = String(at);
-  }
+  for (const element of place.querySelectorAll<HTMLElement>('time[data-at]')) writeTime(element);
 }
+
+// Written for who points at it: a page has hundreds of them.
+document.addEventListener('mouseover', ({ target }) => {
+  const time = target instanceof Element ? target.closest<HTMLElement>('time[data-at]') : null;
+  if (time) time.title = IN_FULL.format(Number(time.dataset['at']));
+});
 
 const changed = new Set<ParentNode>();
 
@@ -185,7 +200,7 @@ function writeTimesSoon(place: unknown): void {
   changed.add(place instanceof Element ? place : document);
 }
 
-const showValues = watchValues(writeTimesSoon);
+const showValues = watchValues(writeTime);
 setInterval(() => writeTimes(document), TIMES_MS);
 document.addEventListener('htmx:afterSettle', ({ target }) => writeTimesSoon(target));
 document.addEventListener('htmx:sseMessage', ({ target }) => writeTimesSoon(target));

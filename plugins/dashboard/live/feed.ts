@@ -43,7 +43,7 @@ interface Drawn {
 
 /** Sent when the list of parts has changed. */
 export const FRAME_EVENT = 'frame';
-/** Its data is JSON: `{ id, values }`. */
+/** Each line of its data is JSON: `{ id, values }`. */
 export const VALUES_EVENT = 'values';
 
 export class Feed {
@@ -204,7 +204,7 @@ export class Feed {
 /** Those of one part replace each other: each has all of them. */
 function valuesEvent([id, { values = '{}' }]: readonly [string, Drawn]): StreamEvent {
   const data = `{"id":${JSON.stringify(id)},"values":${values}}`;
-  return { event: VALUES_EVENT, replaces: `${VALUES_EVENT} ${id}`, data };
+  return { event: VALUES_EVENT, replaces: `${VALUES_EVENT} ${id}`, joins: true, data };
 }
 
 /** Whether its markup has older values than it should. */

@@ -1,26 +1,22 @@
 /** Parts of the overview around the shares: the main sentence, notices, the servers. */
 import { html } from 'mountkeeper';
 import type { CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
-import { icon } from '../pages/nodes.ts';
+import type { Values } from '../live/feed.ts';
+import { icon, live } from '../pages/nodes.ts';
+import { amountOf, isLive, MOST_NAMES, sentenceValues } from './sentence-values.ts';
 import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';
 import type { ProtocolOffer } from './share-data.ts';
 import type { Sentence } from './sentence.ts';
 
-/** Shares that the sentence names; a longer list is not read. */
-const MOST_NAMES = 8;
-
 export function sentencePanel(sentence: Sentence, view: View): Content {
   const { tone, key, files, bytes, since } = sentence;
-  const amount =
-    bytes === undefined || files === 0
-      ? view.t('files', { count: files })
-      : view.t('files-bytes', { count: files, bytes: view.bytes(bytes) });
+  const amount = amountOf(files, bytes, view);
   const message = isOffline(sentence) && since === undefined ? `${key}-now` : key;
   return html`<section class="sentence" data-tone=${tone} data-key=${key}><span class="sign">${icon(
     key === 'unsaved' ? 'unsaved' : tone,
   )}</span><div>
     <p class="headline">${view.t(`sentence-${message}`, {
-      amount,
+      amount: isLive(sentence) ? live('amount', amount) : amount,
       count: files,
       since: since === undefined ? '' : view.time(since),
     })}</p>
@@ -45,24 +41,21 @@ function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Co
   return [
     ...(isOffline(sentence) ? whileOffline(sentence, amount, view) : []),
     ...(oldestAt !== undefined && files > 0
-      ? [view.t('sentence-oldest', { time: view.time(oldestAt, 'ago') })]
-      : []),
-    ...(shares.length > 0
       ? [
-          shares.length > MOST_NAMES
-            ? [named(shares.slice(0, MOST_NAMES), view), ' ', more(shares, view)]
-            : named(shares, view),
+          html`<span data-live="oldest">${view.t('sentence-oldest', { time: view.time(oldestAt, 'ago') })}</span>`,
         ]
       : []),
+    ...(shares.length > 0 ? [named(sentenceValues(sentence, view))] : []),
   ];
 }
 
-function named(shares: readonly string[], view: View): Content {
-  return shares.map((name, index) => [index === 0 ? null : view.t('list-comma'), html`<bdi>${name}</bdi>`]);
-}
-
-function more(shares: readonly string[], view: View): Content {
-  return view.t('and-more', { count: shares.length - MOST_NAMES });
+function named(values: Values): Content {
+  const names = Array.from(
+    { length: MOST_NAMES },
+    (_, at) =>
+      html`${live(`comma${at}`, values[`comma${at}`])}<bdi data-live=${`name${at}`}>${values[`name${at}`]}</bdi>`,
+  );
+  return [names, live('more', values['more'])];
 }
 
 export function noticesPanel(notices: readonly Notice[], view: View): Content {

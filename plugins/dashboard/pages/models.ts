@@ -5,6 +5,7 @@ import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
 import type { Unsaved } from '../overview/sentence.ts';
+import { isLive, sentenceShape, sentenceValues } from '../overview/sentence-values.ts';
 import { KnownValues, shapeOf } from '../overview/live-values.ts';
 import { shareCard } from '../overview/share-card.ts';
 import { shareData } from '../overview/share-data.ts';
@@ -60,7 +61,8 @@ function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: 
   const sentence = sentenceOf(record, unsavedOf(shares, record.nasOfflineSince ?? undefined));
   return {
     id: 'sentence',
-    signature: () => JSON.stringify(sentence),
+    signature: () => sentenceShape(sentence),
+    values: () => (isLive(sentence) ? sentenceValues(sentence, view) : {}),
     draw: () => toHtml(sentencePanel(sentence, view)),
   };
 }

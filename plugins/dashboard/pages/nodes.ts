@@ -61,10 +61,9 @@ export function meter(values: Values): Content {
     )}</svg>`;
 }
 
-/** Whole numbers, which are quicker to write. */
-const LINE_HEIGHT = 240;
-const LINE_STEP = 20;
-const LINE_ROOM = 10;
+/** Small whole numbers, which are quick to write, to send and to read: a line is 24 px high. */
+const LINE_HEIGHT = 48;
+const LINE_ROOM = 2;
 
 export function hasLine(values: readonly number[]): boolean {
   return values.length > 1 && values.some((value) => value > 0);
@@ -75,12 +74,9 @@ export function lineValues(values: readonly number[]): Values {
   if (!hasLine(values)) return {};
   const scale = (LINE_HEIGHT - 2 * LINE_ROOM) / Math.max(...values);
   let points = '';
-  let x = 0;
-  for (const value of values) {
+  for (const [x, value] of values.entries())
     points += `${x},${LINE_HEIGHT - LINE_ROOM - Math.round(value * scale)} `;
-    x += LINE_STEP;
-  }
-  return { 'spark@viewBox': `0 0 ${x - LINE_STEP} ${LINE_HEIGHT}`, 'line@points': points.trimEnd() };
+  return { 'spark@viewBox': `0 0 ${values.length - 1} ${LINE_HEIGHT}`, 'line@points': points.trimEnd() };
 }
 
 /** Nothing is drawn when all values are zero. */

@@ -110,6 +110,26 @@ describe('an event stream', () => {
     listening.response.destroy();
   });
 
+  it('makes one event of those that join, the newest of what replaces each other, in order', async () => {
+    const listening = await listen(server.port);
+    await eventually('the retry line', () => listening.text() === 'retry: 2000\n\n');
+    const send = (name: string, data: string, id?: string): void =>
+      sinks[0]?.send({ event: 'values', replaces: name, joins: true, data, ...(id !== undefined && { id }) });
+    send('a', 'a1');
+    send('b', 'b1');
+    send('c', 'c1\nc2', '1');
+    send('a', 'a2', '2');
+    sinks[0]?.send({ event: 'other', data: 'x' });
+    send('d', 'd1');
+    await eventually('the last one', () => listening.text().includes('d1'));
+    assert.equal(
+      listening.text(),
+      'retry: 2000\n\nevent: values\ndata: b1\ndata: c1\ndata: c2\nid: 1\ndata: a2\nid: 2\n\n' +
+        'event: other\ndata: x\n\nevent: values\ndata: d1\n\n',
+    );
+    listening.response.destroy();
+  });
+
   it('lets go of its source when the client leaves', async () => {
     const listening = await listen(server.port);
     listening.response.destroy();

@@ -4,6 +4,9 @@ import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Values } from '../../../../plugins/dashboard/live/feed.ts';
 import { liveValues, shapeOf } from '../../../../plugins/dashboard/overview/live-values.ts';
+import { sentencePanel } from '../../../../plugins/dashboard/overview/panels.ts';
+import { sentenceShape, sentenceValues } from '../../../../plugins/dashboard/overview/sentence-values.ts';
+import type { Sentence } from '../../../../plugins/dashboard/overview/sentence.ts';
 import { shareCard } from '../../../../plugins/dashboard/overview/share-card.ts';
 import type { ShareData } from '../../../../plugins/dashboard/overview/share-data.ts';
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
@@ -118,5 +121,41 @@ describe("the figures of a share's card that are sent alone", () => {
       { ...data, status: { ...data.status, mounted: !data.status.mounted } },
     ])
       assert.notEqual(shapeOf(other), shapeOf(data));
+  });
+});
+
+describe('the figures of the sentence that are sent alone', () => {
+  before(() => loadLibraries());
+  const view = createView({ language: 'zh', host: 'h' });
+  const drawn = (sentence: Sentence): string => toHtml(sentencePanel(sentence, view));
+  const unsaved: fc.Arbitrary<Sentence> = fc.record({
+    tone: fc.constant('warn' as const),
+    key: fc.constant('unsaved' as const),
+    files: some(3).map((count) => count + 1),
+    bytes: fc.option(sizes, { nil: undefined }),
+    oldestAt: fc.option(some(2_000_000_000_000), { nil: undefined }),
+    since: fc.constant(undefined),
+    shares: fc.array(fc.constantFrom('a', 'files', '花园', 'team 3'), { minLength: 1, maxLength: 12 }),
+  });
+
+  it('make of a former sentence of the same shape the one that would be drawn now', () => {
+    let compared = 0;
+    fc.assert(
+      fc.property(unsaved, unsaved, (former, now) => {
+        if (sentenceShape(former) !== sentenceShape(now)) return;
+        compared += 1;
+        assert.equal(normal(withValues(drawn(former), sentenceValues(now, view))), normal(drawn(now)));
+      }),
+      { numRuns: 200 },
+    );
+    assert.ok(compared > 50, `${compared} compared`);
+  });
+
+  it('are never what it promises: any other sentence is drawn anew', () => {
+    const [former] = fc.sample(unsaved, { numRuns: 1, seed: 1 }) as [Sentence];
+    for (const key of ['saved', 'offline', 'refused', 'unreachable'] as const)
+      assert.notEqual(sentenceShape({ ...former, key }), sentenceShape(former));
+    const refused = { ...former, key: 'refused' as const };
+    assert.notEqual(sentenceShape({ ...refused, files: 9 }), sentenceShape(refused));
   });
 });
