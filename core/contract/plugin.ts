@@ -3,7 +3,7 @@ import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
 import type { Logger } from 'pino';
 import type { Awaitable, Release } from './platform.ts';
 import type { CliCommand } from './cli.ts';
-import type { Commands } from './commands.ts';
+import type { Commands, EventDeclaration, Events, GiveEvent } from './commands.ts';
 import type { ConfigContribution } from './config.ts';
 import type { Tab } from './dashboard.ts';
 import type { Hooks } from './hooks.ts';
@@ -88,6 +88,13 @@ export interface PluginContext<C extends object = object> {
   webhookFormat(format: WebhookFormat): void;
   /** Counted and observed metrics return their counter or histogram. */
   metric: MetricVerb;
+  /** An event that other plugins can listen to. Returns the function that gives it. */
+  event<K extends keyof Events>(declared: EventDeclaration<K>): GiveEvent<K>;
+  /**
+   * Listens to an event, by its full name; the plugin that gives it may come later, or never. Events come one after
+   * the other, in the order in which they were given; `fn` has 5 seconds.
+   */
+  on<K extends keyof Events>(event: K, fn: (value: Events[K]) => Awaitable<void>): void;
   /**
    * `create` runs first of all when the plugin comes up. It may return `withRelease(service, release)`: then
    * the service is released after all effects, within their time.

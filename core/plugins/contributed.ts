@@ -21,6 +21,8 @@ export function contributedBy(
     ['commands', ledger.handlers.map((handler) => handler.command)],
     ['status fields', ledger.statusFields.map((entry) => entry.field)],
     ['fields of each share', ledger.shareStatus.flatMap(({ defaults = {} }) => Object.keys(defaults))],
+    ['events given', ledger.events.map(({ name }) => name)],
+    ['events heard', ledger.listeners.map(({ event }) => event)],
     ['services', ledger.services.map((entry) => entry.name)],
     ['jobs', [...ledger.jobs, ...ledger.intervals].map((entry) => entry.name)],
     ['metrics', ledger.metrics.map((metric) => metric.name)],

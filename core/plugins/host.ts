@@ -18,6 +18,7 @@ import { discoverPlugins } from './discovery/discover.ts';
 import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
 import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';
 import type { ContributionEntry, FoundPlugin } from './discovery/found.ts';
+import { EventBus } from './instance/event-bus.ts';
 import { createInstance } from './instance/instance.ts';
 import { logLevelOf } from './instance/own-config.ts';
 import type { Instance, InstanceEnv } from './instance/instance.ts';
@@ -191,6 +192,12 @@ class Host implements PluginHost {
       projectors: [hooks.projector, ...options.projectors],
       isActive: this.#isActive,
     });
+    const events = new EventBus({
+      ledgers: () => this.ledgers(),
+      clock,
+      log,
+      ...(limits.hookMs !== undefined && { timeoutMs: limits.hookMs }),
+    });
     this.#env = {
       clock,
       log,
@@ -201,6 +208,7 @@ class Host implements PluginHost {
       service: (name, plugin) => (name === 'store' ? store.of(plugin) : this.#service(name)),
       logLevel: (name) => this.#lastConfig && logLevelOf(name, this.#lastConfig),
       send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
+      give: ({ name }, value) => events.give(name, value),
     };
   }
 

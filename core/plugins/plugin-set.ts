@@ -181,6 +181,7 @@ function claims(ledger: Ledger): string[] {
     ...ledger.metrics.map((entry) => `adds the metric "${entry.name}"`),
     ...ledger.tabs.map((entry) => `adds the tab "${entry.id}"`),
     ...ledger.webhookFormats.map((entry) => `gives the webhook format "${ledger.plugin}/${entry.name}"`),
+    ...ledger.events.map((entry) => `gives the event "${entry.name}"`),
     ...ledger.jobs.map((entry) => `declares ${ledger.plugin}'s job "${entry.name}"`),
   ];
 }

@@ -1,8 +1,18 @@
 import { durationMs } from 'mountkeeper';
 
+declare module 'mountkeeper' {
+  interface Services {
+    counter: Counter;
+  }
+  interface Events {
+    'example:counted': number;
+  }
+}
+
 export interface Counter {
   readonly value: number;
-  add(steps: number): void;
+  /** The new value. */
+  add(steps: number): number;
   reset(): void;
   /** 0 means never. */
   pauseMs(interval: string): number;
@@ -15,7 +25,7 @@ export function createCounter(): Counter {
       return value;
     },
     add(steps) {
-      value += steps;
+      return (value += steps);
     },
     reset() {
       value = 0;

@@ -1,13 +1,9 @@
-import { definePlugin, html, readDescriptions, withRelease } from 'mountkeeper';
+import { definePlugin, html, Joi, readDescriptions, withRelease } from 'mountkeeper';
 import { createCounter } from './counter.ts';
-import type { Counter } from './counter.ts';
 import { schema } from './config.ts';
 import type { ExampleConfig } from './config.ts';
 
 declare module 'mountkeeper' {
-  interface Services {
-    counter: Counter;
-  }
   interface Commands {
     count: { args: [steps: number]; result: void };
   }
@@ -39,7 +35,9 @@ export default definePlugin<ExampleConfig>({
       withRelease(new Map<string, number>(), (times) => times.clear()),
     );
     ctx.tap('afterMount', (share) => void mountedAt()?.set(share, ctx.use('clock').now()));
-    ctx.handle('count', async (steps) => ctx.use('counter').add(steps));
+    const counted = ctx.event({ name: 'example:counted', summary: 'It has counted.', value: Joi.number() });
+    ctx.on('example:counted', (value) => ctx.log.debug({ value }, 'the example has heard itself'));
+    ctx.handle('count', async (steps) => counted(ctx.use('counter').add(steps)));
     ctx.every({
       name: 'count',
       ms: () => ctx.use('counter').pauseMs(ctx.config.interval),
@@ -105,7 +103,9 @@ export default definePlugin<ExampleConfig>({
       },
     });
 
-    ctx.effect('listen to the status', () => ctx.use('status').onPublish(() => ctx.use('counter').add(1)));
+    ctx.effect('listen to the status', () =>
+      ctx.use('status').onPublish(() => void ctx.use('counter').add(1)),
+    );
     ctx.effect(
       'say goodbye',
       (signal) => () => ctx.log.info({ reason: signal.reason as string }, 'example goes'),

@@ -1,11 +1,19 @@
 import { join } from 'node:path';
-import { createLatestQueue, definePlugin, formatDuration, readDescriptions, withRelease } from 'mountkeeper';
+import {
+  createLatestQueue,
+  definePlugin,
+  formatDuration,
+  Joi,
+  readDescriptions,
+  withRelease,
+} from 'mountkeeper';
 import type { PluginContext, ShareStatus, Snapshot } from 'mountkeeper';
 import { schema } from './config.ts';
 import type { NasWatchConfig } from './config.ts';
 import { readOutages, writeOutages } from './outage-file.ts';
 import type { Outages } from './outage-file.ts';
 import { NasWatcher } from './watcher.ts';
+import type { WatcherOptions } from './watcher.ts';
 import { onReturn } from './on-return.ts';
 
 declare module 'mountkeeper' {
@@ -17,6 +25,10 @@ declare module 'mountkeeper' {
      * when none is.
      */
     nasOfflineSince: number | null;
+  }
+  interface Events {
+    /** The verdict about the NAS of a connection is another one. */
+    'nas-watch:changed': { readonly connection: string; readonly isOffline: boolean };
   }
 }
 
@@ -36,7 +48,7 @@ function statusByName(snapshot: () => Snapshot): (name: string) => ShareStatus |
 function createWatcher(
   ctx: PluginContext<NasWatchConfig>,
   former: Outages,
-  save: (outages: Outages) => void,
+  { save, onChange }: Pick<WatcherOptions, 'save' | 'onChange'>,
 ): NasWatcher {
   const isStuck = (share: string): boolean => watcher.isStuck(share);
   const shares = () => ctx.use('shares').list();
@@ -57,6 +69,7 @@ function createWatcher(
       signal: ctx.signal,
       shares,
       onBack,
+      onChange,
       save,
       dial: async (connection, end) => {
         const monitor = ctx.find('connections')?.of(connection);
@@ -80,6 +93,11 @@ export default definePlugin<NasWatchConfig>({
   requires: ['shares'],
   config: { section: 'notifications', schema, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
+    const changed = ctx.event({
+      name: 'nas-watch:changed',
+      summary: 'The NAS of a connection has been found to be offline, or to be back.',
+      value: Joi.object({ connection: Joi.string().required(), isOffline: Joi.boolean().required() }),
+    });
     const watcher = ctx.effect('remember outages', async () => {
       const file = join(ctx.use('paths').stateDir, 'nas-watch', 'outages.json');
       const saving = createLatestQueue<Outages>((outages) =>
@@ -87,7 +105,10 @@ export default definePlugin<NasWatchConfig>({
           ctx.log.error({ file, err: error }, 'outages not saved'),
         ),
       );
-      const opened = createWatcher(ctx, await readOutages(file), (outages) => void saving.push(outages));
+      const opened = createWatcher(ctx, await readOutages(file), {
+        save: (outages) => void saving.push(outages),
+        onChange: changed,
+      });
       return withRelease(opened, () => saving.idle());
     });
     ctx.every({

@@ -39,6 +39,8 @@ export interface WatcherOptions {
   /** Resolves once the event is accepted. */
   readonly notify: (event: NotificationEvent) => Promise<void>;
   readonly onBack: (connection: string) => void;
+  /** The verdict about a connection's NAS is another one. */
+  readonly onChange: (change: { readonly connection: string; readonly isOffline: boolean }) => void;
   readonly save: (outages: Outages) => void;
   readonly signal: AbortSignal;
 }
@@ -115,11 +117,7 @@ export class NasWatcher {
     const { began, ended } = watch.judge(verdict, at);
     if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed)
       void this.#confirm(connection, shares, watch);
-    if (began)
-      this.#options.log.warn(
-        { connection, shares: shares.map(({ spec }) => spec.share.name) },
-        'NAS offline',
-      );
+    if (began) this.#gone(connection, shares);
     if (ended) this.#back(connection, ended, at.now);
     this.#callBack(connection, { shares, verdict, at });
     if (watch.isOffline) this.#tellWhenDue(connection, watch, at.now);
@@ -174,9 +172,16 @@ export class NasWatcher {
     if (!signal.aborted) this.look();
   }
 
+  #gone(connection: string, shares: readonly LiveShare[]): void {
+    const { log, onChange } = this.#options;
+    log.warn({ connection, shares: shares.map(({ spec }) => spec.share.name) }, 'NAS offline');
+    onChange({ connection, isOffline: true });
+  }
+
   #back(connection: string, outage: Outage, now: number): void {
-    const { log, notify, onBack } = this.#options;
+    const { log, notify, onBack, onChange } = this.#options;
     log.info({ connection, seconds: Math.round((now - outage.since) / 1000) }, 'NAS is back');
+    onChange({ connection, isOffline: false });
     onBack(connection);
     if (outage.isTold)
       notify(backEvent(connection, outage, now)).catch((error: unknown) =>

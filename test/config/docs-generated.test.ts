@@ -54,6 +54,7 @@ describe('generated documents', () => {
       assert.match(page, new RegExp(`^\\| \`${hook}\` \\| .* \\| .+ \\|$`, 'm'));
     assert.match(page, /^\| `notify` \| `\(event: NotificationEvent\)` \|  \| yes \| For whoever/m);
     assert.match(page, /^\| `store` \| \[`StoreService`\]\(#storeservice\) \| core \| yes \|$/m);
+    assert.match(page, /^\| event \| value \| given by \| meaning \|$/m);
     const without = (file: string, text: string) =>
       new Map([...files, [file, (files.get(file) ?? '').replace(text, '')]]);
     assert.throws(

@@ -11,6 +11,9 @@ declare module 'mountkeeper' {
   interface Commands {
     typedBlink: { args: [times: number]; result: void };
   }
+  interface Events {
+    'garden:watered': { readonly bed: string };
+  }
   interface ShareStatus {
     typedMood?: string;
   }
@@ -66,6 +69,17 @@ export const garden: Plugin<GardenConfig> = definePlugin<GardenConfig>({
     ctx.webhookFormat({ name: 'card', render: ({ event, host }) => ({ body: `${host} ${event.message}` }) });
     // @ts-expect-error a message has a body
     ctx.webhookFormat({ name: 'card', render: () => ({ headers: {} }) });
+
+    const value = Joi.object<{ readonly bed: string }>({ bed: Joi.string().required() });
+    const watered = ctx.event({ name: 'garden:watered', summary: 's', value });
+    watered({ bed: 'roses' });
+    // @ts-expect-error the value lacks its bed
+    watered({});
+    // @ts-expect-error there is no such event
+    ctx.event({ name: 'garden:dug', summary: 's', value });
+    ctx.on('garden:watered', ({ bed }) => void bed.trim());
+    // @ts-expect-error there is no such event
+    ctx.on('garden:dug', () => undefined);
 
     ctx.handle('typedBlink', async (times) => {
       times.toFixed();

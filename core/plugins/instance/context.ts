@@ -2,6 +2,7 @@
  * The `ctx` of a plugin: declaring verbs write into the recorder until `register()` returns; `config`,
  * `use` and `send` work after activation.
  */
+import Joi from 'joi';
 import type { Metric, MetricVerb } from '../../contract/metrics.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import type { Tab } from '../../contract/dashboard.ts';
@@ -14,8 +15,10 @@ import { declareMetric } from './metric.ts';
 import { placedRoute } from './route-place.ts';
 import type {
   EffectEntry,
+  EventEntry,
   HandlerEntry,
   HapiEntry,
+  ListenerEntry,
   Recorder,
   ServiceEntry,
   ShareStatusEntry,
@@ -31,10 +34,15 @@ export interface ContextRuntime {
   readonly signal: AbortSignal;
   /** What the function of an entry has made; undefined while it is not up. */
   made(entry: EffectEntry | ServiceEntry): unknown;
+  /** Tells those who listen. Never throws. */
+  give(entry: EventEntry, value: unknown): void;
   /** Undefined when nobody provides the service. */
   use(service: string): unknown;
   send(command: string, args: readonly unknown[]): Promise<unknown>;
 }
+
+/** Of the plugin that gives it, and its own. */
+const EVENT = /^[a-z][a-z0-9-]{0,63}:[a-z][a-z0-9-]{0,63}$/;
 
 function demand(condition: boolean, sentence: string): void {
   if (!condition) throw new Error(sentence);
@@ -117,6 +125,25 @@ const checks = {
     );
     return format;
   },
+  event(entry: EventEntry, plugin: string): EventEntry {
+    const { name, summary, value } = entry;
+    demand(
+      isText(name) && name.startsWith(`${plugin}:`) && EVENT.test(name),
+      `ctx.event() of the plugin ${plugin} needs a name such as "${plugin}:done", not ${JSON.stringify(name)}`,
+    );
+    demand(isText(summary), `ctx.event("${name}") needs a summary, one line that says when it is given`);
+    demand(Joi.isSchema(value), `ctx.event("${name}") needs a Joi schema of its value`);
+    return { name, summary, value };
+  },
+  listener(entry: ListenerEntry): ListenerEntry {
+    const { event, fn } = entry;
+    demand(
+      isText(event) && EVENT.test(event),
+      `ctx.on() needs the whole name of an event, such as "nas-watch:changed", not ${JSON.stringify(event)}`,
+    );
+    demand(typeof fn === 'function', `ctx.on("${event}") needs a function`);
+    return entry;
+  },
   effect(entry: EffectEntry): EffectEntry {
     demand(isText(entry.label), 'ctx.effect() needs a label that says what it holds');
     demand(
@@ -157,6 +184,13 @@ function declaringVerbs(recorder: Recorder, runtime: ContextRuntime): Declaring 
     cli: (command) => recorder.record('cli', 'cli', checks.named('cli', command, [command.run])),
     webhookFormat: (format) =>
       recorder.record('webhookFormat', 'webhookFormats', checks.webhookFormat(format)),
+    event: ((declared: EventEntry) => {
+      const entry = checks.event(declared, recorder.ledger.plugin);
+      recorder.record('event', 'events', entry);
+      return (value: unknown) => runtime.give(entry, value);
+    }) as unknown as Declaring['event'],
+    on: ((event: string, fn: ListenerEntry['fn']) =>
+      recorder.record('on', 'listeners', checks.listener({ event, fn }))) as unknown as Declaring['on'],
     metric: ((metric: Metric) => {
       const { declared, handle } = declareMetric(metric);
       recorder.record('metric', 'metrics', declared);

@@ -7,7 +7,8 @@ import type { Clock, Logger, Release } from '../../contract/platform.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
 import { createRecorder } from './ledger.ts';
-import type { EffectEntry, Ledger, ServiceEntry } from './ledger.ts';
+import { EventGiver } from './event-giver.ts';
+import type { EffectEntry, EventEntry, Ledger, ServiceEntry } from './ledger.ts';
 import { PluginLog } from './plugin-log.ts';
 import { startInterval, startJob } from './recurring.ts';
 import type { JobScheduler, Recurring } from './recurring.ts';
@@ -29,6 +30,8 @@ export interface InstanceEnv {
   /** A service of the core or of an active plugin, as `plugin` sees it. */
   service(name: string, plugin: string): unknown;
   send(command: string, args: readonly unknown[]): Promise<unknown>;
+  /** Tells those who listen; the value has been checked. */
+  give(event: EventEntry, value: unknown): void;
 }
 
 export interface Instance {
@@ -82,6 +85,7 @@ export function dryRun(plugin: Plugin, log: Logger, isThirdParty = false): Ledge
     log,
     signal: new AbortController().signal,
     made: () => undefined,
+    give: () => undefined,
     use: () => undefined,
     send: async () => undefined,
   };
@@ -99,6 +103,7 @@ class ActiveInstance implements Instance {
   readonly #logging: PluginLog;
   readonly #log: Logger;
   readonly #scope: Scope;
+  readonly #events: EventGiver;
   /** By what was declared: what it has made and not released. */
   readonly #made = new Map<EffectEntry | ServiceEntry, unknown>();
   readonly #recurring: Recurring[] = [];
@@ -115,6 +120,7 @@ class ActiveInstance implements Instance {
     this.#log = this.#logging.log;
     this.takeLogLevel();
     this.#scope = createScope({ clock: env.clock, log: this.#log, ...env.limits });
+    this.#events = new EventGiver({ clock: env.clock, log: this.#log, give: env.give });
     this.ledger = declare(plugin, this.#runtime(), env.isThirdParty(plugin.name));
   }
 
@@ -215,6 +221,9 @@ class ActiveInstance implements Instance {
       log: this.#log,
       signal: this.#scope.signal,
       made: (entry) => this.#made.get(entry),
+      give: (entry, value) => {
+        if (this.#started && !this.#scope.signal.aborted) this.#events.give(entry, value);
+      },
       use: (name) => this.provided(name) ?? this.#env.service(name, this.plugin.name),
       send: (command, args) => this.#env.send(command, args),
     };

@@ -3,6 +3,7 @@
  * routes are projections of it.
  */
 import type { Plugin as HapiPlugin, ServerRoute } from '@hapi/hapi';
+import type { Schema } from 'joi';
 import type { Awaitable, Release } from '../../contract/platform.ts';
 import type { CliCommand } from '../../contract/cli.ts';
 import type { Commands } from '../../contract/commands.ts';
@@ -43,6 +44,16 @@ export interface ServiceEntry {
   /** A service, or one with its release. */
   readonly create: () => unknown;
 }
+export interface EventEntry {
+  /** In full, the plugin's name before a colon. */
+  readonly name: string;
+  readonly summary: string;
+  readonly value: Schema;
+}
+export interface ListenerEntry {
+  readonly event: string;
+  readonly fn: (value: never) => Awaitable<unknown>;
+}
 export interface EffectEntry {
   readonly label: string;
   readonly acquire: (signal: AbortSignal) => Awaitable<Release | WithRelease<unknown>>;
@@ -63,6 +74,8 @@ export interface Ledger {
   readonly tabs: readonly Tab[];
   readonly cli: readonly CliCommand[];
   readonly webhookFormats: readonly WebhookFormat[];
+  readonly events: readonly EventEntry[];
+  readonly listeners: readonly ListenerEntry[];
   readonly metrics: readonly DeclaredMetric[];
   readonly services: readonly ServiceEntry[];
   readonly jobs: readonly Job[];
@@ -125,6 +138,8 @@ export function emptyLedger(plugin: string, guard: boolean, routePrefix = ''): L
     tabs: [],
     cli: [],
     webhookFormats: [],
+    events: [],
+    listeners: [],
     metrics: [],
     services: [],
     jobs: [],

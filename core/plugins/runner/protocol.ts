@@ -47,7 +47,7 @@ export class NotCarried extends Error {
 }
 
 /** One `ctx.tap` and so on, by its place in the ledger. */
-export type CallKind = 'tap' | 'handle' | 'route' | 'tab' | 'format';
+export type CallKind = 'tap' | 'handle' | 'route' | 'tab' | 'format' | 'event';
 
 export interface RouteRequest {
   readonly method: string;
@@ -146,6 +146,8 @@ export type Said =
   | ({ readonly is: 'state' } & State)
   | { readonly is: 'answer'; readonly id: number; readonly value?: unknown; readonly problem?: string }
   | { readonly is: 'send'; readonly id: number; readonly command: string; readonly args: readonly unknown[] }
+  /** One of its own events, by its place in the ledger. */
+  | { readonly is: 'event'; readonly index: number; readonly value: unknown }
   | { readonly is: 'log'; readonly level: string; readonly message: string; readonly fields: object }
   /** It has gone, by `leave`. */
   | { readonly is: 'left' };

@@ -47,6 +47,11 @@ export default definePlugin({
   },
   register(ctx) {
     let last;
+    const asked = ctx.event({
+      name: 'nas-space:asked',
+      summary: 'The NAS has said how much space it has.',
+      value: Joi.object({ host: Joi.string(), freeBytes: Joi.number(), totalBytes: Joi.number() }),
+    });
     ctx.every({
       name: 'ask the NAS',
       // For the first time at once; and nobody before it is known who.
@@ -58,6 +63,7 @@ export default definePlugin({
           (error) => ({ ...last, problem: error.message }),
         );
         if (last.problem !== undefined) ctx.log.warn({ reason: last.problem }, 'the NAS could not be asked');
+        else asked({ host: ctx.config.host, ...last.space });
       },
     });
 

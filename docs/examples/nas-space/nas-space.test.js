@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { definePlugin } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
 import { askSpace, spaceIn } from './ask.js';
 import nasSpace from './index.js';
@@ -54,8 +55,16 @@ describe('beside a real SSH server', () => {
 
   it('shows it on a card, as a metric, and says when it is short', async (t) => {
     const settings = { enabled: true, ...server.settings, interval: '1h', least: '900P' };
+    const heard = [];
+    const listener = definePlugin({
+      name: 'listener',
+      version: '1.0.0',
+      apiVersion: 1,
+      description: 'Listens.',
+      register: (ctx) => ctx.on('nas-space:asked', (space) => void heard.push(space)),
+    });
     const host = await createTestHost({
-      plugins: [nasSpace],
+      plugins: [nasSpace, listener],
       config: { plugins: { 'nas-space': settings } },
     });
     t.after(() => host.close());
@@ -63,5 +72,8 @@ describe('beside a real SSH server', () => {
     await host.advance(3_600_000);
     while ((await look()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.deepEqual(await look(), [{ level: 'warning', message: '127.0.0.1 has less than 900P left.' }]);
+    while (heard.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(heard[0].host, '127.0.0.1');
+    assert.ok(heard[0].freeBytes > 0 && heard[0].freeBytes <= heard[0].totalBytes);
   });
 });

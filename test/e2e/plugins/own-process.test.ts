@@ -34,6 +34,15 @@ const GOOD = source(
     ctx.tap('collectShareTroubles', () => [{ share: 'files', message: 'the beds are dry' }]);
     ctx.tap('notification', (event) => { seen.push(event.message); });
     ctx.tap('resolveBandwidth', (budget) => ({ up: 1234567, down: budget.down }));
+    const watered = ctx.event({ name: 'garden:watered', summary: 'A bed was watered.',
+      value: Joi.object({ litres: Joi.number().max(9).required() }) });
+    const heard = [];
+    ctx.on('garden:watered', ({ litres }) => { heard.push(litres); });
+    ctx.on('nas-watch:changed', () => undefined);
+    ctx.route({ method: 'POST', path: '/water', handler: ({ payload }) => {
+      for (const litres of payload) watered({ litres });
+      return {}; } });
+    ctx.route({ method: 'GET', path: '/heard/all', handler: () => heard });
     const early = ctx.log.child({ early: true });
     ctx.every({ name: 'tick', ms: () => 200, run: async () => { ticks += 1; early.debug('a quiet tick'); } });
     ctx.effect('a bed', () => { ctx.log.warn({ beds: 3 }, 'the garden is up'); return () => undefined; });
@@ -162,6 +171,15 @@ describe('a plugin in a process of its own', () => {
     const posted = await daemon.request<{ got: { a: number } }>('POST', '/ext/garden', { a: 1 });
     assert.deepEqual([posted.status, posted.body], [201, { got: { a: 1 } }]);
     assert.equal((await daemon.get('/ext/garden')).status, 404);
+  });
+
+  it('gives events to those who listen, in their order, and hears them', async () => {
+    assert.equal((await daemon.request('POST', '/ext/garden/water', [3, 1, 99, 2])).status, 200);
+    const heard = await until('three have come', async () => {
+      const { body } = await daemon.get<number[]>('/ext/garden/heard/all');
+      return body.length >= 3 ? body : undefined;
+    });
+    assert.deepEqual(heard, [3, 1, 2], 'one did not fit its schema');
   });
 
   it('has low priority and no capability, also where the daemon is root', async () => {

@@ -41,6 +41,7 @@ function createKit(former: Outages = {}, minutes = 5) {
   const shares: FakeShare[] = [];
   const events: NotificationEvent[] = [];
   const back: string[] = [];
+  const changes: object[] = [];
   const saved: Outages[] = [];
   const end = new AbortController();
   const probe = { ok: false, reason: SILENT, asked: [] as string[], refusals: 0 };
@@ -66,6 +67,7 @@ function createKit(former: Outages = {}, minutes = 5) {
         events.push(event);
       },
       onBack: (connection) => void back.push(connection),
+      onChange: (change) => void changes.push(change),
       save: (outages) => void saved.push(outages),
     },
     former,
@@ -99,6 +101,7 @@ function createKit(former: Outages = {}, minutes = 5) {
     pass,
     events,
     back,
+    changes,
     saved,
     probe,
     door,
@@ -139,11 +142,13 @@ describe('a connection', () => {
     const share = kit.add('photos');
     await kit.pass(5);
     share.answers = false;
-    await kit.pass(1);
+    await kit.pass(3);
     assert.deepEqual(kit.offline(), ['nas']);
+    assert.deepEqual(kit.changes, [{ connection: 'nas', isOffline: true }]);
     share.answers = true;
     kit.watcher.look();
     assert.deepEqual([kit.offline(), kit.back], [[], ['nas']]);
+    assert.deepEqual(kit.changes.slice(1), [{ connection: 'nas', isOffline: false }]);
   });
 
   it('is not offline for one lost check', async () => {

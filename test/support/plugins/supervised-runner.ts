@@ -31,6 +31,7 @@ export function supervisorOf(
     onGivenUp: () => undefined,
     onAbsence: () => undefined,
     onNetwork: () => undefined,
+    onEvent: () => undefined,
     begin: () => ({
       is: 'begin',
       task: 'run',

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import Boom from '@hapi/boom';
+import type { Schema } from 'joi';
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
 import type { Tab, View } from '../../../contract/dashboard.ts';
 import type { Bandwidth } from '../../../contract/mount.ts';
@@ -49,6 +50,8 @@ export interface CarriedOptions {
 export function carriedPlugin(options: CarriedOptions): Plugin {
   const { name, version, description, requires, config } = options.declaration;
   const crashes: Crashes = [];
+  // Built once: that a pattern in it took too long is remembered.
+  const values = options.declaration.events.map(({ value }) => builtSchema<Schema>(value));
   return Object.freeze({
     name,
     version,
@@ -63,17 +66,20 @@ export function carriedPlugin(options: CarriedOptions): Plugin {
         ...(config.descriptions && { descriptions: config.descriptions }),
       },
     }),
-    register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(),
+    register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(values),
   });
 }
 
 /** Names of fields came as texts. */
 type AnyVerb = (...args: unknown[]) => void;
+type AnyEvent = (declared: object) => (value: unknown) => void;
 
 class Carried {
   readonly #ctx: PluginContext;
   readonly #options: CarriedOptions;
   readonly #crashes: Crashes;
+  /** Functions that give its events, in the order of its ledger. */
+  #events: readonly ((value: unknown) => void)[] = [];
   /** From activation on. */
   #supervisor: RunnerSupervisor | undefined;
 
@@ -83,10 +89,12 @@ class Carried {
     this.#crashes = crashes;
   }
 
-  declare(): void {
+  /** With the schema of the value of each event. */
+  declare(values: readonly Schema[]): void {
     const ctx = this.#ctx;
     const { taps, commands, statusFields, shareStatus, routes, metrics, tabs, webhookFormats, labels } =
       this.#options.declaration;
+    const { events, listeners } = this.#options.declaration;
     taps.forEach(({ hook, stage }, index) => this.#tap(hook as keyof Hooks, stage, index));
     commands.forEach((command, index) =>
       ctx.handle(command as 'notify', async (...args) => {
@@ -108,6 +116,12 @@ class Carried {
     tabs.forEach((tab, index) => ctx.tab(this.#tab(tab, index)));
     webhookFormats.forEach((name, index) =>
       ctx.webhookFormat({ name, render: (event) => this.#render(index, event) }),
+    );
+    this.#events = events.map(({ name, summary }, index) =>
+      (ctx.event as AnyEvent)({ name, summary, value: values[index] as Schema }),
+    );
+    listeners.forEach(({ event }, index) =>
+      (ctx.on as AnyVerb)(event, (value: unknown) => this.#call('event', index, [value])),
     );
     ctx.onConfigChange((next) => {
       this.#supervisor?.send({ is: 'world', world: secretsNow(ctx, this.#options.declaration) });
@@ -134,6 +148,8 @@ class Carried {
       onGivenUp,
       onAbsence,
       onNetwork,
+      // Nobody but itself can give what it has declared.
+      onEvent: (index, value) => this.#events[index as number]?.(value),
       confinement: { ...confinement, name, stateDir, packageDir },
       begin: () => ({
         is: 'begin',
@@ -170,7 +186,7 @@ class Carried {
   }
 
   /** Undefined while its process is not there: the log has said so. */
-  async #call(kind: 'tap' | 'handle', index: number, args: readonly unknown[]): Promise<unknown> {
+  async #call(kind: 'tap' | 'handle' | 'event', index: number, args: readonly unknown[]): Promise<unknown> {
     if (!this.#supervisor?.isUp) return undefined;
     return this.#supervisor.call(kind, index, args).catch((error: unknown) => {
       if (error instanceof NotRunning) return undefined;

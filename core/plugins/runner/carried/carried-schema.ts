@@ -3,7 +3,7 @@
  * again. Functions cannot cross; durations, sizes and rates of the SDK, which have one, cross by their name.
  */
 import Joi from 'joi';
-import type { Description, ObjectSchema, Root } from 'joi';
+import type { Description, ObjectSchema, Root, Schema } from 'joi';
 import { duration, rate, size } from '../../../sdk/config-types.ts';
 import type { Limits } from '../../../sdk/config-types.ts';
 import { isTable } from '../../../sdk/toml/document.ts';
@@ -24,7 +24,7 @@ interface Meta {
 }
 
 /** In the runner: throws a `NotCarried`. */
-export function carriedSchema(what: string, schema: ObjectSchema): object {
+export function carriedSchema(what: string, schema: Schema): object {
   const carried = withoutFunctions(what, named(schema.describe()));
   try {
     const built = JSON.stringify(named(builtSchema(carried).describe()));
@@ -39,8 +39,8 @@ export function carriedSchema(what: string, schema: ObjectSchema): object {
  * In the daemon: throws what Joi throws for what is no description, and where a reference leads out of the
  * schema: the plugin's section stands in the whole document, with the secrets of all others.
  */
-export function builtSchema(carried: object): ObjectSchema {
-  const built = joi.build(carried as Description) as ObjectSchema;
+export function builtSchema<S extends Schema = ObjectSchema>(carried: object): S {
+  const built = joi.build(carried as Description) as S;
   // Joi notes on a schema which references lead above it, but not those to the root, nor those in messages.
   const { refs } = (built as unknown as { _refs: { refs: readonly unknown[] } })._refs;
   if (refs.length > 0 || leadsOut(carried)) throw new Error('a reference in it leads out of its own section');

@@ -57,6 +57,8 @@ export interface Declaration {
   }[];
   readonly tabs: readonly CarriedTab[];
   readonly webhookFormats: readonly string[];
+  readonly events: readonly { readonly name: string; readonly summary: string; readonly value: object }[];
+  readonly listeners: readonly { readonly event: string }[];
   /** What it holds while it runs: effects, intervals, jobs. */
   readonly labels: readonly string[];
 }
@@ -97,6 +99,12 @@ export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
     })),
     tabs: ledger.tabs.map(carriedTab),
     webhookFormats: ledger.webhookFormats.map(({ name: format }) => format),
+    events: ledger.events.map(({ name: event, summary, value }) => ({
+      name: event,
+      summary,
+      value: carriedSchema(`the value of the event "${event}"`, value),
+    })),
+    listeners: ledger.listeners.map(({ event }) => ({ event })),
     labels: [
       ...ledger.effects.map(({ label }) => label),
       ...ledger.intervals.map((one) => `every ${one.name}`),
@@ -247,6 +255,15 @@ const shape = Joi.object({
     20,
   ),
   webhookFormats: list(text(64), 20),
+  events: list(
+    Joi.object({
+      name: text(200).required(),
+      summary: text().required(),
+      value: Joi.object().unknown().required(),
+    }),
+    50,
+  ),
+  listeners: list(Joi.object({ event: text(200).required() })),
   labels: list(text()),
 });
 

@@ -58,6 +58,9 @@ export class LoadedPlugin {
       scheduler: lateScheduler(clock, voice.log),
       service: (name, of) => this.#copies.service(name, of),
       send: (command, args) => this.#send(command, args),
+      give: (event, value) => {
+        voice.say({ is: 'event', index: this.#instance.ledger.events.indexOf(event), value });
+      },
     });
   }
 
@@ -105,11 +108,12 @@ export class LoadedPlugin {
   }
 
   async #call({ kind, index, args }: Extract<ToRunner, { is: 'call' }>): Promise<unknown> {
-    const { taps, handlers, tabs, webhookFormats } = this.#instance.ledger;
+    const { taps, handlers, tabs, webhookFormats, listeners } = this.#instance.ledger;
     if (kind === 'route') return answerOf(this.#server as Server, args[0] as RouteRequest);
     if (kind === 'tab') return drawTab(tabs[index] as Tab, args[0] as TabCall);
     if (kind === 'format') return (webhookFormats[index] as WebhookFormat).render(args[0] as WebhookEvent);
-    const { fn } = (kind === 'tap' ? taps : handlers)[index] as { fn: unknown };
+    const lists = { tap: taps, handle: handlers, event: listeners };
+    const { fn } = lists[kind][index] as { fn: unknown };
     return (fn as AnyFn)(...args);
   }
 

@@ -129,12 +129,14 @@ function neededBy({
   commands,
   shareStatus,
   webhookFormats,
+  listeners,
 }: Declaration): readonly (readonly [what: string, needed: Permission])[] {
   const services = requires.filter((one) => TELLING_SERVICES.has(one));
   const reading = [
     ...services.map((one) => `the service "${one}"`),
     ...commands.map((one) => `ctx.handle("${one}")`),
     ...(shareStatus.length > 0 ? ['ctx.shareStatus()'] : []),
+    ...listeners.map(({ event }) => `ctx.on("${event}")`),
     ...(webhookFormats.length > 0 ? ['ctx.webhookFormat()'] : []),
   ];
   const hooks = taps.flatMap(({ hook }) => {

@@ -41,6 +41,8 @@ export interface RunnerSupervisorOptions {
   readonly onGivenUp: (reason: string) => void;
   /** It has ended by itself, with what comes now; undefined once it is there again, or is not wanted any more. */
   readonly onAbsence: (why: string | undefined) => void;
+  /** One of its events is given, by its place in the ledger. Nothing of it has been checked. */
+  readonly onEvent: (index: unknown, value: unknown) => void;
   /** Told with each that comes up: whether it has the daemon's network though it may not use it. */
   readonly onNetwork: (isOurs: boolean) => void;
 }
@@ -198,6 +200,7 @@ export class RunnerSupervisor {
 
   #hear(message: Said): void {
     if (message.is === 'state') this.#state = stateIn(message) ?? this.#state;
+    else if (message.is === 'event') this.#options.onEvent(message.index, message.value);
     else if (message.is === 'log') this.#lines.logged(message);
     else if (message.is === 'send') void this.#carryOut(message);
   }

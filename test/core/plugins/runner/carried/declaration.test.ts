@@ -28,9 +28,13 @@ function sentBy(one: Plugin): Declaration {
 }
 
 function carried(one: Plugin): Plugin {
-  const begin = { entry: '/none.js', folder: '/', name: one.name, declared: {} };
+  return carriedFrom(sentBy(one));
+}
+
+function carriedFrom(declaration: Declaration): Plugin {
+  const begin = { entry: '/none.js', folder: '/', name: declaration.name, declared: {} };
   return carriedPlugin({
-    declaration: sentBy(one),
+    declaration,
     isolation: 'own',
     launch: () => assert.fail('it is not started here'),
     giveUpSeat: undefined,
@@ -71,6 +75,12 @@ describe('a plugin that is carried', () => {
         actions: { dig: () => ({ ok: true, message: '' }) },
       });
       ctx.webhookFormat({ name: 'card', render: () => ({ body: '' }) });
+      ctx.event({
+        name: 'garden:watered',
+        summary: 'A bed was watered.',
+        value: Joi.object({ bed: Joi.string() }),
+      });
+      ctx.on('lamp:lit', nothing);
       ctx.every({ name: 'tick', ms: () => 1, run: none });
       ctx.job({ name: 'daily', cron: () => '', run: none });
       ctx.effect('a bed', () => none);
@@ -81,7 +91,16 @@ describe('a plugin that is carried', () => {
   it('declares in the daemon what it declared in its process', () => {
     const there = dryRun(whole, log);
     const here = dryRun(carried(whole), log);
-    for (const list of ['taps', 'handlers', 'statusFields', 'shareStatus', 'tabs', 'webhookFormats'] as const)
+    for (const list of [
+      'taps',
+      'handlers',
+      'statusFields',
+      'shareStatus',
+      'tabs',
+      'webhookFormats',
+      'events',
+      'listeners',
+    ] as const)
       assert.deepEqual(
         describeLedger({ [list]: here[list] } as never),
         describeLedger({ [list]: there[list] } as never),
@@ -193,6 +212,13 @@ describe('what cannot be carried', () => {
     ],
     [/worker file cannot/, (ctx) => ctx.job({ name: 'x', cron: () => '', worker: { file: '/x.js' } })],
     [/histogram cannot/, (ctx) => void ctx.metric({ name: 'x', help: '', type: 'histogram', buckets: [1] })],
+    [
+      /the value of the event "garden:dug" cannot .*function/,
+      (ctx) => {
+        const value = Joi.any().custom((given: unknown) => given);
+        (ctx.event as (one: object) => void)({ name: 'garden:dug', summary: 'x', value });
+      },
+    ],
     [/ctx\.tap\("beforeReload"\) cannot .*secrets/, (ctx) => ctx.tap('beforeReload', () => undefined)],
     [/ctx\.handle\("reload"\) cannot/, (ctx) => ctx.handle('reload', none)],
     [/the service "processes" cannot/, nothing, { requires: ['processes'] }],
@@ -260,6 +286,15 @@ describe('what cannot be carried', () => {
     );
   });
 
+  it("does not give another plugin's event, whatever its process says", () => {
+    const events = [{ name: 'lamp:lit', summary: 'x', value: { type: 'any' } }];
+    const sent = { ...sentBy(plugin(() => undefined)), events };
+    assert.throws(
+      () => dryRun(carriedFrom(checkedDeclaration(sent)), log),
+      /needs a name such as "garden:done", not "lamp:lit"/,
+    );
+  });
+
   it('is no declaration that a hostile runner made up', () => {
     const good = sentBy(plugin(() => undefined));
     for (const bad of [
@@ -268,6 +303,7 @@ describe('what cannot be carried', () => {
       { ...good, requires: ['processes'] },
       { ...good, taps: [{ hook: 'beforeReload', stage: 0 }] },
       { ...good, commands: ['reload'] },
+      { ...good, events: [{ name: 'garden:dug', summary: 'x' }] },
       { ...good, labels: Array.from({ length: 201 }, () => 'x') },
       { ...good, shareStatus: Array.from({ length: 21 }, () => ({})) },
       { ...good, routes: [{ method: 'GET', path: '/x', options: { cors: true } }] },

@@ -205,6 +205,7 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
       "ctx.handle('notify', async () => undefined);",
       'ctx.shareStatus({ defaults: {}, read: () => ({}) });',
       "ctx.webhookFormat({ name: 'card', render: () => ({ body: '' }) });",
+      "ctx.on('nas-watch:changed', () => undefined);",
     ])
       await assert.rejects(declared(source('', body), ['network']), /without the permission "read-status"/);
     await declared(source('', "ctx.tap('collectNotices', () => []);"), []);

@@ -1,0 +1,67 @@
+/** The events that one plugin gives: checked here, in whichever process it runs, and again where they arrive. */
+import type { Clock, Logger } from '../../contract/platform.ts';
+import { Budget, refusePromise, UnfitValue } from './given-values.ts';
+import type { EventEntry } from './ledger.ts';
+
+const MOST_VALUES = 1_000;
+const MOST_CHARACTERS = 16_384;
+/** Plugins that answer each other's events must not take the whole processor. */
+const MOST_A_SECOND = 100;
+const SECOND_MS = 1_000;
+const REASON_LENGTH = 1_000;
+
+export interface EventGiverOptions {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Logger;
+  readonly give: (event: EventEntry, value: unknown) => void;
+}
+
+export class EventGiver {
+  readonly #options: EventGiverOptions;
+  /** The last reason that was logged for each event. */
+  readonly #told = new Map<string, string>();
+  #given = { sinceMs: -Infinity, count: 0 };
+
+  constructor(options: EventGiverOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws: what a plugin tells others must not end what it does itself. */
+  give(event: EventEntry, value: unknown): void {
+    try {
+      const copy = eventValue(event, value);
+      this.#count();
+      this.#told.delete(event.name);
+      this.#options.give(event, copy);
+    } catch (error) {
+      this.#refuse(event.name, error);
+    }
+  }
+
+  #count(): void {
+    const nowMs = this.#options.clock.monotonic();
+    if (nowMs - this.#given.sinceMs >= SECOND_MS) this.#given = { sinceMs: nowMs, count: 0 };
+    this.#given.count += 1;
+    if (this.#given.count > MOST_A_SECOND)
+      throw new UnfitValue(`comes too often: ${MOST_A_SECOND} events a second are the most of one plugin`);
+  }
+
+  #refuse(event: string, why: unknown): void {
+    const reason = (why instanceof Error ? why.message : String(why)).slice(0, REASON_LENGTH);
+    if (this.#told.get(event) === reason) return;
+    this.#told.set(event, reason);
+    this.#options.log.error(
+      { event, reason },
+      'what the plugin gives as an event cannot be used; nobody is told',
+    );
+  }
+}
+
+/** A copy as plain data that fits the event's schema. Throws an `UnfitValue`. */
+function eventValue({ value: schema }: EventEntry, given: unknown): unknown {
+  refusePromise(given);
+  const copy = new Budget(MOST_VALUES, MOST_CHARACTERS).copy(given);
+  const { error, value } = schema.validate(copy, { convert: false, errors: { wrap: { label: false } } });
+  if (error) throw new UnfitValue(`does not fit its schema: ${error.message}`);
+  return value as unknown;
+}
