@@ -47,6 +47,8 @@ export class Planner {
   readonly #settledAt = new Map<string, number>();
   /** Recorded keys that the last scan did not find. */
   #gone: ReadonlySet<string> = new Set();
+  /** Of the last scan that is known to have seen everything: its folders, and the paths of its entries. */
+  #seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> } | undefined;
   /** Consecutive scans during which something was renamed. */
   #torn: { readonly looks: number; readonly sinceMs: number } | undefined;
 
@@ -65,6 +67,14 @@ export class Planner {
     const { clock } = this.#options;
     const [startedMs, startedAt] = [clock.monotonic(), clock.now()];
     return { ...(await this.#scanner.scan(signal)), startedMs, startedAt };
+  }
+
+  /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */
+  async hasSeenAll({ entries, folders }: Scan, signal: AbortSignal): Promise<boolean> {
+    if (this.#seen !== undefined && isSame(this.#seen, { entries, folders })) return true;
+    if (!(await this.#scanner.isStill({ entries, folders }, signal))) return false;
+    this.#seen = { folders, paths: new Set(entries.keys()) };
+    return true;
   }
 
   /** Learns about new changes before it plans steps for them. */
@@ -192,6 +202,18 @@ function replacesAnything({ items }: Plan, { places }: Records): boolean {
     ({ action, hold, place }) =>
       hold === undefined &&
       (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
+  );
+}
+
+function isSame(
+  seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> },
+  { entries, folders }: Scan,
+): boolean {
+  return (
+    seen.paths.size === entries.size &&
+    seen.folders.size === folders.size &&
+    [...folders].every(([path, state]) => seen.folders.get(path) === state) &&
+    [...entries.keys()].every((path) => seen.paths.has(path))
   );
 }
 
