@@ -237,6 +237,11 @@ export interface UploadFigures {
   readonly stuckReason?: string | undefined;
   readonly uploading: number;
   readonly uploadedBytes: number;
+  /**
+   * True when the scan found nothing that waits, but files were renamed during it: one that waits may have been
+   * seen by none of its names.
+   */
+  readonly isTorn?: boolean;
 }
 
 /** Uploads one share's upper folder for as long as the share is mounted. */

@@ -75,7 +75,8 @@ export function withUploads(
     dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
     oldestDirtyAt: waiting.oldestDirtyAt,
     erroredFiles: reading.erroredFiles + waiting.stuckFiles,
-    uploading: reading.uploading || waiting.uploading > 0,
+    // Nobody knows for the moment: the next scan tells.
+    uploading: reading.uploading || waiting.uploading > 0 || waiting.isTorn === true,
     downloading: reading.transfers > waiting.uploading,
     uploadedBytes: waiting.uploadedBytes,
     trouble: troubles.length > 0 ? troubles.join('; ') : undefined,

@@ -8,9 +8,13 @@ export interface LookFigures {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly uploadedBytes: number;
+  readonly isTorn: boolean;
 }
 
-export function figuresOf(queue: Queue, { lookedAtMs, now, uploadedBytes }: LookFigures): UploadFigures {
+export function figuresOf(
+  queue: Queue,
+  { lookedAtMs, now, uploadedBytes, isTorn }: LookFigures,
+): UploadFigures {
   const { items } = queue;
   const stuck = items.filter((item) => queue.isStuck(item));
   const oldest = items.reduce((least, item) => Math.min(least, queue.since(item)), Infinity);
@@ -23,5 +27,6 @@ export function figuresOf(queue: Queue, { lookedAtMs, now, uploadedBytes }: Look
     ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${queue.reason(stuck[0], now)}` }),
     uploading: [...queue.running.values()].filter(({ item }) => item.action === 'upload').length,
     uploadedBytes,
+    ...(isTorn && { isTorn }),
   };
 }

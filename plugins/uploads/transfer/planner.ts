@@ -54,6 +54,8 @@ export class Planner {
   readonly #leftAt = new Map<string, number>();
   /** Places whose records stay: what is there is being taken out, and may come back. */
   readonly #pinned = new Set<string>();
+  /** Of the last scan that is known to have seen everything: its folders, and the paths of its entries. */
+  #seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> } | undefined;
   /** Consecutive scans during which something was renamed. */
   #torn: { readonly looks: number; readonly sinceMs: number } | undefined;
 
@@ -96,6 +98,14 @@ export class Planner {
     return () => {
       for (const place of places) this.#pinned.delete(place);
     };
+  }
+
+  /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */
+  async hasSeenAll({ entries, folders }: Scan, signal: AbortSignal): Promise<boolean> {
+    if (this.#seen !== undefined && isSame(this.#seen, { entries, folders })) return true;
+    if (!(await this.#scanner.isStill({ entries, folders }, signal))) return false;
+    this.#seen = { folders, paths: new Set(entries.keys()) };
+    return true;
   }
 
   /** Learns about new changes before it plans steps for them. */
@@ -232,6 +242,18 @@ function replacesAnything({ items }: Plan, { places }: Records): boolean {
     ({ action, hold, place }) =>
       hold === undefined &&
       (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
+  );
+}
+
+function isSame(
+  seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> },
+  { entries, folders }: Scan,
+): boolean {
+  return (
+    seen.paths.size === entries.size &&
+    seen.folders.size === folders.size &&
+    [...folders].every(([path, state]) => seen.folders.get(path) === state) &&
+    [...entries.keys()].every((path) => seen.paths.has(path))
   );
 }
 

@@ -247,7 +247,8 @@ export class ShareUploader implements ManagedUploads {
       isUrgent: (path) => this.#queue.isUrgent(path),
       signal,
     });
-    this.#isLookDue ||= isMoreToLearn;
+    const isTorn = plan.items.size === 0 && !(await this.#planner.hasSeenAll(scan, signal));
+    this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
     this.#moveLock.looked(scan, records);
     this.#clean.adopt(plan.clean);
@@ -257,6 +258,7 @@ export class ShareUploader implements ManagedUploads {
       lookedAtMs,
       now: clock.now(),
       uploadedBytes: this.#uploadedBytes,
+      isTorn,
     });
     this.#start();
     return this.#figures;

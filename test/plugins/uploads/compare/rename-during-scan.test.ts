@@ -4,10 +4,11 @@
  * is all there is. On a real overlay.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Processes } from 'mountkeeper';
+import { NOTHING_READ, withUploads } from '../../../../plugins/mount/layer/layer-figures.ts';
 import { processes, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 describe('a look during which files are renamed', () => {
@@ -25,13 +26,13 @@ describe('a look during which files are renamed', () => {
   });
   afterEach(() => share.close());
 
-  /** The first look reads the root, then users act, then it reads the folder `f`. */
-  const torn = (act: () => void): Pick<Processes, 'run'> => {
+  /** The first look from when `isDue` on reads the root, then users act, then it reads the folder `f`. */
+  const torn = (act: () => void, isDue = (): boolean => true): Pick<Processes, 'run'> => {
     let isDone = false;
     return {
       run: async (spec) => {
         const isLook = spec.command === 'find' && spec.args?.includes('-type') !== true;
-        if (!isLook || isDone) return processes.run(spec);
+        if (!isLook || isDone || !isDue()) return processes.run(spec);
         isDone = true;
         const before = await processes.run(spec);
         act();
@@ -56,6 +57,26 @@ describe('a look during which files are renamed', () => {
     await share.renew();
     assert.deepEqual(treeOf(share.mount), treeOf(share.nas));
   };
+
+  it('does not say that nothing waits when it has seen a new file by none of its names', async () => {
+    let isDue = false;
+    const act = (): void => renameSync(share.at('f/new'), share.at('new'));
+    const uploader = share.uploader(undefined, { processes: torn(act, () => isDue) });
+    try {
+      await settle(uploader);
+      writeFileSync(share.at('f/new'), 'new');
+      isDue = true;
+      const figures = await uploader.look(new AbortController().signal);
+      assert.equal(existsSync(join(share.nas, 'new')), false);
+      assert.deepEqual([figures.dirtyFiles, figures.isTorn], [0, true]);
+      assert.equal(withUploads(NOTHING_READ, figures, undefined).uploading, true);
+      await settle(uploader);
+      assert.equal((await uploader.look(new AbortController().signal)).isTorn, undefined);
+    } finally {
+      await uploader.stop();
+    }
+    assert.equal(readFileSync(join(share.nas, 'new'), 'utf8'), 'new');
+  });
 
   it('deletes nothing that was renamed out of a folder', async () => {
     await run(() => renameSync(share.at('f/x'), share.at('moved')));
