@@ -1,4 +1,4 @@
-/** What the Containerfile names is there. No image is built here: that takes a registry of base images. */
+/** What the Containerfile names is there. No image is built here: that takes base images, and minutes. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -15,6 +15,7 @@ describe('the Containerfile', () => {
       [...last.matchAll(/^USER (\S+)$/gm)].map(([, user]) => user),
       ['mountkeeper'],
     );
+    assert.doesNotMatch(text, /npm ci --/, 'it refuses a lock file without the packages of other platforms');
     assert.match(last, /rm -rf .*\/etc\/mountkeeper\/\*/);
     assert.match(last, /^HEALTHCHECK .* CMD \["mountkeeper", "status"\]$/m);
     for (const [, program = ''] of text.matchAll(/node dist\/(\S+)\.js/g))
