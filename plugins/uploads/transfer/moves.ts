@@ -125,9 +125,12 @@ async function bringFile(
   await remote.moveFile(source, target, { signal });
   const there = await arrivedAt(tools, target);
   const now = await ask(tools, there);
-  // Some remotes change the time of a renamed file.
-  if (now.kind !== 'file' || now.version.bytes !== entry.bytes)
-    throw new Error('The remote does not show the file that was moved.');
+  // Some remotes change the time of a renamed file. By a former name it may be others', while the listing is late.
+  const isOurs =
+    there === target
+      ? now.kind === 'file' && now.version.bytes === entry.bytes
+      : isVersion(now, seen, entry, tools);
+  if (!isOurs) throw new Error('The remote does not show the file that was moved.');
   return { to: there, now };
 }
 

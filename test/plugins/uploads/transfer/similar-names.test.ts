@@ -242,32 +242,56 @@ for (const [kind, over] of Object.entries(KINDS))
       assert.deepEqual(share.conflicts, []);
     });
 
-    if (!isBlind)
-      it("are not each other's file where a listing does not show what went up, nor what others have by the former name", async () => {
-        renameSync(share.at('Text'), share.at('text'));
-        await run();
-        writeFileSync(join(share.nas, 'Text'), 'of others');
-        writeFileSync(share.at('text'), 'second');
+    if (!isBlind) {
+      /** The next listing after something was brought to this name does not show it. */
+      const late = (name: string): void => {
         const files = share.remote();
         let isLate = false;
         share.files = {
           ...files,
           upload: async (...args) => {
             await files.upload(...args);
-            isLate = true;
+            isLate = args[1] === name;
+          },
+          moveFile: async (...args) => {
+            await files.moveFile(...args);
+            isLate = args[1] === name;
           },
           list: async (...args) => {
             const all = await files.list(...args);
-            const shown = isLate ? all?.filter(({ name }) => name !== 'text') : all;
+            const shown = isLate ? all?.filter((one) => one.name !== name) : all;
             isLate = false;
             return shown;
           },
         };
+      };
+
+      it("are not each other's file where a listing does not show what went up, nor what others have by the former name", async () => {
+        renameSync(share.at('Text'), share.at('text'));
+        await run();
+        writeFileSync(join(share.nas, 'Text'), 'of others');
+        writeFileSync(share.at('text'), 'second');
+        late('text');
         await run();
         assert.equal(readFileSync(join(share.nas, 'Text'), 'utf8'), 'of others');
         assert.equal(readFileSync(join(share.nas, 'text'), 'utf8'), 'second');
         assert.deepEqual(share.conflicts, []);
       });
+
+      it("are not each other's file where a listing does not show what was renamed, but what others have", async () => {
+        renameSync(share.at('Text'), share.at('text'));
+        await run();
+        renameSync(share.at('text'), share.at('other'));
+        await run();
+        writeFileSync(join(share.nas, 'Text'), 'others say');
+        renameSync(share.at('other'), share.at('text'));
+        late('text');
+        await run();
+        assert.equal(readFileSync(join(share.nas, 'Text'), 'utf8'), 'others say');
+        assert.equal(readFileSync(join(share.nas, 'text'), 'utf8'), 'first Text');
+        assert.deepEqual(share.conflicts, []);
+      });
+    }
 
     it('are both there where the remote can, else the second one waits, named, until it is renamed', async () => {
       writeFileSync(share.at('text'), 'another');
