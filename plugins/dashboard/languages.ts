@@ -41,6 +41,8 @@ export const everywhere = (key: string): Readonly<Record<string, string>> => inE
 export class Messages {
   readonly language: string;
   readonly #compiled = new Map<string, IntlMessageFormat>();
+  /** Hundreds of shares say the same few things. */
+  readonly #plain = new Map<string, string>();
 
   constructor(language: string) {
     this.language = language;
@@ -65,7 +67,14 @@ export class Messages {
     ...catalogues: readonly (Catalogue | undefined)[]
   ): string {
     const message = messageOf(key, catalogues);
-    return message === undefined ? key : [this.#compile(message).format<string>(values)].flat().join('');
+    if (message === undefined) return key;
+    const said = `${message} ${JSON.stringify(values)}`;
+    const known = this.#plain.get(said);
+    if (known !== undefined) return known;
+    if (this.#plain.size >= MOST_COMPILED) this.#plain.clear();
+    const text = [this.#compile(message).format<string>(values)].flat().join('');
+    this.#plain.set(said, text);
+    return text;
   }
 
   #compile(message: string): IntlMessageFormat {

@@ -34,12 +34,16 @@ interface Drawn {
   readonly signature: string;
   readonly html: string;
   readonly changedAt: number;
-  /** As JSON. */
+  /** As the part gave them: the same object has not changed. */
+  readonly given: Values | undefined;
+  /** The same as JSON. */
   readonly values: string | undefined;
   readonly valuesAt: number;
   /** The values that stand in `html`, which may be older ones. */
   readonly drawnValues: string | undefined;
 }
+
+type Fresh = Pick<Drawn, 'signature' | 'html' | 'given' | 'values'>;
 
 /** Sent when the list of parts has changed. */
 export const FRAME_EVENT = 'frame';
@@ -142,30 +146,33 @@ export class Feed {
 
   async #redraw(part: Part, known: Drawn | undefined, isWhole: boolean): Promise<Drawn> {
     const signature = part.signature?.();
-    const values = part.values && JSON.stringify(part.values());
-    if (!known || signature === undefined || signature !== known.signature)
-      return this.#anew(known, { signature: signature ?? '', html: await this.#draw(part, known), values });
-    const current = this.#withValues(known, values);
+    const given = part.values?.();
+    const values = jsonOf(given, known);
+    if (!known || signature === undefined || signature !== known.signature) {
+      const html = await this.#draw(part, known);
+      return this.#anew(known, { signature: signature ?? '', html, given, values });
+    }
+    const current = this.#withValues(known, { given, values });
     if (!isWhole || current.drawnValues === values) return current;
     // Readers have these values already.
     return { ...current, html: await this.#draw(part, known), drawnValues: values };
   }
 
-  #anew(known: Drawn | undefined, drawn: Pick<Drawn, 'signature' | 'html' | 'values'>): Drawn {
+  #anew(known: Drawn | undefined, drawn: Fresh): Drawn {
     return known?.html === drawn.html
-      ? { ...this.#withValues(known, drawn.values), ...drawn, drawnValues: drawn.values }
+      ? { ...this.#withValues(known, drawn), ...drawn, drawnValues: drawn.values }
       : this.#changed(drawn);
   }
 
-  #changed(drawn: Pick<Drawn, 'signature' | 'html' | 'values'>): Drawn {
+  #changed(drawn: Fresh): Drawn {
     this.#sequence += 1;
     return { ...drawn, changedAt: this.#sequence, valuesAt: this.#sequence, drawnValues: drawn.values };
   }
 
-  #withValues(known: Drawn, values: string | undefined): Drawn {
+  #withValues(known: Drawn, { given, values }: Pick<Drawn, 'given' | 'values'>): Drawn {
     if (values === known.values) return known;
     this.#sequence += 1;
-    return { ...known, values, valuesAt: this.#sequence };
+    return { ...known, given, values, valuesAt: this.#sequence };
   }
 
   async #draw(part: Part, known: Drawn | undefined): Promise<string> {
@@ -205,6 +212,10 @@ export class Feed {
 function valuesEvent([id, { values = '{}' }]: readonly [string, Drawn]): StreamEvent {
   const data = `{"id":${JSON.stringify(id)},"values":${values}}`;
   return { event: VALUES_EVENT, replaces: `${VALUES_EVENT} ${id}`, joins: true, data };
+}
+
+function jsonOf(given: Values | undefined, known: Drawn | undefined): string | undefined {
+  return given && given === known?.given ? known.values : JSON.stringify(given);
 }
 
 /** Whether its markup has older values than it should. */

@@ -45,6 +45,7 @@ export class Feeds {
   readonly #build: () => string;
   readonly #entries = new Map<string, Entry>();
   #gathering: (() => void) | undefined;
+  #hasChanged = false;
 
   /** `build`: hash of the files that pages load; known from the first page on. */
   constructor(sources: Sources, build: () => string) {
@@ -79,6 +80,7 @@ export class Feeds {
 
   /** Call it when something may have changed. */
   changed(): void {
+    this.#hasChanged = true;
     this.#gathering ??= this.#sources.clock.after(GATHER_MS, () => {
       this.#gathering = undefined;
       for (const { feed } of this.#entries.values()) if (feed.readers > 0) void feed.refresh();
@@ -90,7 +92,8 @@ export class Feeds {
     const now = this.#sources.clock.monotonic();
     const data = this.#beat();
     // A status that is no longer renewed must not be shown as current.
-    this.changed();
+    if (!this.#hasChanged) this.changed();
+    this.#hasChanged = false;
     for (const [key, entry] of this.#entries) {
       if (entry.feed.readers > 0) entry.feed.tell('beat', data);
       else if (now - entry.leftAtMs > LINGER_MS) this.#drop(key, entry);

@@ -8,7 +8,8 @@ import type { Clock, Snapshot } from 'mountkeeper';
 const SAMPLES = 60;
 
 interface Trail {
-  readonly speeds: number[];
+  /** Another list at each sample, so that the same one is unchanged. */
+  speeds: readonly number[];
   health: string;
   since: number | undefined;
 }
@@ -29,8 +30,7 @@ export class Recent {
     for (const name of this.#trails.keys()) if (!names.has(name)) this.#trails.delete(name);
     for (const { name, speed } of record.shares) {
       const trail = this.#trail(name);
-      trail.speeds.push(Math.round(speed));
-      if (trail.speeds.length > SAMPLES) trail.speeds.shift();
+      trail.speeds = [...trail.speeds.slice(1 - SAMPLES), Math.round(speed)];
     }
   }
 

@@ -33,19 +33,42 @@ export function liveValues(data: ShareData, view: View): Values {
   };
 }
 
-/** The values of each share, made again when its data has changed: a page is also drawn because of other things. */
-export class KnownValues {
-  readonly #known = new Map<string, { readonly data: string; readonly values: Values }>();
+/** What a card is made of: equal `shape`s differ in their `values` at most. */
+interface Card {
+  readonly shape: string;
+  readonly values: Values;
+}
 
-  of(data: ShareData, view: View): Values {
+interface Known extends Card {
+  readonly data: ShareData;
+  readonly stable: object;
+}
+
+/** Of each share, made again where its data has changed: a page is also drawn because of other things. */
+export class KnownCards {
+  readonly #known = new Map<string, Known>();
+
+  of(data: ShareData, view: View): Card {
     const { name } = data.status;
-    const text = JSON.stringify(data);
     const known = this.#known.get(name);
-    if (known?.data === text) return known.values;
-    const values = liveValues(data, view);
-    this.#known.set(name, { data: text, values });
-    return values;
+    if (known && isSame(known.data, data)) return known;
+    const stable = stableOf(data);
+    const shape = known && isSame(known.stable, stable) ? known.shape : JSON.stringify(stable);
+    const made = { data, stable, shape, values: liveValues(data, view) };
+    this.#known.set(name, made);
+    return made;
   }
+}
+
+/** Of plain data. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  const [before, after] = [one as Record<string, unknown>, other as Record<string, unknown>];
+  const keys = Object.keys(after);
+  if (keys.length !== Object.keys(before).length) return false;
+  for (const key of keys) if (!isSame(before[key], after[key])) return false;
+  return true;
 }
 
 function cacheValues(data: ShareData, view: View): Values {
@@ -75,14 +98,18 @@ function oldest({ status, oldestDirtyAt }: ShareData): Values {
     : { 'oldest@hidden': 'hidden' };
 }
 
-/** Equal where the cards differ in their live values at most. A field that is new in the data counts. */
-export function shapeOf(data: ShareData): string {
+/** What needs a new rendering where it changes. A field that is new in the data counts. */
+function stableOf(data: ShareData): object {
   const live = { cacheBytes: 0, dirtyCount: 0, speed: 0, transfers: 0, warmupDone: 0, warmupTotal: 0 };
-  return JSON.stringify({
+  return {
     ...data,
     status: { ...data.status, ...live },
     dirtyBytes: usedCache(data) > 0,
     oldestDirtyAt: 0,
     speeds: hasLine(data.speeds),
-  });
+  };
+}
+
+export function shapeOf(data: ShareData): string {
+  return JSON.stringify(stableOf(data));
 }

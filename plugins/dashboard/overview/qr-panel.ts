@@ -2,7 +2,7 @@
 import { html } from 'mountkeeper';
 import type { Content, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { hostForOthers, isLocalOnly, shareData } from './share-data.ts';
+import { hostForOthers, isLocalOnly, addressesOf } from './share-data.ts';
 import type { ShareAddress } from './share-data.ts';
 import type { Sources } from '../pages/sources.ts';
 
@@ -71,15 +71,9 @@ export function qrPanel(sources: Sources): Tab {
     render: async (view) => {
       const status = sources.record.shares.find(({ name }) => name === view.share);
       if (!status) return null;
-      const { config, live, offers } = sources;
-      const { addresses } = shareData(status, {
-        config,
-        live,
-        offers,
-        host: hostForOthers(view.host),
-        since: () => 0,
-        speeds: () => [],
-      });
+      const { config, offers } = sources;
+      const host = hostForOthers(view.host);
+      const addresses = status.mounted ? addressesOf(status.name, { config, offers, host }) : [];
       const reachable = addresses.filter(({ address }) => !isLocalOnly(address));
       if (reachable.length === 0) return html`<p class="help">${view.t('qr-none')}</p>`;
       return html`<ul class="qrs">

@@ -43,9 +43,14 @@ export interface ProtocolOffer extends Offer {
 export interface ShareSources {
   readonly config: Config;
   readonly live: ReadonlyMap<string, LiveShare>;
-  readonly offers: readonly ProtocolOffer[];
+  readonly addresses: (share: string) => readonly ShareAddress[];
   readonly since: (share: string) => number | undefined;
   readonly speeds: (share: string) => readonly number[];
+}
+
+interface AddressSources {
+  readonly config: Config;
+  readonly offers: readonly ProtocolOffer[];
   /** The host name that the reader's browser used. */
   readonly host: string;
 }
@@ -57,7 +62,7 @@ export function toneOf({ health, healthMessage, erroredFiles }: ShareStatus): To
 }
 
 export function shareData(status: ShareStatus, sources: ShareSources): ShareData {
-  const { config, live, since, speeds } = sources;
+  const { addresses, config, live, since, speeds } = sources;
   const share = live.get(status.name);
   const figures = share?.figures?.stats;
   return {
@@ -70,7 +75,7 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
     pausedUntil: pausedUntil(share),
     cacheLimit: sizeBytes(config.cache.max_size),
     speeds: speeds(status.name),
-    addresses: status.mounted ? addressesOf(status.name, sources) : [],
+    addresses: status.mounted ? addresses(status.name) : [],
   };
 }
 
@@ -85,7 +90,10 @@ export const PROTOCOLS = [
   { protocol: 'WebDAV', key: 'webdav', services: ['_webdav._tcp', SECURE_WEBDAV] },
 ] as const;
 
-function addressesOf(share: string, { config, offers, host }: ShareSources): readonly ShareAddress[] {
+export function addressesOf(
+  share: string,
+  { config, offers, host }: AddressSources,
+): readonly ShareAddress[] {
   const shown = config.shares.find(({ name }) => name === share)?.protocols ?? [];
   return PROTOCOLS.filter(({ key }) => shown.includes(key)).flatMap(({ services, protocol, key }) => {
     const offer = offerOf(offers, key, services);
@@ -99,6 +107,29 @@ function addressesOf(share: string, { config, offers, host }: ShareSources): rea
           }),
         ];
   });
+}
+
+/** The addresses of each share, made again when a server or the configuration has changed. */
+export class AddressBook {
+  readonly #known = new Map<string, readonly ShareAddress[]>();
+  #sources: AddressSources | undefined;
+  #servers = '';
+
+  renew(sources: AddressSources): void {
+    const servers = JSON.stringify([sources.host, sources.offers]);
+    if (servers !== this.#servers || sources.config !== this.#sources?.config) this.#known.clear();
+    this.#sources = sources;
+    this.#servers = servers;
+  }
+
+  /** None before `renew`. */
+  of(share: string): readonly ShareAddress[] {
+    const known = this.#known.get(share);
+    if (known || !this.#sources) return known ?? [];
+    const made = addressesOf(share, this.#sources);
+    this.#known.set(share, made);
+    return made;
+  }
 }
 
 export function offerOf(

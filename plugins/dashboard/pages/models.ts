@@ -6,9 +6,9 @@ import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
 import type { Unsaved } from '../overview/sentence.ts';
 import { isLive, sentenceShape, sentenceValues } from '../overview/sentence-values.ts';
-import { KnownValues, shapeOf } from '../overview/live-values.ts';
+import { KnownCards } from '../overview/live-values.ts';
 import { shareCard } from '../overview/share-card.ts';
-import { shareData } from '../overview/share-data.ts';
+import { AddressBook, shareData } from '../overview/share-data.ts';
 import type { ShareData } from '../overview/share-data.ts';
 import type { PageModel, Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
@@ -26,13 +26,18 @@ export interface ModelTraits {
   readonly onLate: () => void;
 }
 
-function dataOf(sources: Sources, reader: Reader, record: StatusRecord): readonly ShareData[] {
+function dataOf(
+  sources: Sources,
+  { host }: Reader,
+  record: StatusRecord,
+  book: AddressBook,
+): readonly ShareData[] {
   const { config, live, offers, recent } = sources;
+  book.renew({ config, offers, host });
   const from = {
     config,
     live,
-    offers,
-    host: reader.host,
+    addresses: (share: string) => book.of(share),
     since: (share: string) => recent.since(share),
     speeds: (share: string) => recent.speeds(share),
   };
@@ -103,13 +108,14 @@ class PluginParts {
 export function overviewModel(traits: ModelTraits): PageModel {
   const { sources, reader } = traits;
   const view = createView({ ...reader });
-  const known = new KnownValues();
+  const known = new KnownCards();
+  const book = new AddressBook();
   const plugins = new PluginParts(traits);
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, tab });
   let shares: readonly ShareData[] = [];
   const ownParts = (): readonly Part[] => {
     const { notices, record } = sources;
-    shares = dataOf(sources, reader, record);
+    shares = dataOf(sources, reader, record, book);
     return [
       sentencePart(record, shares, view),
       {
@@ -163,13 +169,14 @@ function setupLink(view: View): Content {
 /** For a wall screen: nothing on it can be clicked. */
 export function statusModel({ sources, reader }: ModelTraits): PageModel {
   const view = createView({ ...reader });
-  const known = new KnownValues();
+  const known = new KnownCards();
+  const book = new AddressBook();
   let shares: readonly ShareData[] = [];
   return {
     title: view.text(everywhere('status-page')),
     parts: () => {
       const { record } = sources;
-      shares = dataOf(sources, reader, record);
+      shares = dataOf(sources, reader, record, book);
       return [
         sentencePart(record, shares, view),
         ...shares.map((data) => sharePart({ ...data, addresses: [] }, view, known)),
@@ -186,11 +193,12 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
   };
 }
 
-function sharePart(data: ShareData, view: View, known: KnownValues): Part {
+function sharePart(data: ShareData, view: View, known: KnownCards): Part {
+  const { shape, values } = known.of(data, view);
   return {
     id: shareId(data.status.name),
-    signature: () => shapeOf(data),
-    values: () => known.of(data, view),
+    signature: () => shape,
+    values: () => values,
     draw: () => toHtml(shareCard(data, view)),
   };
 }
@@ -245,13 +253,14 @@ export function shareModel(
 ): PageModel {
   const { sources, reader } = traits;
   const view = createView({ ...reader, share });
-  const known = new KnownValues();
+  const known = new KnownCards();
+  const book = new AddressBook();
   const plugins = new PluginParts(traits);
   const panels = (): readonly OwnedTab[] => sources.tabs('share', reader);
   const viewOf = ({ tab }: OwnedTab): View => createView({ ...reader, share, query, tab });
   const own = (): readonly Part[] => {
     const { record } = sources;
-    const shares = dataOf(sources, reader, record);
+    const shares = dataOf(sources, reader, record, book);
     const now = shares.find(({ status }) => status.name === share);
     return [
       sentencePart(record, shares, view),

@@ -74,8 +74,8 @@ export function lineValues(values: readonly number[]): Values {
   if (!hasLine(values)) return {};
   const scale = (LINE_HEIGHT - 2 * LINE_ROOM) / Math.max(...values);
   let points = '';
-  for (const [x, value] of values.entries())
-    points += `${x},${LINE_HEIGHT - LINE_ROOM - Math.round(value * scale)} `;
+  for (let x = 0; x < values.length; x += 1)
+    points += `${x},${LINE_HEIGHT - LINE_ROOM - Math.round((values[x] ?? 0) * scale)} `;
   return { 'spark@viewBox': `0 0 ${values.length - 1} ${LINE_HEIGHT}`, 'line@points': points.trimEnd() };
 }
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { createManualClock } from '../../../../core/testing/manual-clock.ts';
+import { Recent } from '../../../../plugins/dashboard/live/recent.ts';
 import type { Values } from '../../../../plugins/dashboard/live/feed.ts';
-import { liveValues, shapeOf } from '../../../../plugins/dashboard/overview/live-values.ts';
+import { KnownCards, liveValues, shapeOf } from '../../../../plugins/dashboard/overview/live-values.ts';
 import { sentencePanel } from '../../../../plugins/dashboard/overview/panels.ts';
 import { sentenceShape, sentenceValues } from '../../../../plugins/dashboard/overview/sentence-values.ts';
 import type { Sentence } from '../../../../plugins/dashboard/overview/sentence.ts';
@@ -12,7 +14,7 @@ import type { ShareData } from '../../../../plugins/dashboard/overview/share-dat
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
-import { emptyShareStatus } from '../../../support/shares/status-records.ts';
+import { emptyRecord, emptyShareStatus } from '../../../support/shares/status-records.ts';
 
 const some = (most: number) => fc.nat({ max: most });
 const sizes = fc.oneof(fc.constant(0), some(5_000_000_000));
@@ -121,6 +123,47 @@ describe("the figures of a share's card that are sent alone", () => {
       { ...data, status: { ...data.status, mounted: !data.status.mounted } },
     ])
       assert.notEqual(shapeOf(other), shapeOf(data));
+  });
+});
+
+describe('cards that are known', () => {
+  before(() => loadLibraries());
+  const view = createView({ language: 'en', host: 'h' });
+
+  it('are made again where their data has changed, and drawn anew for what is no figure', () => {
+    const cards = new KnownCards();
+    const data = (traits: Partial<ShareData>, status: Partial<ShareData['status']> = {}): ShareData => ({
+      status: { ...emptyShareStatus('a'), mounted: true, cacheBytes: 5, ...status },
+      tone: 'good',
+      isCutOff: false,
+      since: undefined,
+      pausedUntil: undefined,
+      dirtyBytes: undefined,
+      oldestDirtyAt: undefined,
+      cacheLimit: 0,
+      speeds: [1, 2],
+      addresses: [],
+      ...traits,
+    });
+    const first = cards.of(data({}), view);
+    assert.equal(cards.of(data({}), view).values, first.values);
+    const faster = cards.of(data({ speeds: [2, 3] }, { speed: 3 }), view);
+    assert.deepEqual(faster.values, liveValues(data({ speeds: [2, 3] }, { speed: 3 }), view));
+    assert.equal(faster.shape, first.shape);
+    for (const other of [data({ tone: 'bad' }), data({}, { health: 'failed' }), data({ speeds: [] })])
+      assert.notEqual(cards.of(other, view).shape, first.shape);
+    assert.equal(cards.of(data({}), view).shape, first.shape);
+  });
+
+  it('see each sample: the list of speeds is another one', () => {
+    const recent = new Recent(createManualClock());
+    const sample = (speed: number): readonly number[] => {
+      const shares = [{ ...emptyShareStatus('a'), speed }];
+      recent.sample({ version: 1, takenAt: 0, record: { ...emptyRecord(0), shares } });
+      return recent.speeds('a');
+    };
+    const [first, second] = [sample(1), sample(2)];
+    assert.deepEqual([first, second], [[1], [1, 2]]);
   });
 });
 

@@ -1,24 +1,28 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Config } from 'mountkeeper';
-import { shareData } from '../../../../plugins/dashboard/overview/share-data.ts';
+import { AddressBook, shareData } from '../../../../plugins/dashboard/overview/share-data.ts';
 import type { ProtocolOffer } from '../../../../plugins/dashboard/overview/share-data.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import { emptyShareStatus } from '../../../support/shares/status-records.ts';
 
 const SMB = '_smb._tcp';
 
-function addresses(offers: readonly ProtocolOffer[]): readonly string[] {
-  const config = { cache: { max_size: '1G' }, shares: [{ name: 'files', protocols: ['smb', 'webdav'] }] };
+const given = { cache: { max_size: '1G' }, shares: [{ name: 'files', protocols: ['smb', 'webdav'] }] };
+const configured = given as unknown as Config;
+/** One for all: it must see what has changed. */
+const book = new AddressBook();
+
+function addresses(offers: readonly ProtocolOffer[], config = configured): readonly string[] {
+  book.renew({ config, offers, host: 'keeper' });
   const data = shareData(
     { ...emptyShareStatus('files'), mounted: true },
     {
-      config: config as unknown as Config,
+      config,
       live: new Map(),
-      offers,
+      addresses: (share) => book.of(share),
       since: () => undefined,
       speeds: () => [],
-      host: 'keeper',
     },
   );
   return data.addresses.map(({ address }) => address);
@@ -30,6 +34,8 @@ describe("a share's addresses", () => {
     assert.deepEqual(addresses([stranger]), []);
     const smb = { protocol: 'smb', service: SMB, port: 445, addresses: ['0.0.0.0'] };
     assert.deepEqual(addresses([stranger, smb]), ['smb://keeper/files']);
+    const hidden = { ...given, shares: [] } as unknown as Config;
+    assert.deepEqual(addresses([stranger, smb], hidden), []);
   });
 
   it('say whether WebDAV goes over TLS', () => {
