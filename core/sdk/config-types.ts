@@ -2,7 +2,7 @@
  * Joi building blocks for configuration keys: durations, sizes, rates, paths and secrets. All stay the text
  * of the file.
  */
-import Joi from 'joi';
+import Joi from '#joi';
 import type { AlternativesSchema, CustomHelpers, ErrorReport, ObjectSchema, StringSchema } from 'joi';
 import { durationMs, rateBytes, sizeBytes } from './units.ts';
 

@@ -4,8 +4,8 @@
  */
 import type { Plugin } from '../contract/plugin.ts';
 
-export { default as Joi } from 'joi';
-export { default as Boom } from '@hapi/boom';
+export { default as Joi } from '#joi';
+export { default as Boom } from '#boom';
 
 export type * from '../contract/platform.ts';
 export type * from '../contract/cli.ts';

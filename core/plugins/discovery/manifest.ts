@@ -5,7 +5,7 @@
 import type { ObjectSchema } from 'joi';
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Permission } from '../../contract/services.ts';
-import Joi from 'joi';
+import Joi from '#joi';
 import { described } from '../../config/schema/described.ts';
 import { permissionsIn } from '../permissions.ts';
 
@@ -77,10 +77,12 @@ function listProblem(plugin: Partial<Plugin>): string | undefined {
 
 function configProblem({ config, name }: Partial<Plugin>): string | undefined {
   if (config === undefined) return undefined;
-  const { section, schema, share = Joi.object({}) } = config;
+  const { section, schema, share } = config;
   if (section !== undefined && !/^[a-z][a-z0-9_]*$/.test(section))
     return `config.section ${JSON.stringify(section)} must be a name like "my_section"`;
-  const problem = schemaProblem('config.schema', schema) ?? schemaProblem('config.share', share);
+  const problem =
+    schemaProblem('config.schema', schema) ??
+    (share === undefined ? undefined : schemaProblem('config.share', share));
   if (problem !== undefined || section !== undefined || !hasKey(schema, 'enabled')) return problem;
   return `config.schema must not have the key "enabled": it belongs to [plugins.${String(name)}] itself`;
 }

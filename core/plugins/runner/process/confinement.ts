@@ -41,6 +41,8 @@ export function nodeFlags(confinement: Confinement): readonly string[] {
   const isAllowed = (flag: string, permission: Permission): readonly string[] =>
     may(permission) && has(flag) ? [flag] : [];
   return [
+    // Large libraries are loaded there when they are used; see `imports` in package.json.
+    '--conditions=mountkeeper-runner',
     has('--permission') ? '--permission' : '--experimental-permission',
     // Node says with every start that its model is new, and that what was allowed is allowed.
     '--disable-warning=ExperimentalWarning',
