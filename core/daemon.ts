@@ -30,7 +30,7 @@ import { WebEndpoint } from './http/web-endpoint.ts';
 /** How long a stop waits for the command that is running. */
 const COMMAND_PATIENCE_MS = 30_000;
 /** Keys that say where and how the web server listens. */
-const WEB_PLACE = /^web\.(?:listen|port|hostnames|trusted_proxies|tls)\b/;
+const WEB_PLACE = /^web\.(?:listen|port|hostnames|trusted_proxies|tls|plain_http)\b/;
 
 /** The file is not a valid configuration; `problems` can be printed as they are. */
 export class ConfigRefused extends Error {

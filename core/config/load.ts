@@ -181,7 +181,11 @@ async function checkedBy(
     const checking = (async () => contribution.check?.(config, services))();
     const sentence = `no answer within ${limitMs / 1000} s`;
     const found: unknown = await timeBox(services.clock, limitMs, checking, sentence);
-    return { problems: Array.isArray(found) ? Array.from(found as unknown[], problemOf) : [], warnings: [] };
+    const said = Array.isArray(found) ? Array.from(found as unknown[], problemOf) : [];
+    return {
+      problems: said.filter(({ isWarning }) => isWarning !== true),
+      warnings: said.filter(({ isWarning }) => isWarning === true).map(({ message: text }) => text),
+    };
   } catch (error) {
     const message = `plugin ${owner} could not check the document: ${(error as Error).message}`;
     return thirdParty ? { problems: [], warnings: [message] } : { problems: [{ message }], warnings: [] };
@@ -190,10 +194,10 @@ async function checkedBy(
 
 /** Throws a sentence when the plugin returned something that is not a problem. */
 function problemOf(given: unknown): ConfigProblem {
-  const { message, path } = (given ?? {}) as Partial<ConfigProblem>;
+  const { isWarning, message, path } = (given ?? {}) as Partial<ConfigProblem>;
   if (typeof message !== 'string')
     throw new Error('its answer holds what is no problem: each needs a message');
-  return typeof path === 'string' ? { message, path } : { message };
+  return { message, ...(typeof path === 'string' && { path }), ...(isWarning === true && { isWarning }) };
 }
 
 /** What a document over HTTP may not add or change: by the schema's marks, and by what plugins say. */

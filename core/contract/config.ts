@@ -10,6 +10,8 @@ import type { TlsConfig } from './http.ts';
  */
 export interface ConfigProblem {
   readonly message: string;
+  /** From a plugin's `check`: the document is taken all the same, and the message is told beside it. */
+  readonly isWarning?: boolean;
   readonly path?: string;
   readonly line?: number;
   readonly column?: number;
@@ -206,6 +208,8 @@ export interface WebConfig {
   trusted_proxies: string[];
   /** The address speaks TLS alone. Left out: plain HTTP. */
   tls?: TlsConfig & { hsts: boolean };
+  /** Passwords, tokens and sign-ins of other machines are taken over plain HTTP, too. */
+  plain_http: boolean;
 }
 
 /**

@@ -88,6 +88,11 @@ export interface RequestClient {
   /** Its address; behind a proxy of `web.trusted_proxies` the address that the proxy forwards. */
   readonly address: string;
   /**
+   * True: it came over plain HTTP from another machine, and not from a trusted proxy, so others could read what it
+   * sends.
+   */
+  readonly isInClear: boolean;
+  /**
    * Called by a plugin that authenticates clients: this client is authenticated. Until its request is
    * answered, its connection is never closed to make room; afterwards connections of unknown clients are
    * closed first.

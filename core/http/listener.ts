@@ -6,7 +6,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { KeyPair, RequestClient } from '../contract/http.ts';
-import { clientAddress, ConnectionPool, SecureServer, trustedProxies } from '../sdk/standalone.ts';
+import { clientAddress, ConnectionPool, isInClear, SecureServer, trustedProxies } from '../sdk/standalone.ts';
 import type { TrustedProxies } from '../sdk/standalone.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { listenProblem, overlaps, plainHost, sameAddress } from '../sdk/http/address.ts';
@@ -162,6 +162,7 @@ class MovingListener implements Listener {
     const { remoteAddress = '' } = req.socket;
     return {
       address: clientAddress(remoteAddress, req.headers, this.#trusted()),
+      isInClear: isInClear(req, this.#trusted()),
       markKnown: () => this.#pool.serve(req, 'known'),
     };
   }

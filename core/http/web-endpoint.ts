@@ -18,7 +18,10 @@ const CERTIFICATE_NOTICE = 'web-certificate';
 const PLAIN_NOTICE = 'web-plain-http';
 
 /** Where and how to listen. */
-export type WebPlace = Pick<WebConfig, 'listen' | 'port' | 'hostnames' | 'trusted_proxies' | 'tls'>;
+export type WebPlace = Pick<
+  WebConfig,
+  'listen' | 'port' | 'hostnames' | 'trusted_proxies' | 'tls' | 'plain_http'
+>;
 
 export interface WebEntranceParts {
   readonly clock: Clock;
@@ -146,14 +149,18 @@ export class WebEndpoint {
 /** What to do where other machines may send passwords without TLS; undefined where they cannot. */
 export function plainHttpAdvice({
   listen,
+  plain_http: isAllowed,
   tls,
   trusted_proxies: proxies,
-}: Pick<WebPlace, 'listen' | 'tls' | 'trusted_proxies'>): string | undefined {
+}: Pick<WebPlace, 'listen' | 'plain_http' | 'tls' | 'trusted_proxies'>): string | undefined {
   if (tls || proxies.length > 0 || isLoopback(listen)) return undefined;
-  return (
-    `The web server speaks plain HTTP on ${listen}: passwords and all that it shows cross the network in clear. ` +
-    'Set web.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies.'
-  );
+  const advice = 'Set web.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies';
+  return isAllowed
+    ? `The web server speaks plain HTTP on ${listen}: passwords and all that it shows cross the network in clear. ` +
+        `${advice}.`
+    : `The web server speaks plain HTTP on ${listen}, so it takes passwords, tokens and sign-ins from this machine ` +
+        `alone; all that it shows crosses the network in clear. ${advice}; or take them in clear, by ` +
+        'web.plain_http = true.';
 }
 
 function needsSame(one: WebPlace, other: WebPlace): boolean {

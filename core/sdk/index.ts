@@ -83,6 +83,7 @@ export {
   CredentialDigest,
   parseBasicCredentials,
   isEncrypted,
+  isInClear,
   SecureServer,
   Throttle,
   trustedProxies,

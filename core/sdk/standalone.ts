@@ -10,7 +10,7 @@ export { addressKey, clientAddress, trustedProxies } from './http/client-address
 export type { TrustedProxies } from './http/client-address.ts';
 export { ConnectionPool } from './http/connection-pool.ts';
 export type { ConnectionPoolOptions } from './http/connection-pool.ts';
-export { isEncrypted, SecureServer } from './http/secure-server.ts';
+export { isEncrypted, isInClear, SecureServer } from './http/secure-server.ts';
 export { Throttle } from './http/password-throttle.ts';
 export type { Attempt, ThrottleOptions, Verdict } from './http/password-throttle.ts';
 export { writeWhole } from '../platform/files/atomic-file.ts';

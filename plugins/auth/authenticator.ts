@@ -13,9 +13,10 @@ import type { Verifier } from './verifier.ts';
 
 /**
  * `open`: nobody is asked. `known`: the client's password or token is right, and `admitted` is who it is.
- * `no-token`: the token is none, or has expired.
+ * `no-token`: the token is none, or has expired. `in-clear`: others on the network could read what the client sends,
+ * so nothing of it was looked at.
  */
-export type Decision = 'open' | 'known' | 'unauthorized' | 'no-token' | 'too-many' | 'closed';
+export type Decision = 'open' | 'known' | 'unauthorized' | 'no-token' | 'too-many' | 'closed' | 'in-clear';
 
 export interface Verdicts {
   readonly decision: Decision;
@@ -45,11 +46,15 @@ export interface RequestOrigin {
   /** The cookie of a sign-in; counts without `authorization` alone. */
   readonly cookie: string | undefined;
   readonly address: string;
+  /** Others could read what it sends, and the configuration does not put up with that. */
+  readonly isInClear?: boolean;
   /** A signal that aborts when the client disconnects. Called only when a password must be checked. */
   readonly gone: () => AbortSignal;
 }
 
 export interface Authenticator {
+  /** False: everybody is let in without a name. */
+  readonly asksAnybody: boolean;
   decide(visitor: RequestOrigin): Promise<Verdicts>;
   /** Ends the sign-ins of those who are no more what they were when they signed in. */
   reviewSignIns(): void;
@@ -89,11 +94,17 @@ class PasswordAuthenticator implements Authenticator {
     this.#parts = parts;
   }
 
-  async decide(visitor: RequestOrigin): Promise<Verdicts> {
-    const lock = this.#currentLock();
-    if (lock.kind === 'closed') return { decision: 'closed' };
+  get asksAnybody(): boolean {
     const { users, tokens } = this.#parts.config();
-    if (lock.kind === 'none' && users.length === 0 && tokens.length === 0) return { decision: 'open' };
+    return this.#currentLock().kind !== 'none' || users.length > 0 || tokens.length > 0;
+  }
+
+  async decide(visitor: RequestOrigin): Promise<Verdicts> {
+    if (!this.asksAnybody) return { decision: 'open' };
+    const lock = this.#currentLock();
+    const { tokens } = this.#parts.config();
+    if (visitor.isInClear === true) return { decision: 'in-clear' };
+    if (lock.kind === 'closed') return { decision: 'closed' };
     if (visitor.authorization === undefined && visitor.cookie !== undefined)
       return this.#decideByCookie(visitor.cookie);
     const bearer = tokens.length === 0 ? undefined : bearerOf(visitor.authorization);

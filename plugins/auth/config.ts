@@ -1,4 +1,4 @@
-import { Joi, secret } from 'mountkeeper';
+import { isAnybodyAsked, isLoopback, Joi, secret } from 'mountkeeper';
 import type { Config, ConfigProblem, Role, Secret, Verb } from 'mountkeeper';
 import { parseHash } from './password-hash.ts';
 import { TOKEN_HASH } from './token.ts';
@@ -180,8 +180,20 @@ export function hasCodes({ totp_secret, users }: AuthConfig): boolean {
   return [totp_secret, ...users.map((one) => one.totp_secret)].some((secret = '') => secret !== '');
 }
 
+const IN_CLEAR =
+  'web.listen lets other machines come over plain HTTP, and from those no password, token or sign-in is taken: set ' +
+  '[web.tls], name the proxy in front in web.trusted_proxies, or set web.plain_http = true';
+
+/** Said beforehand, so that nobody finds out when it is the only way in. */
+function inClear({ web }: Config): readonly ConfigProblem[] {
+  const isTaken = web.tls !== undefined || web.plain_http || web.trusted_proxies.length > 0;
+  if (isTaken || isLoopback(web.listen) || !isAnybodyAsked(web)) return [];
+  return [{ path: 'web.listen', message: IN_CLEAR, isWarning: true }];
+}
+
 /** One name must not have two passwords. */
-export function check({ web }: Config): readonly ConfigProblem[] {
+export function check(config: Config): readonly ConfigProblem[] {
+  const { web } = config;
   const same = (name: string): boolean =>
     web.password !== '' && name.normalize('NFC') === web.username.normalize('NFC');
   const twins = web.users.flatMap(({ name }, index) =>
@@ -192,7 +204,7 @@ export function check({ web }: Config): readonly ConfigProblem[] {
   const codes = web.users.flatMap(({ totp_secret: text = '' }, index) =>
     codeProblems(text, `web.users[${index}].totp_secret`),
   );
-  return [...twins, ...codes, ...codeProblems(web.totp_secret, 'web.totp_secret')];
+  return [...twins, ...codes, ...codeProblems(web.totp_secret, 'web.totp_secret'), ...inClear(config)];
 }
 
 /** A secret that is no secret would let its user in no more. What a reference stands for is seen at the door. */

@@ -37,6 +37,13 @@ const REFUSALS: Readonly<Record<Refused, { status: number; error: string; messag
     error: 'Service Unavailable',
     message: 'The password of this server cannot be read, so nobody is let in. The log says why.',
   },
+  'in-clear': {
+    status: 403,
+    error: 'Forbidden',
+    message:
+      'Over plain HTTP everybody on the way could read a password or a token, so this server takes none from other ' +
+      'machines. Let it speak TLS ([web.tls] in its configuration), or allow this by web.plain_http = true.',
+  },
 };
 
 const CHALLENGE = 'Basic realm="mountkeeper", charset="UTF-8"';
@@ -49,12 +56,21 @@ export interface HttpBasicParts {
   readonly signIns: SignIns;
   /** Of the page to sign in. */
   readonly page: PageParts;
+  /** Whether what the request brings could be read on its way, and must not be taken therefore. */
+  readonly isInClear: (request: Request) => boolean;
   /** Called when a sign-in has been ended. */
   readonly ended: () => void;
 }
 
 /** Who sent the request is asked before routing; whether that is enough, as soon as the route is known. */
-export function httpBasic({ authenticator, ended, open, page, signIns }: HttpBasicParts): Plugin<object> {
+export function httpBasic({
+  authenticator,
+  ended,
+  isInClear,
+  open,
+  page,
+  signIns,
+}: HttpBasicParts): Plugin<object> {
   const onRequest: Lifecycle.Method = async (request, h) => {
     // The kernel has already checked which user this is.
     if (isFromCommandSocket(request.raw.req) || isSigningIn(request)) return h.continue;
@@ -62,11 +78,18 @@ export function httpBasic({ authenticator, ended, open, page, signIns }: HttpBas
     const cookie = sentCookie(request.raw.req);
     const { address } = request.client;
     const gone = (): AbortSignal => goneOf(request);
-    const { decision, admitted } = await authenticator.decide({ authorization, cookie, address, gone });
+    const { decision, admitted } = await authenticator.decide({
+      authorization,
+      cookie,
+      address,
+      isInClear: isInClear(request),
+      gone,
+    });
     if (decision === 'open' || decision === 'known') {
       letIn(request, { decision, admitted, open });
       return h.continue;
     }
+    if (decision === 'in-clear') return turnedAway({ request, page }, h);
     if (decision !== 'unauthorized' || authorization !== undefined) return refused(decision, h);
     return unauthorized({ request, page, hasCookie: cookie !== undefined }, h);
   };
@@ -75,7 +98,7 @@ export function httpBasic({ authenticator, ended, open, page, signIns }: HttpBas
     register: (server: Server) => {
       server.ext('onRequest', onRequest);
       server.ext('onPreAuth', onPreAuth);
-      server.route(signInRoutes({ authenticator, signIns, page, goneOf, ended }));
+      server.route(signInRoutes({ authenticator, signIns, page, isInClear, goneOf, ended }));
     },
   };
 }
@@ -121,6 +144,18 @@ function unauthorized({ hasCookie, page, request }: Unauthorized, h: ResponseToo
     ? answerPage({ request, status: 401, ...page, back: '/' }, h)
     : refusal();
   return (hasCookie ? response : response.header('www-authenticate', CHALLENGE)).takeover();
+}
+
+/** Nobody is asked for a password that everybody on the way could read. Browsers are told on the page to sign in. */
+function turnedAway(
+  { page, request }: Pick<Unauthorized, 'page' | 'request'>,
+  h: ResponseToolkit,
+): ResponseObject {
+  const refusal = (): ResponseObject => said('in-clear', h);
+  const led = wayIn({ request, page, refusal, problem: 'in-clear' }, h);
+  if (led) return led.takeover();
+  if (!wantsPage(request)) return refusal().takeover();
+  return answerPage({ request, status: 403, ...page, back: '/', problem: 'in-clear' }, h).takeover();
 }
 
 /** A browser that opens what is no page, such as figures. The API answers in JSON whatever is asked for. */

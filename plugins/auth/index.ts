@@ -1,4 +1,5 @@
-import { definePlugin, readDescriptions, readTexts } from 'mountkeeper';
+import type { Request } from '@hapi/hapi';
+import { definePlugin, isFromCommandSocket, readDescriptions, readTexts } from 'mountkeeper';
 import type { SignInsService } from 'mountkeeper';
 import { hashPasswordCommand } from './cli.ts';
 import { check, hasCodes, schema } from './config.ts';
@@ -46,10 +47,13 @@ export default definePlugin<AuthConfig>({
       signal: ctx.signal,
     });
     const open = new OpenRequests();
+    const isInClear = ({ client, raw }: Request): boolean =>
+      client.isInClear && !ctx.use('config').current.config.web.plain_http && !isFromCommandSocket(raw.req);
     const review = (): void => {
       const now = ctx.use('clock').now();
       authenticator.reviewSignIns();
-      open.review((admitted) => {
+      open.review((admitted, request) => {
+        if (admitted !== undefined && isInClear(request)) return false;
         const signIn = admitted?.principal.signIn;
         return isCurrent(admitted, ctx.config, now) && (signIn === undefined || signIns.has(signIn));
       });
@@ -63,7 +67,7 @@ export default definePlugin<AuthConfig>({
       },
     };
     const page = { texts: TEXTS, asksForCode: () => hasCodes(ctx.config) };
-    ctx.hapi(httpBasic({ authenticator, open, signIns, page, ended: review }), {});
+    ctx.hapi(httpBasic({ authenticator, isInClear, open, signIns, page, ended: review }), {});
     ctx.tab(signInsTab(service, TEXTS));
     ctx.provide('signIns', () => service);
     ctx.onConfigChange(() => {

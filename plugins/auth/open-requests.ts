@@ -24,7 +24,8 @@ export class OpenRequests {
   }
 
   /** Closes the connections of those for whom `isCurrent` is false. */
-  review(isCurrent: (admitted: Admitted | undefined) => boolean): void {
-    for (const [{ raw }, admitted] of this.#open) if (!isCurrent(admitted)) raw.req.socket.destroy();
+  review(isCurrent: (admitted: Admitted | undefined, request: Request) => boolean): void {
+    for (const [request, admitted] of this.#open)
+      if (!isCurrent(admitted, request)) request.raw.req.socket.destroy();
   }
 }

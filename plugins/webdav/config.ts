@@ -1,5 +1,6 @@
 import { Joi, secret, tls } from 'mountkeeper';
 import type { Config, ConfigProblem, Logins, Secret, TlsConfig } from 'mountkeeper';
+import { plainHttpAdvice } from './exporter/certificate.ts';
 
 export interface WebdavUser {
   name: string;
@@ -13,6 +14,8 @@ export interface WebdavConfig {
   users: WebdavUser[];
   /** The port speaks TLS alone. Left out: plain HTTP. */
   tls?: TlsConfig;
+  /** Passwords of other machines are taken over plain HTTP, too. */
+  plain_http: boolean;
 }
 
 declare module 'mountkeeper' {
@@ -54,11 +57,21 @@ export const schema = Joi.object<WebdavConfig, true>({
     .unique('name')
     .description('Who may log in. With no user at all everybody is let in.'),
   tls: tls().description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
+  plain_http: Joi.boolean()
+    .default(false)
+    .meta({ fileOnly: true })
+    .description(
+      'Without TLS, take passwords from other machines, too, though everybody on the way can read them. Off: over ' +
+        'plain HTTP they are taken from this machine and from web.trusted_proxies alone.',
+    ),
 }).meta({ tier: 'protocol' });
 
 /** Checks that a schema cannot make. */
-export function check({ webdav }: Config): readonly ConfigProblem[] {
-  return webdav.users.flatMap((one, index) =>
+export function check(config: Config): readonly ConfigProblem[] {
+  const { webdav } = config;
+  const advice = webdav.enabled && !webdav.plain_http ? plainHttpAdvice(config) : undefined;
+  const warnings = advice === undefined ? [] : [{ path: 'webdav.listen', message: advice, isWarning: true }];
+  const problems = webdav.users.flatMap((one, index) =>
     one.password === ''
       ? [
           {
@@ -68,6 +81,7 @@ export function check({ webdav }: Config): readonly ConfigProblem[] {
         ]
       : [],
   );
+  return [...problems, ...warnings];
 }
 
 export function logins({ webdav }: Config): Logins {

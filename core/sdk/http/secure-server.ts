@@ -8,6 +8,8 @@ import type { Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import type { KeyPair } from '../../contract/http.ts';
+import { isLoopback } from './address.ts';
+import type { TrustedProxies } from './client-address.ts';
 
 // Not imported, which costs a start much: see docs/contributing.md.
 const http = process.getBuiltinModule('node:http');
@@ -58,4 +60,13 @@ function encrypted(socket: Socket, secureContext: SecureContext): TLSSocket {
 /** Whether a request came over an encrypted connection of this process. */
 export function isEncrypted({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket;
+}
+
+/**
+ * Whether others on the network could read the request: it came over plain HTTP, from another address than loopback.
+ * The way to a trusted proxy is its administrator's business.
+ */
+export function isInClear(req: IncomingMessage, proxies: TrustedProxies): boolean {
+  const { remoteAddress = '' } = req.socket;
+  return !isEncrypted(req) && !isLoopback(remoteAddress) && !proxies.has(remoteAddress);
 }

@@ -26,12 +26,14 @@ const PROBLEMS: Readonly<Record<Exclude<Decision, 'open' | 'known'>, [SignInProb
   'no-token': ['wrong', 401],
   'too-many': ['too-many', 429],
   closed: ['closed', 503],
+  'in-clear': ['in-clear', 403],
 };
 
 export interface SignInRouteParts {
   readonly authenticator: Authenticator;
   readonly signIns: SignIns;
   readonly page: PageParts;
+  readonly isInClear: (request: Request) => boolean;
   readonly goneOf: (request: Request) => AbortSignal;
   /** A sign-in has been ended: what is being sent over it ends, too. */
   readonly ended: () => void;
@@ -53,14 +55,18 @@ export function answerPage({ request, status, ...shown }: Page, h: ResponseToolk
 }
 
 export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
-  const { page } = parts;
+  const { authenticator, isInClear, page } = parts;
   return [
     {
       method: 'GET',
       path: SIGN_IN,
       options: PAGE,
-      handler: (request, h) =>
-        answerPage({ request, status: 200, ...page, back: (request.query as Fields)['back'] }, h),
+      handler: async (request, h) => {
+        const { back } = request.query as Fields;
+        const isRefused = isInClear(request) && authenticator.asksAnybody;
+        const [status, told] = isRefused ? [403, { problem: 'in-clear' as const }] : [200, {}];
+        return answerPage({ request, status, ...page, ...told, back }, h);
+      },
     },
     { method: 'POST', path: SIGN_IN, options: FORM, handler: (request, h) => signIn(parts, request, h) },
     { method: 'POST', path: SIGN_OUT, options: PAGE, handler: (request, h) => signOut(parts, request, h) },
@@ -70,7 +76,7 @@ export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
 type Fields = Readonly<Record<string, unknown>>;
 
 async function signIn(
-  { authenticator, goneOf, page, signIns }: SignInRouteParts,
+  { authenticator, goneOf, isInClear, page, signIns }: SignInRouteParts,
   request: Request,
   h: ResponseToolkit,
 ): Promise<ResponseObject> {
@@ -85,6 +91,7 @@ async function signIn(
     authorization,
     cookie: undefined,
     address,
+    isInClear: isInClear(request),
     gone: () => goneOf(request),
     ...(typeof code === 'string' && code !== '' && { code }),
   };

@@ -4,12 +4,12 @@ import type { Request } from '@hapi/hapi';
 import { safeBack } from 'mountkeeper';
 import type { Texts } from 'mountkeeper';
 
-export type SignInProblem = 'wrong' | 'too-many' | 'closed';
+export type SignInProblem = 'wrong' | 'too-many' | 'closed' | 'in-clear';
 
 const STYLE = [
   ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
   'body{display:grid;place-items:center;min-height:90vh;margin:0}',
-  'form{display:grid;gap:1rem;width:min(20rem,85vw)}',
+  'main{width:min(20rem,85vw)}form{display:grid;gap:1rem}',
   'h1{font-size:1.25rem;margin:0}label{display:grid;gap:.25rem}p{margin:0}',
   'input,button{font:inherit;padding:.5rem .75rem;min-height:44px;box-sizing:border-box}',
 ].join('');
@@ -55,17 +55,26 @@ export function signInPage(request: Request, { asksForCode, back, problem, texts
   const hasCode = asksForCode();
   const key = problem === 'wrong' && hasCode ? 'wrong-code' : problem;
   const told = key === undefined ? '' : `<p role="alert">${t(`sign-in-${key}`)}</p>`;
+  // What is typed would be read on the way: nothing is asked for.
+  if (problem === 'in-clear') return document(language, t('sign-in'), `<h1>Mountkeeper</h1>${told}`);
   const code = `<label>${t('code')} <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>`;
   const to = safeBack(back).replace(NOT_AS_TEXT, (sign) => `&#${sign.charCodeAt(0)};`);
+  return document(
+    language,
+    t('sign-in'),
+    `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
+      `<input type="hidden" name="back" value="${to}">` +
+      `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
+      `<label>${t('password')} <input name="password" type="password" autocomplete="current-password" required></label>` +
+      (hasCode ? code : '') +
+      `<button>${t('sign-in')}</button></form>`,
+  );
+}
+
+function document(language: string, title: string, body: string): string {
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +
-    `<title>${t('sign-in')} · Mountkeeper</title><style>${STYLE}</style></head><body><main>` +
-    `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
-    `<input type="hidden" name="back" value="${to}">` +
-    `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
-    `<label>${t('password')} <input name="password" type="password" autocomplete="current-password" required></label>` +
-    (hasCode ? code : '') +
-    `<button>${t('sign-in')}</button></form></main></body></html>`
+    `<title>${title} · Mountkeeper</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`
   );
 }

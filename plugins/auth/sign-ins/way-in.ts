@@ -13,10 +13,15 @@ export interface Stranger {
   readonly page: PageParts;
   /** The answer of the API. */
   readonly refusal: () => ResponseObject;
+  /** Why nobody can sign in. */
+  readonly problem?: 'in-clear';
 }
 
 /** Undefined: whoever asks is to be asked by Basic. */
-export function wayIn({ page, refusal, request }: Stranger, h: ResponseToolkit): ResponseObject | undefined {
+export function wayIn(
+  { page, problem, refusal, request }: Stranger,
+  h: ResponseToolkit,
+): ResponseObject | undefined {
   const { headers } = request.raw.req;
   if (!isPage(request)) return undefined;
   if (headers['hx-request'] === 'true')
@@ -30,7 +35,8 @@ export function wayIn({ page, refusal, request }: Stranger, h: ResponseToolkit):
       .code(303)
       .header('location', signInAt(safeBack(`${request.path}${request.url.search}`)));
   // What a form sent was not done, and its answer says so.
-  return answerPage({ request, status: 401, ...page, back: pathOf(headers.referer) }, h);
+  const [status, told] = problem === undefined ? [401, {}] : [403, { problem }];
+  return answerPage({ request, status, ...page, ...told, back: pathOf(headers.referer) }, h);
 }
 
 /** Browsers say so themselves, but over plain HTTP to another machine they do not. */

@@ -89,12 +89,13 @@ export class ToldState {
     for (const [share, end] of this.#returning)
       if (shares.has(share) || end <= clock.monotonic()) this.#returning.delete(share);
     const certificate = now.certificate();
-    const { cache, web } = config();
+    const { cache, web, webdav } = config();
     const returning = [...this.#returning.keys()];
     return {
       users,
       ...(certificate && { certificate }),
       isOpen: settings.users.length === 0,
+      refusesInClear: !webdav.plain_http,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,
       spool: now.spool(),

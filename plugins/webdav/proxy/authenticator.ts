@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import {
   clientAddress,
   CredentialDigest,
+  isInClear,
   parseBasicCredentials,
   Throttle,
   trustedProxies,
@@ -24,6 +25,12 @@ const TOO_OFTEN: Refusal = {
   text: 'Too many wrong passwords came from this address; try again later.',
   headers: { 'retry-after': '30' },
 };
+const IN_CLEAR: Refusal = {
+  status: 403,
+  text:
+    'Over plain HTTP everybody on the way could read a password, so this server takes none from other machines. Let ' +
+    'it speak TLS ([webdav.tls] in its configuration), or allow this by webdav.plain_http = true.',
+};
 const FOREIGN_NAME: Refusal = {
   status: 421,
   text: 'This server does not answer to that name. Use its address, or add the name to web.hostnames.',
@@ -41,15 +48,17 @@ export class Authenticator {
   #digest = new CredentialDigest();
   #right: readonly Buffer[] = [];
   #isOpen = false;
+  #refusesInClear = true;
   #hostnames: ReadonlySet<string> = new Set();
   #proxies = trustedProxies([]);
 
-  admitOnly({ users, isOpen, hostnames, trustedProxies: proxies }: ProxyState): void {
+  admitOnly({ users, isOpen, hostnames, trustedProxies: proxies, refusesInClear }: ProxyState): void {
     const told = JSON.stringify(users);
     if (told !== this.#users) this.#digest = new CredentialDigest();
     this.#users = told;
     this.#right = users.map(({ name, password }) => this.#digest.of({ username: name, password }));
     this.#isOpen = isOpen;
+    this.#refusesInClear = refusesInClear === true;
     const own = hostname().toLowerCase();
     this.#hostnames = new Set([
       'localhost',
@@ -64,12 +73,14 @@ export class Authenticator {
     return this.#proxies.has(address);
   }
 
-  /** `gone` aborts when the client leaves. */
-  async admit(request: IncomingMessage, gone: AbortSignal): Promise<Admission> {
+  /** `gone` aborts when the client leaves. `isOwn`: the daemon asks. */
+  async admit(request: IncomingMessage, gone: AbortSignal, isOwn = false): Promise<Admission> {
     // Without passwords, a web page must not get in through a host name that its own DNS points here.
     const address = clientAddress(request.socket.remoteAddress ?? '', request.headers, this.#proxies);
     if (this.#isOpen)
       return this.#isOwnName(request.headers.host) ? { user: undefined, address } : { refusal: FOREIGN_NAME };
+    // Not looked at: whoever was told that it is right could read it, too.
+    if (this.#refusesInClear && !isOwn && isInClear(request, this.#proxies)) return { refusal: IN_CLEAR };
     const credentials = parseBasicCredentials(request.headers.authorization);
     if (!credentials) return { refusal: CHALLENGE };
     const id = this.#digest.of(credentials).toString('base64');

@@ -95,7 +95,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, tools:
   response.on('error', () => undefined);
   try {
     if (!(await tools.connections.turn(request, response))) return;
-    const admission = await tools.authenticator.admit(request, gone.signal);
+    const admission = await tools.authenticator.admit(request, gone.signal, tools.isOwn(request));
     if ('refusal' in admission) return answer(request, response, admission.refusal);
     const refusal = methodRefusal(request);
     if (refusal) return answer(request, response, refusal);

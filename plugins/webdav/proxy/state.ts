@@ -8,6 +8,8 @@ export interface ProxyState {
   readonly isOpen: boolean;
   /** Host names, besides localhost and addresses, by which clients may address this machine. */
   readonly hostnames: readonly string[];
+  /** Passwords that others on the network can read are refused. A former daemon does not say so. */
+  readonly refusesInClear?: boolean;
   /** Addresses and ranges of trusted proxies. */
   readonly trustedProxies: readonly string[];
   /** What clients are shown. Left out: plain HTTP, or the one of the former state stays in use. */

@@ -50,6 +50,10 @@ describe('the rendered document', () => {
 # Addresses, or ranges such as "10.0.0.0/8", of the proxies whose Forwarded or X-Forwarded-For
 # header says who a client is, to the API and to WebDAV. None: these headers count for nothing.
 #trusted_proxies = []
+# Without TLS, take passwords, tokens and sign-ins from other machines, too, though everybody on the
+# way can read them. Off: over plain HTTP they are taken from this machine and from trusted_proxies
+# alone.
+#plain_http = false
 # User name.
 #username = "admin"
 # Password.

@@ -37,7 +37,7 @@ if (!isInNamespace) {
     it('pass their tests in a network namespace of their own', async () => {
       const { code, output, passed, skipped } = await runInNamespace(import.meta.url, 400_000);
       // One that is new is to be counted here: what runs apart is counted nowhere else.
-      assert.deepEqual({ code, passed, skipped }, { code: 0, passed: 9, skipped: 0 }, output);
+      assert.deepEqual({ code, passed, skipped }, { code: 0, passed: 10, skipped: 0 }, output);
     });
   });
 } else
@@ -93,6 +93,8 @@ if (!isInNamespace) {
         sections: {
           smb: { ...smb, listen: ['127.0.0.1'] },
           nfs: { enabled: true, port: nfsPort, listen: HERE, allowed_clients: ['127.0.0.0/8'] },
+          // The other machine sends its password in clear, which only the file can allow.
+          webdav: { plain_http: true },
           'plugins.discovery': { name: NAME, workgroup: 'TEAM', enabled: true },
         },
       });
@@ -256,6 +258,48 @@ if (!isInNamespace) {
         async () => !(await udpPorts()).some((port) => port === 5_353 || port === 3_702),
         { timeoutMs: 20_000 },
       );
+    });
+
+    it('give another machine nothing for a password over plain HTTP, unless that is allowed by name', async () => {
+      const port = await freePort();
+      const far = (plain_http: boolean) => ({
+        smb: { enabled: false },
+        nfs: { enabled: false },
+        web: { listen: '0.0.0.0', password: 'pw', plain_http },
+        webdav: {
+          enabled: true,
+          port,
+          listen: '0.0.0.0',
+          users: [{ name: 'alice', password: 'pw' }],
+          plain_http,
+        },
+      });
+      const asked = async (ask: typeof onPeer, host: string): Promise<readonly number[]> => {
+        const status = async (user: string, at: string): Promise<number> => {
+          const form = ['--disable', '--silent', '--output', '/dev/null', '--write-out', '%{http_code}'];
+          return Number((await ask('curl', ...form, '--user', `${user}:pw`, `http://${host}:${at}`)).output);
+        };
+        return [
+          await status('admin', `${daemon.port}/api/status`),
+          await status('alice', `${port}/photos/a.bin`),
+        ];
+      };
+      const here: typeof onPeer = (command = '', ...args) => runClient(command, args);
+      const answers = (what: string, ask: typeof onPeer, host: string, statuses: readonly number[]) =>
+        until(what, async () => isDeepStrictEqual(await asked(ask, host), statuses), { timeoutMs: 30_000 });
+      await daemon.writeConfig(daemon.text({ sections: far(false) }));
+      await answers('both are served', here, '127.0.0.1', [200, 200]);
+      assert.deepEqual(await asked(onPeer, HERE), [403, 403]);
+      const check = await daemon.cli('check');
+      for (const section of ['web', 'webdav'])
+        assert.match(check.stdout, new RegExp(`warning: .*\\b${section}\\.plain_http = true`));
+      await daemon.writeConfig(daemon.text({ sections: far(true) }));
+      await answers('both are allowed', onPeer, HERE, [200, 200]);
+      const { smb: noSmb, nfs: noNfs } = far(false);
+      await daemon.writeConfig(daemon.text({ sections: { smb: noSmb, nfs: noNfs } }));
+      await until('nobody is asked any more', async () => (await daemon.get('/api/status')).status === 200, {
+        timeoutMs: 20_000,
+      });
     });
 
     it('are offered by others as well: a NAS in the network is found by the guide', async () => {

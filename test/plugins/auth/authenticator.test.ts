@@ -197,6 +197,7 @@ describe('exposure', () => {
     port: 1,
     hostnames: [],
     trusted_proxies: [],
+    plain_http: false,
     username: 'admin',
     totp_secret: '',
     users: [],

@@ -111,7 +111,8 @@ const overNfs: Visiting = async (access, visitor, share) => {
     await tried(read());
     const write = await tried(client.write(`${share}/${own}`, source, 4));
     const rename = await tried(client.rename(share, write ? own : 'seed.txt', `moved-${own}`));
-    if (rename) await client.remove(`${share}/moved-${own}`);
+    // A share that is shown anew meanwhile is away for a moment.
+    if (rename) await tried(client.remove(`${share}/moved-${own}`));
     return {
       list: names.includes(share),
       read: SEED.exec(text)?.[1] === share,

@@ -17,7 +17,7 @@ export async function routeServer(routes: readonly ServerRoute[], log?: Logger):
     debug: false,
     routes: { payload: { maxBytes: MOST_BODY_BYTES }, cache: { otherwise: 'no-store' } },
   });
-  const client = (address: string) => ({ address, markKnown: () => undefined });
+  const client = (address: string) => ({ address, isInClear: false, markKnown: () => undefined });
   server.decorate('request', 'client', (request) => client(request.info.remoteAddress), { apply: true });
   server.route(routes.map(withoutAuth));
   // The daemon gets an answer, and hears nothing of the error.

@@ -7,6 +7,7 @@ import { request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { Authenticator } from '../../../../plugins/webdav/proxy/authenticator.ts';
 import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 import { until } from '../../../support/platform/wait.ts';
 
@@ -294,5 +295,33 @@ describe('access to shares over WebDAV', () => {
       access: { ...ACCESS, team: { write: ['alice'], read: ['bob'] } },
     });
     assert.deepEqual(given(), ['<urn:uuid:3>', '<urn:uuid:2>', '<urn:uuid:4>']);
+  });
+});
+
+describe('a password that everybody on the way could read', () => {
+  const admitted = async (address: string, state: object, isOwn = false) => {
+    const authenticator = new Authenticator();
+    authenticator.admitOnly({
+      users: [{ name: 'alice', password: 'pw' }],
+      isOpen: false,
+      hostnames: [],
+      trustedProxies: ['192.0.2.9'],
+      ...state,
+    } as never);
+    const headers = { authorization: basic('alice', 'pw'), host: '192.0.2.1' };
+    const request = { socket: { remoteAddress: address }, headers } as never;
+    const admission = await authenticator.admit(request, new AbortController().signal, isOwn);
+    return 'refusal' in admission ? admission.refusal.status : admission.user;
+  };
+
+  it('is taken over plain HTTP from this machine, a trusted proxy and the daemon alone', async () => {
+    const refuses = { refusesInClear: true };
+    assert.equal(await admitted('192.0.2.7', refuses), 403);
+    for (const address of ['127.0.0.1', '192.0.2.9']) assert.equal(await admitted(address, refuses), 'alice');
+    assert.equal(await admitted('192.0.2.7', refuses, true), 'alice');
+    // Allowed by name, and of a former daemon, which does not say.
+    for (const state of [{ refusesInClear: false }, {}])
+      assert.equal(await admitted('192.0.2.7', state), 'alice');
+    assert.equal(await admitted('192.0.2.7', { ...refuses, isOpen: true }), undefined);
   });
 });

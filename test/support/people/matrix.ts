@@ -1,0 +1,161 @@
+/** Everybody in every share over every protocol, before and after each change, and in what was open. */
+import { performance } from 'node:perf_hooks';
+import type { Daemon } from '../daemon/daemon.ts';
+import type { Access, Protocol } from '../clients/protocols.ts';
+import type { Random } from '../config/random-documents.ts';
+import type { ConfigParts, TomlValue } from '../config/config-text.ts';
+import { VISITING } from '../exports/visits.ts';
+import type { Visit } from '../exports/visits.ts';
+import { changed as changedBy } from './changes.ts';
+import { HeldOpen } from './held-open.ts';
+import { identityOf, rightOf } from './model.ts';
+import type { Office, Right } from './model.ts';
+
+const PROTOCOLS: readonly Protocol[] = ['smb', 'nfs', 'webdav'];
+/** Until all servers have read a document and put out whom they have to, on a machine that is busy. */
+const SETTLED_MS = 60_000;
+
+interface Cell {
+  readonly protocol: Protocol;
+  readonly person: string;
+  readonly share: string;
+}
+
+export interface MatrixParts {
+  readonly daemon: Daemon;
+  readonly access: Access;
+  /** The shares' own keys, by their names. */
+  readonly shares: ConfigParts['shares'];
+  readonly random: Random;
+}
+
+/** What came of one change. */
+export interface Turn {
+  readonly said: string;
+  /** From the answer on, until each cell that is another one was right; clients take most of it. */
+  readonly settledMs: number;
+  readonly cells: number;
+  /** Of them, those that the change made others. */
+  readonly changed: number;
+  readonly held: number;
+  /** Empty when all is as the configuration says. */
+  readonly wrong: readonly string[];
+}
+
+export class PeopleMatrix {
+  readonly #parts: MatrixParts;
+  readonly #held: HeldOpen;
+  #office: Office;
+
+  constructor(office: Office, parts: MatrixParts) {
+    this.#parts = parts;
+    this.#office = office;
+    const { access, daemon } = parts;
+    this.#held = new HeldOpen({ access, mountPoint: (share) => daemon.mountPoint(share) });
+  }
+
+  /** The first document. Resolves with what is wrong. */
+  async begin(): Promise<readonly string[]> {
+    await this.#submit(this.#office);
+    return (await this.#settle()).wrong;
+  }
+
+  /** One change of a kind that is left. Undefined when none of them finds anything to change. */
+  async turn(kinds: string[]): Promise<Turn | undefined> {
+    const next = changedBy(this.#office, kinds, this.#parts.random);
+    if (!next) return undefined;
+    const former = this.#office;
+    await this.#held.open(former, next.office);
+    const held = this.#held.count;
+    await this.#submit(next.office);
+    this.#office = next.office;
+    const { settledMs, wrong } = await this.#settle(former);
+    const inOpen = await this.#held.tried(former, next.office);
+    const cells = this.#cells();
+    const changed = cells.filter(
+      ({ person, protocol, share }) =>
+        rightOf(former, protocol, person, share) !== rightOf(next.office, protocol, person, share),
+    ).length;
+    return { said: next.said, settledMs, cells: cells.length, changed, held, wrong: [...wrong, ...inOpen] };
+  }
+
+  close(): void {
+    this.#held.close();
+  }
+
+  async #submit({ allowed, groups, guest, shares, smb, webdav }: Office): Promise<void> {
+    const { daemon, shares: own } = this.#parts;
+    const sections = {
+      groups,
+      smb: { users: smb as unknown as TomlValue, guest },
+      webdav: { users: webdav as unknown as TomlValue },
+      nfs: { allowed_clients: allowed },
+    };
+    const named = own.map((share) => ({ ...share, ...shares[share['name'] as string] }));
+    const { body } = await daemon.submit(daemon.text({ shares: named as ConfigParts['shares'], sections }));
+    if (body.message !== 'Config applied successfully')
+      throw new Error(`${body.message} ${JSON.stringify(body)}`);
+  }
+
+  /** Tries the cells that are others now until they are right, and then all of them once. */
+  async #settle(former?: Office): Promise<{ readonly settledMs: number; readonly wrong: readonly string[] }> {
+    const begun = performance.now();
+    const all = this.#cells();
+    const isOther = ({ person, protocol, share }: Cell): boolean =>
+      !former || rightOf(former, protocol, person, share) !== rightOf(this.#office, protocol, person, share);
+    let left = all.filter(isOther);
+    while (left.length > 0 && performance.now() - begun < SETTLED_MS)
+      left = (await this.#tried(left)).map(({ cell }) => cell);
+    const settledMs = performance.now() - begun;
+    return { settledMs, wrong: (await this.#tried(all)).map(({ said }) => said) };
+  }
+
+  #cells(): readonly Cell[] {
+    return Object.keys(this.#office.shares).flatMap((share) =>
+      PROTOCOLS.flatMap((protocol) =>
+        Object.keys(this.#office.addresses).map((person) => ({ protocol, person, share })),
+      ),
+    );
+  }
+
+  /**
+   * In a share one after the other, since each renames the same file; who is a stranger to WebDAV beside them, since
+   * wrong passwords wait for their answer.
+   */
+  async #tried(cells: readonly Cell[]): Promise<readonly { readonly cell: Cell; readonly said: string }[]> {
+    const isStranger = ({ person, protocol }: Cell): boolean =>
+      protocol === 'webdav' && identityOf(this.#office, protocol, person) === 'stranger';
+    const rows = Object.keys(this.#office.shares).map((share) =>
+      cells.filter((cell) => cell.share === share && !isStranger(cell)),
+    );
+    const strangers = cells.filter(isStranger).map((cell) => [cell]);
+    const found = await Promise.all([...rows, ...strangers].map((row) => this.#row(row)));
+    return found.flat();
+  }
+
+  async #row(cells: readonly Cell[]): Promise<{ readonly cell: Cell; readonly said: string }[]> {
+    const wrong = [];
+    for (const cell of cells) {
+      const { person, protocol, share } = cell;
+      const visitor = {
+        name: person,
+        password: this.#office.typed[person] ?? '',
+        address: this.#office.addresses[person] ?? '',
+      };
+      const visit = await VISITING[protocol](this.#parts.access, visitor, share);
+      const right = rightOf(this.#office, protocol, person, share);
+      if (!isAsSaid(visit, right))
+        wrong.push({
+          cell,
+          said: `${person} in ${share} over ${protocol} should have ${right}: ${JSON.stringify(visit)}`,
+        });
+    }
+    return wrong;
+  }
+}
+
+function isAsSaid({ list, read, rename, write }: Visit, right: Right): boolean {
+  const isIn = right !== 'none';
+  const mayWrite = right === 'write';
+  return list === isIn && read === isIn && write === mayWrite && rename === mayWrite;
+}
