@@ -33,7 +33,7 @@ _mountkeeper() {
     metrics) options=''; kind=nothing; words='' ;;
     plugin) options='-level --ts --yes --yes --force'; kind=words; words='list enable log new check search install update remove' ;;
     preset) options=''; kind=words; words='photographer video office' ;;
-    queue) options='--send --pause --resume'; kind=share; words='' ;;
+    queue) options='--send --discard --pause --resume'; kind=share; words='' ;;
     rclone) options='--file'; kind=words; words='install list use' ;;
     receipt) options='--output'; kind=share; words='' ;;
     reconnect) options=''; kind=share; words='' ;;

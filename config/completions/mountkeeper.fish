@@ -53,8 +53,9 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l force
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list enable log new check search install update remove'
 complete -c mountkeeper -n __fish_use_subcommand -a preset -d 'Set the mount parameters to suit photographs, video or office work.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from preset' -a 'photographer video office'
-complete -c mountkeeper -n __fish_use_subcommand -a queue -d 'Show what was written here and is not on the remote yet, and why; send it now, pause or go on.'
+complete -c mountkeeper -n __fish_use_subcommand -a queue -d 'Show what was written here and is not on the remote yet, and why; send, discard one file, pause, go on.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l send
+complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l discard
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l pause -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -l resume
 complete -c mountkeeper -n '__fish_seen_subcommand_from queue' -a '(__mountkeeper_shares)'

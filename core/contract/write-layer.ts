@@ -99,6 +99,8 @@ export interface WriteLayer {
   readonly upper: string;
   /** A folder on the same file system that users do not see. */
   readonly aside: string;
+  /** Where files lie that their users gave up, for a while; on the same file system. */
+  readonly discarded: string;
   /** A folder for the uploader's own records, on the same file system. */
   readonly records: string;
   /** Paths that are open for writing now. */
@@ -187,6 +189,11 @@ export interface LeavingEntry extends UpperEntry {
    * `entry` they removed it. The file is removed here when the lower layer shows just that.
    */
   readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
+  /**
+   * For a file that is given up: the absolute path to which it is moved instead of being removed. `theirs` says
+   * what users are to see in its place.
+   */
+  readonly discardTo?: string | undefined;
 }
 
 export type QueueState = 'waiting' | 'uploading' | 'stuck';
@@ -206,6 +213,8 @@ export interface QueueEntry {
   readonly tries: number;
   /** Milliseconds since the epoch; undefined when it is sent as soon as a slot is free. */
   readonly nextTryAt?: number | undefined;
+  /** Of a file with content: tells this version of it from every other. */
+  readonly version?: string | undefined;
 }
 
 /** Two versions of one file, both kept. */

@@ -8,7 +8,7 @@ const WORDS: Readonly<Record<Permission, string>> = {
   'send-commands': 'send commands',
   network: 'use the network',
   'own-files': 'keep files in its own folder',
-  files: 'read and write every file that the daemon can',
+  files: 'read and write every file that its user can',
   processes: 'start processes',
   workers: 'start threads',
   addons: 'load native code',

@@ -92,6 +92,7 @@ export default definePlugin<DashboardConfig>({
       living()?.feeds.changed();
     });
     ctx.tap('shareHealthChanged', (change) => living()?.events.healthChanged(change));
+    ctx.tap('notification', (event) => living()?.events.told(event));
     ctx.every({
       name: 'tell readers that the line is good',
       ms: () => BEAT_MS,

@@ -6,7 +6,7 @@ import { ended, shownName } from './proof-command.ts';
 import type { VerifyBody } from './proof/verify-jobs.ts';
 import type { QueueBody } from './queue-body.ts';
 
-const QUEUE_USAGE = '[SHARE [PATH]] [--send | --pause DURATION | --resume]';
+const QUEUE_USAGE = '[SHARE [PATH]] [--send | --discard | --pause DURATION | --resume]';
 const CONFLICTS_USAGE = '[SHARE [PATH COPY mine|theirs|both]]';
 const VERIFY_USAGE = 'SHARE [PATH]';
 
@@ -18,7 +18,7 @@ interface Answer {
 interface Queueing {
   readonly share: string | undefined;
   readonly path: string | undefined;
-  readonly verb?: 'send' | 'pause';
+  readonly verb?: 'send' | 'pause' | 'discard';
   /** Length of a pause; 0 ends it. */
   readonly seconds?: number;
 }
@@ -31,20 +31,29 @@ function queueingOf(args: readonly string[]): Queueing | undefined {
   } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { send: { type: 'boolean' }, pause: { type: 'string' }, resume: { type: 'boolean' } },
+    options: {
+      send: { type: 'boolean' },
+      discard: { type: 'boolean' },
+      pause: { type: 'string' },
+      resume: { type: 'boolean' },
+    },
   });
-  const asked = Object.keys(values);
-  const isPathless = path === undefined || values.send === true;
-  if (more.length > 0 || asked.length > 1 || !isPathless || (asked.length > 0 && share === undefined))
-    return undefined;
-  if (asked.length === 0) return { share, path };
-  if (values.send === true) return { share, path, verb: 'send' };
-  return {
-    share,
-    path,
-    verb: 'pause',
-    seconds: values.pause === undefined ? 0 : Math.round(durationMs(values.pause) / 1_000),
-  };
+  const [asked, ...others] = Object.keys(values);
+  if (more.length > 0 || others.length > 0 || (asked !== undefined && share === undefined)) return undefined;
+  return verbOf({ share, path }, asked, values.pause);
+}
+
+function verbOf(
+  { share, path }: Pick<Queueing, 'share' | 'path'>,
+  asked: string | undefined,
+  pause: string | undefined,
+): Queueing | undefined {
+  if (asked === 'send') return { share, path, verb: 'send' };
+  if (asked === 'discard') return path === undefined ? undefined : { share, path, verb: 'discard' };
+  if (path !== undefined) return undefined;
+  if (asked === undefined) return { share, path };
+  const seconds = pause === undefined ? 0 : Math.round(durationMs(pause) / 1_000);
+  return { share, path, verb: 'pause', seconds };
 }
 
 async function queue(cli: CliContext): Promise<number> {
@@ -52,7 +61,17 @@ async function queue(cli: CliContext): Promise<number> {
   if (asked === undefined) return usage(cli, `queue ${QUEUE_USAGE}`);
   const { share, path, verb, seconds } = asked;
   if (verb === undefined || share === undefined) return showQueues(cli, share);
+  if (verb === 'discard') return discard(cli, share, path ?? '');
   return ask(cli, share, verb, verb === 'pause' ? { seconds } : path === undefined ? {} : { path });
+}
+
+/** Gives up the version that the queue shows now: one that is written meanwhile is refused. */
+async function discard(cli: CliContext, share: string, path: string): Promise<number> {
+  const [body] = (await read(cli, share)) ?? [];
+  if (body === undefined) return 1;
+  const version = body.entries.find((one) => one.path === path && one.version !== null)?.version;
+  // What does not wait, or cannot be discarded: the daemon says why.
+  return ask(cli, share, 'discard', { path, version: version ?? 'none' });
 }
 
 async function conflicts(cli: CliContext): Promise<number> {
@@ -188,7 +207,8 @@ export const commands: readonly CliCommand[] = [
   {
     name: 'queue',
     usage: QUEUE_USAGE,
-    summary: 'Show what was written here and is not on the remote yet, and why; send it now, pause or go on.',
+    summary:
+      'Show what was written here and is not on the remote yet, and why; send, discard one file, pause, go on.',
     run: queue,
   },
   {

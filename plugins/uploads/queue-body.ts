@@ -28,6 +28,8 @@ export interface QueueBody {
     readonly reason: string;
     readonly tries: number;
     readonly next_try_at: string | null;
+    /** Tells what it holds now from every other version; null where there is nothing to discard. */
+    readonly version: string | null;
   }[];
   readonly conflicts: readonly {
     readonly path: string;
@@ -106,6 +108,7 @@ function queuedOf(queued: QueuedUpload): EntryBody {
     reason: REASONS[state],
     tries: queued.failures,
     next_try_at: timeOf(queued.goesAt),
+    version: null,
   };
 }
 
@@ -119,6 +122,7 @@ function entryOf({
   reason,
   tries,
   nextTryAt,
+  version,
 }: QueueEntry): EntryBody {
   return {
     path,
@@ -130,6 +134,7 @@ function entryOf({
     reason,
     tries,
     next_try_at: timeOf(nextTryAt),
+    version: version ?? null,
   };
 }
 

@@ -16,6 +16,7 @@ const ENTRY = Joi.object({
   reason: text(),
   tries: count(),
   next_try_at: text().allow(null),
+  version: text().allow(null),
 });
 export const QUEUE = Joi.object({
   share: text(),
@@ -33,6 +34,7 @@ export const ANSWER = Joi.object({
   ok: Joi.boolean().required(),
   message: text(),
   id: Joi.string(),
+  kept_at: Joi.string(),
 });
 
 export const QUEUES: RouteDocument = {
@@ -90,6 +92,7 @@ export const SUMMARIES = {
   send: 'Sends what waits, or one path, at once',
   pause: 'Pauses uploads for a while',
   conflicts: 'Ends a conflict',
+  discard: 'Gives up one file that waits, in the version that the queue showed; it is kept for 7 days',
   verify: 'Begins to hold what was brought up against the remote',
   receipt: 'Begins to find out which files are proved to be on the remote',
 } as const;

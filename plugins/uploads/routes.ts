@@ -17,6 +17,8 @@ import {
   QUEUES,
   SUMMARIES,
 } from './route-documents.ts';
+import type { Discarded, DiscardRequest } from './transfer/leaving/discard.ts';
+import { KEPT_DAYS } from './transfer/leaving/discarded-files.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;
@@ -28,6 +30,8 @@ interface Answer {
   readonly message: string;
   /** Of work that goes on: a receipt or a comparison. */
   readonly id?: string;
+  /** Of a file that was discarded: where what was written is kept. */
+  readonly kept_at?: string;
 }
 
 type Shares = () => ReadonlyMap<string, ManagedUploads>;
@@ -45,15 +49,20 @@ const BODIES = {
     copy: path.required(),
     keep: Joi.string().valid('mine', 'theirs', 'both').required(),
   }).required(),
+  discard: Joi.object<DiscardRequest>({
+    path: path.required(),
+    version: Joi.string().max(64).required(),
+  }).required(),
   verify: Joi.object<{ path?: string }>({ path }).allow(null),
   receipt: Joi.object<{ path?: string }>({ path }).allow(null),
 };
 
-/** To choose between two versions of a file takes one of them away, so it is an administrator's. */
+/** What takes a version of a file away is an administrator's: to choose between two, to discard one. */
 const ACCESS: Readonly<Record<keyof typeof BODIES, RouteAccess>> = {
   send: { role: 'operator', verb: 'upload', share: 'share' },
   pause: { role: 'operator', verb: 'upload', share: 'share' },
   conflicts: { role: 'admin', verb: 'files', share: 'share' },
+  discard: { role: 'admin', verb: 'files', share: 'share' },
   verify: { role: 'operator', verb: 'proof', share: 'share' },
   receipt: { role: 'operator', verb: 'proof', share: 'share' },
 };
@@ -138,6 +147,12 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
         };
       },
     ),
+    post(
+      'discard',
+      shares,
+      async (uploads, asked: DiscardRequest, name) => discarded(await uploads.discard(asked), name),
+      (share) => Promise.reject(new Error(noDiscard(share, mountOf(share)))),
+    ),
     post('verify', shares, (uploads, body: { path?: string } | null, share) => {
       const id = proofs.verify.start({ share, path: body?.path ?? '', uploads });
       return { ok: true, message: 'Files are being held against the remote', id };
@@ -153,6 +168,26 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
 }
 
 const noLayer = (share: string): string => `Share '${share}' is not mounted with a write layer`;
+
+/** Why a file of a share that is not mounted with a write layer cannot be discarded. */
+export function noDiscard(share: string, mount: Mount | undefined): string {
+  return mount === undefined
+    ? `Share '${share}' is not mounted; nothing was discarded`
+    : `Share '${share}' has no write layer: what waits there is in rclone's own cache, which gives up no single file`;
+}
+
+/** A sentence for who asked. */
+export function discarded({ path: one, keptAt, shows }: Discarded, share: string): Answer {
+  const now =
+    shows === 'nothing' ? 'the name is gone, for the remote has none' : "the remote's version shows again";
+  return {
+    ok: true,
+    message:
+      `${one} in '${share}' is discarded: ${now}; what was written here is kept at ${keptAt} ` +
+      `for ${KEPT_DAYS} days`,
+    kept_at: keptAt,
+  };
+}
 
 function sending(one: string | undefined): Answer {
   return { ok: true, message: one === undefined ? 'Sending what waits' : `Sending ${one} next` };
@@ -207,7 +242,7 @@ function hashList(jobs: ReceiptJobs): ServerRoute {
 
 /**
  * A malformed body is answered with 400; a request that cannot be done in the present state with 200 and
- * `ok: false`, as everywhere in this API.
+ * `ok: false`, as everywhere in this API. A refused discard is 409: nobody is to take it for done.
  */
 function post<T>(
   verb: keyof typeof BODIES,
@@ -223,7 +258,11 @@ function post<T>(
     path: `/api/queue/{share}/${verb}`,
     options: {
       ...documented(
-        { summary: SUMMARIES[verb], body: BODIES[verb], answers: { 200: ANSWER, 400: ANSWER } },
+        {
+          summary: SUMMARIES[verb],
+          body: BODIES[verb],
+          answers: { 200: ANSWER, 400: ANSWER, ...(verb === 'discard' && { 409: ANSWER }) },
+        },
         ACCESS[verb],
       ),
       payload: {
@@ -236,15 +275,23 @@ function post<T>(
       const name = String(request.params['share']);
       const uploads = shares().get(name);
       const { error, value } = BODIES[verb].validate(
-        request.payload ?? (verb === 'conflicts' ? undefined : null),
+        request.payload ?? (verb === 'conflicts' || verb === 'discard' ? undefined : null),
       );
       if (error !== undefined) return refuse(h, error.message);
       try {
+        request.app.about = aboutOf(verb, value);
         if (uploads !== undefined) return await act(uploads, value as T, name);
         return (await withoutLayer?.(name, value as T)) ?? { ok: false, message: noLayer(name) };
       } catch (cause) {
-        return { ok: false, message: (cause as Error).message };
+        const answer: Answer = { ok: false, message: (cause as Error).message };
+        return verb === 'discard' ? h.response(answer).code(409) : answer;
       }
     },
   };
+}
+
+/** Which file it was about, for the record of changes. */
+function aboutOf(verb: keyof typeof BODIES, body: unknown): Record<string, string> {
+  const { path: one } = (body ?? {}) as { readonly path?: string };
+  return verb === 'discard' && one !== undefined ? { path: one } : {};
 }

@@ -22,7 +22,9 @@ import { rowActions, rowId } from './page/row-actions.ts';
 import type { RowTools } from './page/row-actions.ts';
 import { canPause, isPaused, pauseUploads, sendNow, sendOne } from './pause.ts';
 import { plainQueue, stateOf } from './plain-queue.ts';
+import { noDiscard } from './routes.ts';
 import type { Proofs } from './routes.ts';
+import { KEPT_DAYS } from './transfer/leaving/discarded-files.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const TEXTS = readTexts(import.meta.url);
@@ -32,12 +34,12 @@ const ORDER = { stuck: 0, uploading: 1, waiting: 2 } as const;
 const MOST_SHOWN = 200;
 
 function row(entry: QueueEntry, tools: RowTools, view: View): Content {
-  const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt } = entry;
+  const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt, version } = entry;
   const what = view.t(`action-${action.replace(' ', '-')}`);
   return html`<tr id=${rowId(path)}><th scope="row"><bdi>${path}</bdi> <small>${what}</small></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
       reason === '' ? null : html` <small><bdi>${view.said(reason)}</bdi></small>`
-    }</td>${rowActions({ path, state, hasContent: action === 'upload' }, tools, view)}
+    }</td>${rowActions({ path, state, bytes, version, hasContent: action === 'upload' }, tools, view)}
     <td>${
       state === 'uploading'
         ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) })
@@ -77,7 +79,7 @@ function queuedRow(queued: QueuedUpload, tools: RowTools, view: View): Content {
   return html`<tr id=${rowId(path)}>
     <th scope="row"><bdi>${path}</bdi></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></td>
-    ${rowActions({ path, state, hasContent: true }, tools, view)}
+    ${rowActions({ path, state, bytes, hasContent: true }, tools, view)}
     <td>${view.bytes(bytes)}</td>
     <td>${view.number(failures)}${
       goesAt === undefined ? null : html` <small>${view.t('next', { time: view.time(goesAt) })}</small>`
@@ -158,11 +160,25 @@ export function uploadsPanel({ shares, mountOf, clock, downloads, proofs }: Uplo
     await sendOne({ uploads: shares().get(share), mount: mountOf(share), path }, clock());
     return { ok: true, message: text('sending-one') };
   };
+  const discard = async (view: View): Promise<Outcome> => {
+    const { share = '', form } = view;
+    const { path = '', version = '' } = form;
+    const uploads = uploadsOf(view);
+    const about = { path };
+    if (!uploads) return { ok: false, message: view.said(noDiscard(share, mount(view))), about };
+    try {
+      const { keptAt, shows } = await uploads.discard({ path, version });
+      const said = shows === 'nothing' ? 'discarded-gone' : 'discarded';
+      return { ok: true, message: view.plain(said, { path, place: keptAt, days: KEPT_DAYS }), about };
+    } catch (error) {
+      return { ok: false, message: view.said((error as Error).message), about };
+    }
+  };
   return {
     id: 'uploads',
     access: {
       see: 'viewer',
-      // To choose between two versions takes one of them away: `keep` is an administrator's.
+      // What takes a version away is an administrator's: `keep`, `discard`.
       act: { send: 'operator', pause: 'operator', 'go-on': 'operator', retry: 'operator', prove: 'operator' },
     },
     place: 'share',
@@ -187,6 +203,7 @@ export function uploadsPanel({ shares, mountOf, clock, downloads, proofs }: Uplo
       pause,
       'go-on': send('going-on'),
       retry,
+      discard,
       keep: (view) => keepVersion(uploadsOf(view), view),
       prove: (view) => prove(proofSources, view),
     },

@@ -15,6 +15,8 @@ import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
 import type { Proof } from './proof/same-content.ts';
 import { settleUpper } from './transfer/leaving/settle.ts';
+import { KEPT_DAYS } from './transfer/leaving/discarded-files.ts';
+import type { Discarded } from './transfer/leaving/discard.ts';
 import { ShareUploader } from './transfer/share-uploads.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
@@ -49,6 +51,13 @@ export function createUploader(tools: UploaderTools): RunningUploader {
         onPause: (time) => (time === 0 ? pauses.delete(name) : pauses.set(name, time)),
         // Another uploader may have replaced it.
         onStop: () => shares.get(name) === handle && shares.delete(name),
+        onDiscard: (done) => {
+          tools.log.warn(
+            { share: name, path: done.path, keptAt: done.keptAt },
+            'a waiting file was discarded',
+          );
+          tell(discardEvent(name, done, tools.clock.now()), tools);
+        },
       });
       shares.set(name, handle);
       return handle;
@@ -62,9 +71,10 @@ interface HandleEvents {
   /** Milliseconds since the epoch; 0 ends a pause. */
   readonly onPause: (until: number) => void;
   readonly onStop: () => void;
+  readonly onDiscard: (done: Discarded) => void;
 }
 
-function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): ManagedUploads {
+function handleOf(uploads: ShareUploader, { onPause, onStop, onDiscard }: HandleEvents): ManagedUploads {
   return {
     get figures() {
       return uploads.figures;
@@ -78,6 +88,11 @@ function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): Ma
     },
     sendNow: (path) => uploads.sendNow(path),
     resolve: (conflict, keep) => uploads.resolve(conflict, keep),
+    discard: async (asked) => {
+      const done = await uploads.discard(asked);
+      onDiscard(done);
+      return done;
+    },
     verify: (path, asked) => uploads.verify(path, asked),
     receipt: (path, asked) => uploads.receipt(path, asked),
     look: (signal) => uploads.look(signal),
@@ -97,18 +112,30 @@ function handleOf(uploads: ShareUploader, { onPause, onStop }: HandleEvents): Ma
   };
 }
 
-function startShare(
-  options: UploadOptions,
-  { clock, processes, log, notify, proofOf }: UploaderTools,
-): ShareUploader {
+function startShare(options: UploadOptions, tools: UploaderTools): ShareUploader {
+  const { clock, processes, log, proofOf } = tools;
   const { shareName } = options.layer;
-  const onConflict = (conflict: Conflict): void => {
-    notify(eventOf(shareName, conflict)).catch((error: unknown) =>
-      log.warn({ share: shareName, err: error }, 'conflict not told'),
-    );
-  };
+  const onConflict = (conflict: Conflict): void => tell(eventOf(shareName, conflict), tools);
   const proof = (): Proof => proofOf(shareName);
   return new ShareUploader({ ...options, clock, processes, log, onConflict, proof });
+}
+
+function tell(event: NotificationEvent, { notify, log }: Pick<UploaderTools, 'notify' | 'log'>): void {
+  notify(event).catch((error: unknown) =>
+    log.warn({ event: event.type, data: event.data, err: error }, 'event not told'),
+  );
+}
+
+function discardEvent(share: string, { path, bytes, keptAt }: Discarded, at: number): NotificationEvent {
+  return {
+    type: 'file.discarded',
+    severity: 'warning',
+    message:
+      `${path} of share ${share} was discarded before it was on the remote; what was written here is kept at ` +
+      `${keptAt} for ${KEPT_DAYS} days.`,
+    data: { share, path, bytes, kept_at: keptAt },
+    key: `file.discarded ${share} ${path} ${at}`,
+  };
 }
 
 function eventOf(share: string, { path, copy, what, at }: Conflict): NotificationEvent {

@@ -1,13 +1,14 @@
 /** The recent events of each share: a limited number for each, kept in one small file across restarts. */
-import type { Clock, Health, ShareStatus, StatusRecord } from 'mountkeeper';
+import type { Clock, Health, NotificationEvent, ShareStatus, StatusRecord } from 'mountkeeper';
 
-export type EventKind = 'healthy' | 'failed' | 'waiting' | 'saved' | 'refused' | 'offline' | 'online';
+export type EventKind =
+  'healthy' | 'failed' | 'waiting' | 'saved' | 'refused' | 'offline' | 'online' | 'discarded';
 
 export interface ShareEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly kind: EventKind;
-  /** Why it failed. */
+  /** Why it failed; of what was discarded, which file, and where it is kept. */
   readonly reason?: string;
   /** Number of files that wait or are refused. */
   readonly files?: number;
@@ -25,6 +26,7 @@ const KINDS: ReadonlySet<string> = new Set<EventKind>([
   'refused',
   'offline',
   'online',
+  'discarded',
 ]);
 
 interface Known {
@@ -69,6 +71,14 @@ export class ShareEvents {
     const text = (reason ?? '').slice(0, LONGEST_REASON);
     if (to === 'failed' && !(last?.kind === 'failed' && last.reason === text))
       this.#add(share, { kind: 'failed', reason: text });
+  }
+
+  /** Other kinds of events are told by other means. */
+  told({ type, data }: NotificationEvent): void {
+    const { share, path, kept_at: keptAt } = data;
+    if (type !== 'file.discarded' || typeof share !== 'string') return;
+    const reason = `${String(path)}: what was written here is kept for some days at ${String(keptAt)}`;
+    this.#add(share, { kind: 'discarded', reason: reason.slice(0, LONGEST_REASON) });
   }
 
   /**

@@ -15,6 +15,7 @@ const TONES = {
   refused: 'bad',
   offline: 'bad',
   online: 'good',
+  discarded: 'warn',
 } as const;
 const CHARTS = ['speed', 'cache', 'dirty'] as const;
 

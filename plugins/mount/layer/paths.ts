@@ -6,6 +6,8 @@ import { join } from 'node:path';
 
 /** Folder name, next to rclone's own trees in the share's cache folder. */
 export const LAYER = 'layer';
+/** Beside it: it outlives a layer that ends. */
+const DISCARDED = 'discarded';
 
 export interface LayerPaths {
   /** Contains all the others. */
@@ -18,6 +20,8 @@ export interface LayerPaths {
   readonly aside: string;
   /** The uploader's own records. */
   readonly records: string;
+  /** Beside `folder`: what users wrote and gave up, for a while. */
+  readonly discarded: string;
 }
 
 export function layerPaths(cacheDir: string): LayerPaths {
@@ -28,6 +32,7 @@ export function layerPaths(cacheDir: string): LayerPaths {
     work: join(folder, 'work'),
     aside: join(folder, 'aside'),
     records: join(folder, 'records'),
+    discarded: join(cacheDir, DISCARDED),
   };
 }
 

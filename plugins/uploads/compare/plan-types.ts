@@ -31,6 +31,8 @@ export interface Item {
   readonly isInTheWay?: boolean;
   /** Its place still belongs to another entry, so it blocks nobody there. */
   readonly isDisplaced?: boolean;
+  /** It is not known yet which version on the remote its users changed. */
+  readonly isUnlearnt?: boolean;
   /** It can never be uploaded as it is. */
   readonly isRefused?: boolean;
 }

@@ -17,7 +17,7 @@ import { findPlaces, isFree } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
-import { identityOf, isSameFile, mayBeFile, mayBeThere } from './records.ts';
+import { identityOf, isSameFile, isSameWriting, mayBeFile, mayBeThere } from './records.ts';
 import type { PlaceRecord } from './records.ts';
 import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
@@ -39,6 +39,7 @@ interface Why {
   readonly hold?: string | undefined;
   readonly isRefused?: boolean;
   readonly isDisplaced?: boolean;
+  readonly isUnlearnt?: boolean;
 }
 
 const UNLEARNT = 'What users changed here has not been found out yet.';
@@ -183,7 +184,7 @@ class Draft {
    */
   #isCut(entry: ScanEntry, place: string, record: PlaceRecord | undefined): boolean {
     if (this.#conditions.isUrgent(entry.path)) return false;
-    if (isSameFile(record?.cut, identityOf(entry))) return true;
+    if (isSameWriting(record?.cut, identityOf(entry))) return true;
     if (!this.#conditions.isCut(entry.changedNs)) return false;
     this.#cut.push({ place, entry });
     return true;
@@ -228,7 +229,7 @@ class Draft {
   }
 
   #learn(entry: ScanEntry, place: string, isTree: boolean): void {
-    this.#add(entry, place, { hold: UNLEARNT });
+    this.#add(entry, place, { hold: UNLEARNT, isUnlearnt: true });
     if (this.#unlearnt.has(parentOf(entry.path))) return;
     const { remote, isShown = false } = this.#known.places.get(place) ?? {};
     const isGone = remote?.kind === 'folder' && isShown;
@@ -268,7 +269,7 @@ class Draft {
 
   #put(
     item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay' | 'planned'>,
-    { hold, isRefused = false, isDisplaced = false }: Why,
+    { hold, isRefused = false, isDisplaced = false, isUnlearnt = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
     const unkept = item.action === 'delete' ? undefined : this.#unkept(item.place);
@@ -279,6 +280,7 @@ class Draft {
       needs: new Set(),
       isRefused: isRefused || unkept !== undefined,
       isDisplaced,
+      isUnlearnt,
       ...(why !== undefined && { hold: why }),
     });
   }

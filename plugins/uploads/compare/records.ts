@@ -278,6 +278,11 @@ export function isSameFile(a: Identity | undefined, b: Identity): boolean {
   );
 }
 
+/** The same content in the same file, whatever was done to its names and its owner. */
+export function isSameWriting(a: Identity | undefined, b: Identity): boolean {
+  return a !== undefined && isSameFile({ ...a, changedNs: b.changedNs }, b);
+}
+
 function put<T>(map: Map<string, T>, key: string, value: T | null): void {
   if (value === null) map.delete(key);
   else map.set(key, value);

@@ -1,4 +1,4 @@
-/** What can be done about one file of the queue, in its row on the page: send it now, download a copy. */
+/** What can be done about one file of the queue, in its row on the page: send it now, download a copy, discard it. */
 import { createHash } from 'node:crypto';
 import { html } from 'mountkeeper';
 import type { Content, FileDownloads, LocalText, View } from 'mountkeeper';
@@ -8,6 +8,9 @@ export interface QueueRow {
   readonly state: 'waiting' | 'uploading' | 'stuck';
   /** False where there is nothing to download, such as a deletion. */
   readonly hasContent: boolean;
+  /** With a write layer, of a file with content: what may be discarded. */
+  readonly version?: string | undefined;
+  readonly bytes: number;
 }
 
 export interface RowTools {
@@ -19,6 +22,22 @@ export interface RowTools {
 /** By it the page keeps a row with its buttons, and who is at one, while others come and go. */
 export function rowId(path: string): string {
   return `queue-${createHash('sha256').update(path).digest('hex').slice(0, 16)}`;
+}
+
+/** Asks, and names the file. */
+function discardButton(
+  { path, state, version, bytes }: QueueRow,
+  text: RowTools['text'],
+  view: View,
+): Content {
+  if (version === undefined || state === 'uploading') return null;
+  return view.button({
+    action: 'discard',
+    label: text('discard'),
+    about: path,
+    values: { path, version },
+    confirm: view.plain('discard-confirm', { path, size: view.bytes(bytes) }),
+  });
 }
 
 export function rowActions(row: QueueRow, { text, downloads }: RowTools, view: View): Content {
@@ -42,7 +61,7 @@ export function rowActions(row: QueueRow, { text, downloads }: RowTools, view: V
         copy === undefined
           ? null
           : html`<a href=${copy} download aria-label=${`${label} ${path}`}>${label}</a>`
-      }
+      }${discardButton(row, text, view)}
     </div>
   </td>`;
 }

@@ -4,6 +4,7 @@ import type { Keep } from '../conflicts/resolve.ts';
 import type { ProofOptions } from '../proof/proof-jobs.ts';
 import type { Receipt } from '../proof/receipt.ts';
 import type { Proof } from '../proof/same-content.ts';
+import type { Discarded, DiscardRequest } from './leaving/discard.ts';
 import type { Verified } from '../proof/verify.ts';
 
 export interface ShareUploaderOptions extends UploadOptions {
@@ -25,6 +26,11 @@ export interface ManagedUploads extends ShareUploads {
   sendNow(path: string): void;
   /** Rejects with a plain sentence when it cannot be done in the present state. */
   resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void>;
+  /**
+   * Gives up one file that waits: it is kept for some days, and the remote's version shows again. Rejects with a plain
+   * sentence when it cannot be done, or is another version than the one asked for; nothing is given up then.
+   */
+  discard(asked: DiscardRequest): Promise<Discarded>;
   /** Compares uploaded files that are still here with what the remote has now. `''`: all of them. */
   verify(path: string, options: ProofOptions): Promise<readonly Verified[]>;
   /**

@@ -5,6 +5,7 @@
 import type { QueueEntry, RemoteFailure } from 'mountkeeper';
 import { folded, isAtOrInside } from '../compare/paths.ts';
 import type { Item, Plan } from '../compare/plan-types.ts';
+import { versionIn } from './leaving/given-up.ts';
 
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -53,6 +54,8 @@ export class Queue {
   #pausedUntil = 0;
   /** Paths that go first, even while the rest is paused. */
   readonly #urgent = new Set<string>();
+  /** Paths of which nothing starts. */
+  readonly #keptBack = new Set<string>();
   /** Set while the remote does not answer; from `until` on, it is tried again with one item. */
   #silence: { readonly reason: string; readonly until: number } | undefined;
 
@@ -106,6 +109,14 @@ export class Queue {
       .map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
     for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since))
       this.#lanes[laneOf(item)].set(item.id, item);
+  }
+
+  /** Until the returned function is called, nothing of this path starts. Undefined while it is going already. */
+  keepBack(path: string): (() => void) | undefined {
+    if (this.#keptBack.has(path) || this.#runningItems().some((item) => isAbout(item, path)))
+      return undefined;
+    this.#keptBack.add(path);
+    return () => void this.#keptBack.delete(path);
   }
 
   /** A path is no longer urgent when nothing of it waits. */
@@ -237,6 +248,7 @@ export class Queue {
         reason: run === undefined ? this.reason(item, now) : 'It is on its way.',
         tries: one?.tries ?? 0,
         ...(one !== undefined && one.nextTryAt > 0 && { nextTryAt: one.nextTryAt }),
+        ...versionIn(item),
       };
     });
   }
@@ -253,10 +265,17 @@ export class Queue {
     return [...this.running.values()].map(({ item }) => item);
   }
 
-  #isReady({ action, needs }: Item): boolean {
+  #isReady(item: Item): boolean {
+    const { action, needs } = item;
     if (this.#isMoveHeld && action === 'move') return false;
+    if (this.#isKeptBack(item)) return false;
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;
+  }
+
+  #isKeptBack(item: Item): boolean {
+    for (const path of this.#keptBack) if (isAbout(item, path)) return true;
+    return false;
   }
 
   /** Small files first. Items that have waited long count as small. */
@@ -284,6 +303,12 @@ function collide(a: Item, b: Item): boolean {
       (other) => one === other || (isWide && (isAtOrInside(one, other) || isAtOrInside(other, one))),
     ),
   );
+}
+
+/** The path itself, or a folder that goes with it: moved or deleted. Folders that are made are in nobody's way. */
+function isAbout(item: Item, path: string): boolean {
+  const isWide = item.action === 'move' || item.action === 'delete';
+  return [item.path, ...spots(item)].some((one) => one === path || (isWide && isAtOrInside(path, one)));
 }
 
 const foldedOf = new WeakMap<Item, readonly string[]>();

@@ -18,6 +18,9 @@ import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
 import { CleanFiles } from './leaving/clean-files.ts';
 import { figuresOf } from './figures.ts';
+import { discardFile } from './leaving/discard.ts';
+import type { Discarded, DiscardRequest } from './leaving/discard.ts';
+import { DiscardedFiles } from './leaving/discarded-files.ts';
 import { Leaving } from './leaving/leaving.ts';
 import { settleLive } from './leaving/settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
@@ -52,6 +55,7 @@ export class ShareUploader implements ManagedUploads {
   #nextLook: Promise<UploadFigures> | undefined;
   readonly #leaving: Leaving;
   readonly #clean: CleanFiles;
+  readonly #discarded: DiscardedFiles;
   readonly #moveLock: MoveLock;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
@@ -75,6 +79,7 @@ export class ShareUploader implements ManagedUploads {
       rules: options.clean,
       log: options.log,
     });
+    this.#discarded = new DiscardedFiles(options.layer.discarded, options.clock);
     this.#moveLock = new MoveLock({
       clock: options.clock,
       hasten: () => this.#lookSoon(),
@@ -127,6 +132,36 @@ export class ShareUploader implements ManagedUploads {
     if (isWaiting) throw new Error(`${conflict.path} waits to go up: try again when it is on the remote.`);
     await resolveConflict(conflict, keep, this.#tools());
     this.#lookSoon();
+  }
+
+  async discard(asked: DiscardRequest): Promise<Discarded> {
+    const { path } = asked;
+    const records = await this.#open();
+    const goOn = this.#queue.keepBack(path);
+    if (goOn === undefined)
+      throw new Error(
+        `${path} is being uploaded just now; nothing was discarded. Wait for the end, or pause first.`,
+      );
+    const done = this.#discard(asked, records).finally(() => {
+      goOn();
+      this.#lookSoon();
+    });
+    // A stop waits for it, as for any step.
+    this.#spawn(
+      done.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return done;
+  }
+
+  async #discard(asked: DiscardRequest, records: Records): Promise<Discarded> {
+    this.#isLookDue = true;
+    await this.look(this.#end.signal);
+    if (!this.#moveLock.isSettled)
+      throw new Error('Folders are being renamed just now; nothing was discarded. Try again in a moment.');
+    return discardFile(asked, this.#queue.items, this.#tools(records));
   }
 
   async verify(path: string, { signal, onProgress }: ProofOptions): Promise<readonly Verified[]> {
@@ -273,6 +308,7 @@ export class ShareUploader implements ManagedUploads {
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue)
       this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (this.#discarded.isDue) this.#spawn(this.#discarded.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }
 

@@ -45,6 +45,11 @@ function stage(): {
       asked.push(`${keep} ${path} ${copy}`);
       return keep === 'theirs' ? Promise.reject(new Error('It cannot be done now.')) : Promise.resolve();
     },
+    discard: async ({ path, version }) => {
+      asked.push(`discard ${path} ${version}`);
+      if (version !== 'v1') throw new Error(`${path} was changed since it was shown.`);
+      return { path, bytes: 30, keptAt: '/kept/p', shows: 'file' };
+    },
     verify: (path) => Promise.resolve([{ path: `${path}a`, result: 'differs', bytes: 1, modifiedMs: 0 }]),
     receipt: async () => ({ root: '', proved: [], unproved: [] }),
     queue: () => [
@@ -58,6 +63,7 @@ function stage(): {
         reason: 'The NAS says no.',
         tries: 2,
         nextTryAt: 1_800_000_000_000,
+        version: 'v1',
       },
     ],
     conflicts: () => [],
@@ -188,6 +194,34 @@ describe('the routes of the queue', () => {
       assert.equal((await post(`files/${verb}`, payload)).body.ok, true);
     }
     assert.deepEqual(asked, ['flush', 'send d/a', 'pause 3600', 'pause 60', 'pause 0']);
+  });
+
+  it('discard one file in the version that was shown, and refuse with 409 and the reason', async () => {
+    const { asked, post, server } = stage();
+    const { result } = await server.inject('/api/queue/files');
+    assert.equal((result as QueueBody).entries[0]?.version, 'v1');
+    assert.deepEqual(await post('files/discard', { path: 'p', version: 'v1' }), {
+      status: 200,
+      body: {
+        ok: true,
+        message:
+          "p in 'files' is discarded: the remote's version shows again; what was written here is kept at /kept/p " +
+          'for 7 days',
+        kept_at: '/kept/p',
+      },
+    });
+    assert.deepEqual(await post('files/discard', { path: 'p', version: 'v2' }), {
+      status: 409,
+      body: { ok: false, message: 'p was changed since it was shown.' },
+    });
+    const plain = await post('plain/discard', { path: 'p', version: 'v1' });
+    assert.deepEqual([plain.status, plain.body.ok], [409, false]);
+    assert.match(plain.body.message, /has no write layer/);
+    const gone = await post('gone/discard', { path: 'p', version: 'v1' });
+    assert.deepEqual([gone.status, /not mounted/.test(gone.body.message)], [409, true]);
+    for (const body of [undefined, {}, { path: 'p' }, { path: '../p', version: 'v1' }])
+      assert.equal((await post('files/discard', body)).status, 400, JSON.stringify(body));
+    assert.deepEqual(asked, ['discard p v1', 'discard p v2']);
   });
 
   it('say why a conflict cannot be ended', async () => {

@@ -46,11 +46,23 @@ describe('the uploads of a share on the dashboard', () => {
     flush: () => assert.fail('the mount is asked'),
     queue: () => [
       entry({ path: 'waits', reason: 'It waits for its turn.' }),
-      entry({ path: NAME, state: 'stuck', reason: 'permission denied <b>', tries: 3, nextTryAt: 60_000 }),
-      entry({ path: 'goes', state: 'uploading' }),
+      entry({
+        path: NAME,
+        state: 'stuck',
+        reason: 'permission denied <b>',
+        tries: 3,
+        nextTryAt: 60_000,
+        version: 'v2',
+      }),
+      entry({ path: 'goes', state: 'uploading', version: 'v3' }),
     ],
     conflicts: () => conflicts,
     resolve: async ({ path, copy }, keep) => void sent.push(`${keep} ${path} ${copy}`),
+    discard: async ({ path, version }) => {
+      if (version !== 'v2') throw new Error(`${path} is a folder: only one file at a time can be discarded.`);
+      sent.push(`discard ${path}`);
+      return { path, bytes: 1, keptAt: '/kept/here', shows: 'file' };
+    },
     verify: async (path, { onProgress }) => {
       onProgress(1, 2);
       if (path === 'slow') await new Promise(() => undefined);
@@ -199,6 +211,31 @@ describe('the uploads of a share on the dashboard', () => {
     assert.deepEqual(sent, [`plain ${NAME}`, 'layer waits']);
     await assert.rejects(act('retry', 'team', { path: 'a' }), /not mounted/);
     await assert.rejects(act('retry', 'plain', { path: 'a' }), /cannot be sent/);
+  });
+
+  it('discards one file, asks before and names it, and says where it is kept or why not', async () => {
+    const rowsFor = async (role: Role, share = 'files'): Promise<readonly string[]> =>
+      toHtml(await panel.render(createView({ language: 'en', host: 'h', share, tab: panel, role })))
+        .split('<tr')
+        .slice(2)
+        .filter((row) => row.includes('do/uploads/discard'));
+    const [stuck = '', ...others] = await rowsFor('admin');
+    assert.deepEqual(others, [], 'neither what goes up nor what has no content here');
+    assert.match(stuck, /hx-confirm="Discard &lt;script>alert[^"]*2\.0 KiB[^"]*given up[^"]*7 days/);
+    assert.match(stuck, /name="version" value="v2"/);
+    assert.deepEqual(await rowsFor('operator'), []);
+    sent.length = 0;
+    const discard = async (language: string, path: string, version: string) => {
+      const outcome = await panel.actions!['discard']!(view(language, 'files', { path, version }));
+      return { ...outcome, message: toHtml(outcome.message as string) };
+    };
+    const { ok, about, message } = await discard('en', NAME, 'v2');
+    assert.deepEqual([ok, about, sent], [true, { path: NAME }, [`discard ${NAME}`]]);
+    assert.match(message, /NAS's version shows again[^]*7 days: \/kept\/here/);
+    const refused = await discard('zh', 'd', 'v');
+    assert.equal(refused.ok, false);
+    assert.match(refused.message, /^d 是文件夹/);
+    assert.equal(await act('discard', 'plain', { path: 'a', version: 'v' }), false);
   });
 
   it('sends what waits when asked', async () => {

@@ -21,7 +21,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import type {
   CleanRules,
@@ -60,6 +60,7 @@ export class TestShare {
   readonly upper = join(this.root, 'upper');
   readonly mount = join(this.root, 'mount');
   readonly records = join(this.root, 'records');
+  readonly discarded = join(this.root, 'discarded');
   readonly conflicts: Conflict[] = [];
   precisionMs = 1_000;
   /** Another way to the folder that is the NAS. */
@@ -162,6 +163,7 @@ export class TestShare {
       shareName: 'test',
       upper: this.upper,
       aside: join(this.root, 'aside'),
+      discarded: this.discarded,
       records: this.records,
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
@@ -201,11 +203,16 @@ export class TestShare {
     execFileSync('mount', ['-i', '-o', 'remount,rw', this.mount]);
   }
 
-  #takeOne({ path, kind, inode, changedNs, isOpaque, copy, nowAt }: LeavingEntry): boolean {
+  #takeOne({ path, kind, inode, changedNs, isOpaque, copy, nowAt, discardTo }: LeavingEntry): boolean {
     const full = join(this.upper, path);
     const stats = lstatSync(full, { bigint: true, throwIfNoEntry: false });
     if (kind === 'whiteout') return this.#takeWhiteout(path, copy !== undefined);
     if (stats?.ino !== inode || stats.ctimeNs !== changedNs) return false;
+    if (discardTo !== undefined) {
+      mkdirSync(dirname(discardTo), { recursive: true });
+      renameSync(full, discardTo);
+      return true;
+    }
     if (nowAt !== undefined) setMark(full, '-n', 'trusted.overlay.redirect', '-v', `/${nowAt}`);
     else if (isOpaque) setMark(full, '-x', 'trusted.overlay.opaque');
     else return remove(full, kind);

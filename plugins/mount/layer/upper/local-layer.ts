@@ -34,6 +34,7 @@ export class LocalLayer implements WriteLayer {
   readonly upper: string;
   readonly aside: string;
   readonly records: string;
+  readonly discarded: string;
   readonly #options: LocalLayerOptions;
   readonly #takeOut: TakeOut;
   readonly #taking = createSerialQueue();
@@ -43,6 +44,7 @@ export class LocalLayer implements WriteLayer {
     this.upper = options.paths.upper;
     this.aside = options.paths.aside;
     this.records = options.paths.records;
+    this.discarded = options.paths.discarded;
     this.#options = options;
     this.#takeOut = new TakeOut({
       ...options,

@@ -16,6 +16,8 @@ export const NAMES = 'names.json';
 export interface Note {
   readonly path: string;
   readonly changedNs?: string;
+  /** Of a file that was given up: where it is kept, in place of the aside folder. */
+  readonly keptAt?: string;
 }
 
 /** One entry that an interrupted removal left. */
@@ -27,6 +29,8 @@ export interface Left {
    * touched it since.
    */
   readonly changedNs?: bigint;
+  /** It was given up, and is kept where it is. */
+  readonly isKept: boolean;
   readonly stats: BigIntStats;
 }
 
@@ -41,14 +45,15 @@ export async function leftAside({
     if (text === undefined) continue;
     const notes = JSON.parse(text) as readonly Note[];
     const left: Left[] = [];
-    for (const [index, { path, changedNs = '' }] of notes.entries()) {
-      const place = join(folder, String(index));
+    for (const [index, { path, changedNs = '', keptAt }] of notes.entries()) {
+      const place = keptAt ?? join(folder, String(index));
       const stats = await lstat(place, { bigint: true }).catch(undefinedWhenMissing);
       if (!stats) continue;
-      const isOut = changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs));
+      const isOut = changedNs !== '' && !isTouchedSince(stats, BigInt(changedNs), keptAt !== undefined);
       left.push({
         path,
         aside: place,
+        isKept: keptAt !== undefined,
         stats,
         ...(isOut && { changedNs: BigInt(changedNs) }),
       });
@@ -71,7 +76,7 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
     for (const { aside, path } of left.filter((one) => !isOut(one)))
       if (await restoreAside(aside, path, paths, log)) count += 1;
     if (isLive && left.some(isOut)) continue;
-    for (const { aside, stats } of left.filter(isOut))
+    for (const { aside, stats } of left.filter((one) => isOut(one) && !one.isKept))
       await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
     await rm(join(folder, NAMES), { force: true });
     // Something that no note names lies in it: it stays for a person to look at.
@@ -97,8 +102,13 @@ export async function recoverUnmounted(
  * Whether the entry was changed. All whiteouts are hard links of one file: their ctime changes with each
  * one that is added or removed, and nothing can be written to them.
  */
-export function isTouchedSince(now: BigIntStats, changedNs: bigint): boolean {
-  return !now.isCharacterDevice() && now.ctimeNs !== changedNs;
+export function isTouchedSince(now: BigIntStats, changedNs: bigint, isKept = false): boolean {
+  return !now.isCharacterDevice() && changeOf(now, isKept) !== changedNs;
+}
+
+/** Of what is kept, the content alone counts: a person may give it another owner, and it must not come back. */
+export function changeOf({ ctimeNs, mtimeNs }: BigIntStats, isKept: boolean): bigint {
+  return isKept ? mtimeNs : ctimeNs;
 }
 
 /** Moves it back to the upper folder. When something new has its name by then, both are kept. */

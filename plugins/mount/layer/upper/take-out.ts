@@ -2,7 +2,8 @@
  * Removes from the upper folder what the remote has, too, while users are working. A name that is removed
  * below a mounted overlay stays in the kernel's cache, and writes through it would be lost. So nothing is
  * deleted at once: the entry is moved aside, the kernel drops its names, and only when the entry has been
- * there untouched and unused for a while, it is deleted. Otherwise it is moved back.
+ * there untouched and unused for a while, it is deleted. Otherwise it is moved back. What a user gave up goes
+ * the same way, to a place where it is kept.
  */
 import { lstat, readdir, rm, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
@@ -10,7 +11,7 @@ import { lstatSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
-import { NAMES, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
+import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
 import { AttributeUpkeep } from './attribute-upkeep.ts';
 import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
 import type { Note } from './set-aside.ts';
@@ -43,10 +44,12 @@ export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly precisionMs: () => number;
 }
 
-/** One entry in the aside folder. */
+/** One entry in the aside folder, or where it is kept. */
 interface Taken {
   readonly path: string;
   readonly aside: string;
+  /** Of its note, in the aside folder. */
+  readonly folder: string;
   readonly entry: LeavingEntry;
   /** Its stats right after it was moved. */
   readonly stats: BigIntStats;
@@ -88,18 +91,20 @@ export class TakeOut {
     await makeFolder(folder);
     const note = (all: readonly Note[]): Promise<void> =>
       writeWhole(join(folder, NAMES), JSON.stringify(all));
-    await note(fit.map(({ path }) => ({ path })));
+    await note(fit.map(({ path, discardTo: keptAt }) => ({ path, ...(keptAt !== undefined && { keptAt }) })));
     const taken: Taken[] = [];
     for (const [index, entry] of fit.entries()) {
-      const one = this.#moveAside(entry, join(folder, String(index)));
+      if (entry.discardTo !== undefined) await makeFolder(dirname(entry.discardTo));
+      const one = this.#moveAside(entry, folder, entry.discardTo ?? join(folder, String(index)));
       if (one) taken.push(one);
     }
     const back = await this.#bringBack(taken, await this.#settled(taken));
     const out = taken.filter(({ path }) => !back.includes(path));
     await note(
-      fit.map(({ path }) => ({
+      fit.map(({ path, discardTo: keptAt }) => ({
         path,
-        changedNs: String(out.find((one) => one.path === path)?.stats.ctimeNs ?? ''),
+        ...(keptAt !== undefined && { keptAt }),
+        changedNs: noteOf(out.find((one) => one.path === path)),
       })),
     );
     this.#resting.push(...out);
@@ -122,9 +127,14 @@ export class TakeOut {
     return home.filter((entry) => isFitAnyway(entry) || isShownBelow(entry, below(entry), this.#options));
   }
 
-  /** False in a folder that is opaque or redirected: there the lower version would not be visible. */
-  async #isHome({ path, hasNoData }: LeavingEntry): Promise<boolean> {
-    return hasNoData === true || (await this.#options.marks.lowerPath(path, { isInside: false })) === path;
+  /**
+   * False in a folder that is opaque or redirected: there the lower version would not be visible. Where nothing is
+   * to be visible, an opaque one does no harm.
+   */
+  async #isHome({ path, hasNoData, discardTo, theirs }: LeavingEntry): Promise<boolean> {
+    if (hasNoData === true) return true;
+    const lower = await this.#options.marks.lowerPath(path, { isInside: false });
+    return lower === path || (lower === undefined && discardTo !== undefined && theirs?.entry === undefined);
   }
 
   /** Lower entries by folder and name. */
@@ -143,14 +153,15 @@ export class TakeOut {
    * Undefined when the entry was replaced. Checked, moved and checked again without a pause: if a user has
    * put something else there meanwhile, it is moved back before anybody can miss it.
    */
-  #moveAside(entry: LeavingEntry, aside: string): Taken | undefined {
+  #moveAside(entry: LeavingEntry, folder: string, aside: string): Taken | undefined {
     const { clock, log, paths } = this.#options;
     const place = join(paths.upper, entry.path);
     try {
       if (!isUnchanged(entry, this.#options.paths.upper)) return undefined;
       renameSync(place, aside);
       const stats = lstatSync(aside, { bigint: true });
-      if (isStill(entry, stats)) return { path: entry.path, aside, entry, stats, sinceMs: clock.monotonic() };
+      if (isStill(entry, stats))
+        return { path: entry.path, aside, folder, entry, stats, sinceMs: clock.monotonic() };
       renameSync(aside, place);
     } catch (error) {
       log.warn({ path: entry.path, err: error }, 'not taken out of the write layer');
@@ -241,9 +252,10 @@ export class TakeOut {
     if (this.#isResumed) return;
     this.#isResumed = true;
     const sinceMs = this.#options.clock.monotonic();
-    for (const { path, aside, stats, changedNs } of [
-      ...(await leftAside(this.#options.paths)).values(),
-    ].flat()) {
+    const found = [...(await leftAside(this.#options.paths))];
+    for (const { folder, path, aside, stats, changedNs, isKept } of found.flatMap(([folder, left]) =>
+      left.map((one) => ({ folder, ...one })),
+    )) {
       if (changedNs === undefined) continue;
       const kind = stats.isFile() ? 'file' : 'whiteout';
       const entry: LeavingEntry = {
@@ -254,8 +266,9 @@ export class TakeOut {
         modifiedNs: stats.mtimeNs,
         changedNs,
         isOpaque: false,
+        ...(isKept && { discardTo: aside }),
       };
-      this.#resting.push({ path, aside, entry, stats, sinceMs });
+      this.#resting.push({ path, aside, folder, entry, stats, sinceMs });
     }
   }
 
@@ -269,8 +282,9 @@ export class TakeOut {
     const touched = new Set<string>();
     for (const one of due) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
     await this.#bringBack(due, touched);
-    for (const one of due) if (!touched.has(one.path)) await this.#delete(one);
-    for (const folder of new Set(due.map(({ aside }) => dirname(aside)))) {
+    for (const one of due)
+      if (!touched.has(one.path) && one.entry.discardTo === undefined) await this.#delete(one);
+    for (const folder of new Set(due.map(({ folder: one }) => one))) {
       const left = await readdir(folder);
       if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
     }
@@ -300,8 +314,13 @@ function shownAt({ copy, path }: LeavingEntry): string {
   return copy ?? path;
 }
 
-async function isTouched({ aside, stats }: Taken): Promise<boolean> {
+function noteOf(out: Taken | undefined): string {
+  return out === undefined ? '' : String(changeOf(out.stats, out.entry.discardTo !== undefined));
+}
+
+async function isTouched({ aside, stats, entry }: Taken): Promise<boolean> {
+  const isKept = entry.discardTo !== undefined;
   // Counts as touched: then it comes back.
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
-  return now === undefined || isTouchedSince(now, stats.ctimeNs);
+  return now === undefined || isTouchedSince(now, changeOf(stats, isKept), isKept);
 }

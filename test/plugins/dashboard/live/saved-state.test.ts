@@ -74,6 +74,18 @@ describe('the history of a share', () => {
     assert.equal(Object.keys(events.all()).length, 300);
   });
 
+  it('has what was discarded, with the place where it is kept, also after a restart', () => {
+    const { events } = opened();
+    const told = { severity: 'warning', message: '', key: '' } as const;
+    const data = { share: 'files', path: 'a/b.mov', bytes: 3, kept_at: '/kept/b.mov' };
+    events.told({ ...told, type: 'file.discarded', data });
+    events.told({ ...told, type: 'nas.offline', data });
+    const [only, ...more] = events.of('files');
+    assert.deepEqual([only?.kind, more], ['discarded', []]);
+    assert.match(only?.reason ?? '', /^a\/b\.mov: .* at \/kept\/b\.mov$/);
+    assert.deepEqual(opened(events.all()).events.of('files'), [only]);
+  });
+
   it('comes back out of its file, and takes nothing that is none', () => {
     const good = { at: 5, kind: 'failed', reason: 'x' };
     assert.deepEqual(

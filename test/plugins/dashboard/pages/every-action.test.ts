@@ -14,6 +14,7 @@ const PLACES: Readonly<Record<string, readonly [tab: string, action: string]>> =
   'POST /api/plugins/{name}/log-level': ['settings', 'apply'],
   'POST /api/preset/{profile}': ['settings', 'preset'],
   'POST /api/queue/{share}/conflicts': ['uploads', 'keep'],
+  'POST /api/queue/{share}/discard': ['uploads', 'discard'],
   'POST /api/queue/{share}/pause': ['uploads', 'pause'],
   'POST /api/queue/{share}/receipt': ['uploads', 'prove'],
   'POST /api/queue/{share}/send': ['uploads', 'send'],
