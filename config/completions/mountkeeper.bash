@@ -31,7 +31,7 @@ _mountkeeper() {
     init) options='--address --kind --user --password-file --folders --folder --lan-user --lan-password-file --no-lan --add --yes'; kind=nothing; words='' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;
     metrics) options=''; kind=nothing; words='' ;;
-    plugin) options='-level --ts --yes --yes --force'; kind=words; words='list enable log new check search install update remove' ;;
+    plugin) options='-level --ts --yes --yes --yes --force'; kind=words; words='list enable log new check search install update migrate remove' ;;
     preset) options=''; kind=words; words='photographer video office' ;;
     queue) options='--send --discard --pause --resume'; kind=share; words='' ;;
     rclone) options='--file'; kind=words; words='install list use' ;;

@@ -44,13 +44,14 @@ complete -c mountkeeper -n __fish_use_subcommand -a logs -d 'Show the daemon\'s 
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -s f
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -l lines -x
 complete -c mountkeeper -n __fish_use_subcommand -a metrics -d 'Print the figures of /metrics.'
-complete -c mountkeeper -n __fish_use_subcommand -a plugin -d 'List plugins, bring back one that broke off, begin a new one, check one; find, install, update and remove those of others, which are off until the configuration switches them on.'
+complete -c mountkeeper -n __fish_use_subcommand -a plugin -d 'List plugins, bring back one that broke off, begin a new one, check one; find, install, update and remove those of others, which are off until the configuration switches them on; bring the table of one to the form of its new version.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -s level -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l ts
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l yes
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l yes
+complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l yes
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l force
-complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list enable log new check search install update remove'
+complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list enable log new check search install update migrate remove'
 complete -c mountkeeper -n __fish_use_subcommand -a preset -d 'Set the mount parameters to suit photographs, video or office work.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from preset' -a 'photographer video office'
 complete -c mountkeeper -n __fish_use_subcommand -a queue -d 'Show what was written here and is not on the remote yet, and why; send, discard one file, pause, go on.'

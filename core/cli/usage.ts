@@ -8,7 +8,8 @@ type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
 export const PLUGIN_USAGE =
   'list | enable NAME | log-level NAME LEVEL | new NAME [--ts] | check DIR | search WORDS | ' +
   'install PACKAGE[@VERSION] | install FOLDER | ' +
-  'install TARBALL [--yes] | update [NAME] [--yes] | remove NAME [--force]';
+  'install TARBALL [--yes] | update [NAME] [--yes] | ' +
+  'migrate NAME [--yes] | remove NAME [--force]';
 
 /** The core's own subcommands; plugins add the others. */
 export const OWN_COMMANDS: readonly Described[] = [
@@ -33,7 +34,8 @@ export const OWN_COMMANDS: readonly Described[] = [
     usage: PLUGIN_USAGE,
     summary:
       'List plugins, bring back one that broke off, begin a new one, check one; find, install, update and ' +
-      'remove those of others, which are off until the configuration switches them on.',
+      'remove those of others, which are off until the configuration switches them on; bring the table of one to the ' +
+      'form of its new version.',
   },
 ];
 

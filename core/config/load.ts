@@ -40,6 +40,8 @@ export interface LoadOptions {
   readonly origin: ConfigOrigin;
   /** The running configuration, if there is one. */
   readonly current: Config | undefined;
+  /** Warnings about the document from before it was loaded. */
+  readonly told?: readonly string[];
   /** Secrets that the sender left masked. */
   readonly kept?: readonly KeptSecret[];
   /** Whose request brought it. */
@@ -81,7 +83,12 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   const found = await pluginFindings(config, options);
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
-  const all = Object.freeze([...warnings(document, options.assembly), ...told, ...found.warnings]);
+  const all = Object.freeze([
+    ...(options.told ?? []),
+    ...warnings(document, options.assembly),
+    ...told,
+    ...found.warnings,
+  ]);
   const { origin, requestedBy } = options;
   return {
     ok: true,

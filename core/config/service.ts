@@ -24,6 +24,7 @@ import type { CheckServices } from './load.ts';
 import { copy, parseDocument } from '../sdk/toml/document.ts';
 import { holdsSecrets, redact } from './secrets/redact.ts';
 import { renderDocument } from './render.ts';
+import { partUnfit } from './checks/unfit-table.ts';
 import { assemble } from './schema/schema.ts';
 import { restoredText, shownText } from './secrets/shown-text.ts';
 import type { Restored } from './secrets/shown-text.ts';
@@ -117,7 +118,7 @@ class FileConfigService implements OwnedConfigService {
       ? await admitThirdParty(text, { origin, current: this.#current?.config, strangers: strangers() })
       : [];
     if (refused.length > 0) return failure('validate', locate(refused, text));
-    const assembly = this.#assemble();
+    const { assembly, warnings } = this.#assembleFor(text, origin);
     const current = this.#comparable(assembly);
     const result = await load(text, {
       file: this.file,
@@ -127,6 +128,7 @@ class FileConfigService implements OwnedConfigService {
       origin,
       current,
       kept,
+      told: warnings,
       isStrict,
       requestedBy: this.#options.requester?.(),
     });
@@ -283,6 +285,18 @@ class FileConfigService implements OwnedConfigService {
     for (const { owner, reason } of this.#assembly.rejected)
       this.#options.log.warn({ owner, reason }, 'configuration keys of a plugin left out');
     return this.#assembly;
+  }
+
+  /** What third parties' plugins whose tables wait for their migration declare is left out. */
+  #assembleFor(
+    text: string,
+    origin: ConfigOrigin,
+  ): { readonly assembly: Assembly; readonly warnings: readonly string[] } {
+    const parsed = parseDocument(text);
+    if ('problem' in parsed) return { assembly: this.#assemble(), warnings: [] };
+    const running = this.#current?.document;
+    const { entries, warnings } = partUnfit(this.#options.entries(), parsed.document, { origin, running });
+    return { assembly: warnings.length === 0 ? this.#assemble() : assemble(entries), warnings };
   }
 
   /**

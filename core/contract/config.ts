@@ -272,6 +272,12 @@ export interface ConfigContribution<C extends object = object> {
    * `readDescriptions` reads them from files. English stands in for what is missing.
    */
   readonly descriptions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * Brings `[plugins.<name>]`, as a former version of the plugin took it, to the form of this one; without the core's
+   * keys. Called by `mountkeeper plugin migrate` for a table that does not fit `schema`; must give one that does. Pure;
+   * gets a copy it may change.
+   */
+  readonly migrate?: (table: Record<string, unknown>) => Awaitable<Record<string, unknown>>;
   /** Fills in defaults that depend on other keys. Pure; gets a copy it may change. */
   readonly complete?: (config: Config) => void;
   /** Problems that a schema cannot see, such as what an installed tool accepts. Must not change anything. */

@@ -14,6 +14,7 @@ import { NoDaemon } from '../client.ts';
 import type { Invocation } from '../invocation.ts';
 import { EXIT } from '../exit-codes.ts';
 import { PLUGIN_USAGE } from '../usage.ts';
+import { migratePlugin } from './migrate-command.ts';
 import { installPlugin, removePlugin, searchPlugins } from './install/install-command.ts';
 import { updatePlugins } from './install/update-command.ts';
 
@@ -44,6 +45,12 @@ const ACTIONS: Readonly<Record<string, Usage>> = {
     option: '--ts',
     run: ([name = ''], { args }, context) =>
       newPlugin(name, context, args.rest.includes('--ts') ? 'ts' : 'js'),
+  },
+  migrate: {
+    words: [1, 1],
+    option: '--yes',
+    run: ([name = ''], { args, configFile }, context) =>
+      migratePlugin(name, { configFile, isAgreed: args.rest.includes('--yes') }, context),
   },
   check: { words: [1, 1], run: ([folder = ''], _, context) => checkPlugin(folder, context) },
   search: { words: [0, Infinity], run: (words, _, context) => searchPlugins(words, context) },

@@ -81,10 +81,18 @@ function configProblem({ config, name }: Partial<Plugin>): string | undefined {
   if (section !== undefined && !/^[a-z][a-z0-9_]*$/.test(section))
     return `config.section ${JSON.stringify(section)} must be a name like "my_section"`;
   const problem =
+    migrateProblem(config) ??
     schemaProblem('config.schema', schema) ??
     (share === undefined ? undefined : schemaProblem('config.share', share));
   if (problem !== undefined || section !== undefined || !hasKey(schema, 'enabled')) return problem;
   return `config.schema must not have the key "enabled": it belongs to [plugins.${String(name)}] itself`;
+}
+
+function migrateProblem({ migrate, section }: NonNullable<Plugin['config']>): string | undefined {
+  const isUsable = migrate === undefined || (typeof migrate === 'function' && section === undefined);
+  return isUsable
+    ? undefined
+    : 'config.migrate must be a function, of a plugin whose keys stand in its own table, without a section';
 }
 
 function schemaProblem(where: string, schema: unknown): string | undefined {

@@ -4,6 +4,7 @@ import type { Config } from '../../contract/config.ts';
 import type { Plugin } from '../../contract/plugin.ts';
 import Joi from 'joi';
 import { described } from '../../config/schema/described.ts';
+import { unfitFor } from '../../config/checks/unfit-table.ts';
 import { LOG_LEVELS } from '../../config/schema/core-schema.ts';
 
 interface Description {
@@ -36,9 +37,15 @@ export function ownConfig(plugin: Plugin, config: Config): object {
   const own = isTable(section)
     ? Object.fromEntries(keys.filter((key) => Object.hasOwn(section, key)).map((key) => [key, section[key]]))
     : {};
-  return Object.freeze(
-    isTable(section) && plugin.config?.section !== undefined ? own : completed(plugin, own),
-  );
+  if (isTable(section) && plugin.config?.section !== undefined) return Object.freeze(own);
+  refuseUnfit(plugin, section);
+  return Object.freeze(completed(plugin, own));
+}
+
+/** What it does not know is from a former version of it: it would run as if nothing had been set. */
+function refuseUnfit({ name, config }: Plugin, section: unknown): void {
+  const unfit = config?.migrate && unfitFor(name, config, section);
+  if (unfit !== undefined) throw new Error(unfit);
 }
 
 function completed(plugin: Plugin, own: Record<string, unknown>): object {

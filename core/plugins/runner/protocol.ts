@@ -106,8 +106,8 @@ export interface Begin {
   readonly name: string;
   /** What its package.json says. */
   readonly declared: unknown;
-  /** `declare`: says what it declares, and ends. */
-  readonly task: 'declare' | 'run';
+  /** `declare`: says what it declares, and ends; `migrate`: gives `config` in its new form, and ends. */
+  readonly task: 'declare' | 'migrate' | 'run';
   readonly config: object;
   readonly paths: { readonly stateDir: string; readonly packageDir: string };
   readonly logLevel: string;
@@ -140,6 +140,7 @@ export type ToRunner =
 /** As the plugin's own part of the process says it. */
 export type Said =
   | { readonly is: 'declared'; readonly declaration: unknown }
+  | { readonly is: 'migrated'; readonly table: unknown }
   | { readonly is: 'refused'; readonly reason: string }
   | { readonly is: 'up' }
   | { readonly is: 'failed'; readonly reason: string }

@@ -70,14 +70,19 @@ export class Runners {
     const { entry, name, folder, declared, stateDir } = request;
     const { permissions } = declared;
     // Loaded here: most daemons need none of it, and what draws pages comes with it.
-    const [{ carriedPlugin }, { declarationFrom }, ownUser, { RunnerProcess }, { SharedRunners }] =
-      await Promise.all([
-        import('./carried/carried-plugin.ts'),
-        import('./process/first-run.ts'),
-        import('./process/own-user.ts'),
-        import('./process/runner-process.ts'),
-        import('./process/shared-runners.ts'),
-      ]);
+    const [
+      { carriedPlugin },
+      { declarationFrom, migratedBy },
+      ownUser,
+      { RunnerProcess },
+      { SharedRunners },
+    ] = await Promise.all([
+      import('./carried/carried-plugin.ts'),
+      import('./process/first-run.ts'),
+      import('./process/own-user.ts'),
+      import('./process/runner-process.ts'),
+      import('./process/shared-runners.ts'),
+    ]);
     const shared = (this.#shared ??= new SharedRunners(this.#log));
     if (isolation === 'shared') shared.expect({ name, entry, stateDir, permissions });
     else shared.forget(name);
@@ -94,6 +99,7 @@ export class Runners {
       declaration: await declarationFrom({ ...request, user, onNetwork }),
       isolation,
       begin: { entry, folder, name, declared },
+      migrate: async (table) => (await migratedBy({ ...request, user }, table)) as Record<string, unknown>,
       confinement: { entry, folder, permissions, user },
       launch: (options) => (isolation === 'shared' ? shared.seat(options) : new RunnerProcess(options)),
       giveUpSeat: () => shared.forget(name),

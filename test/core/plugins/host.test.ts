@@ -110,6 +110,26 @@ describe('plugin host', () => {
     assert.equal(test.info('a').version, '2.0.0');
   });
 
+  it('keeps the version that runs while the table waits to be brought to the form of the new one', async (t) => {
+    const diary: Diary = [];
+    const one = (version: string, key: string, migrate?: () => object) =>
+      small('a', diary, {
+        version,
+        config: {
+          schema: Joi.object({ [key]: Joi.number().default(1) }) as never,
+          ...(migrate && { migrate: migrate as never }),
+        },
+      });
+    const config = { plugins: { a: { enabled: true, old: 3 } } };
+    const test = await open(t, [one('1.0.0', 'old')], { strangers: ['a'], config });
+    await test.setPlugins([one('2.0.0', 'fresh', () => ({ fresh: 3 }))]);
+    assert.match(test.info('a').reason ?? '', /old is not allowed; "mountkeeper plugin migrate a" shows it/);
+    assert.deepEqual(diary, ['+a'], 'the former one runs on');
+    await test.configure({ plugins: { a: { enabled: true, fresh: 3 } } });
+    assert.deepEqual([test.info('a').state, test.info('a').reason], ['active', undefined]);
+    assert.deepEqual(diary, ['+a', '-a', '+a']);
+  });
+
   it('makes one change of a burst, with the latest document', async (t) => {
     const diary: Diary = [];
     const test = await open(t, [small('a', diary), small('b', diary)]);

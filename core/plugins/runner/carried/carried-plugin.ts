@@ -35,6 +35,8 @@ export interface CarriedOptions {
   readonly declaration: Declaration;
   readonly isolation: keyof typeof HOLDS;
   readonly begin: Pick<Begin, 'entry' | 'folder' | 'name' | 'declared'>;
+  /** Brings its table to the form of this version, in a process of its own. Rejects with the sentence why not. */
+  readonly migrate: (table: object) => Promise<Record<string, unknown>>;
   /** Starts its process, or takes a seat in one. */
   readonly launch: RunnerSupervisorOptions['launch'];
   readonly giveUpSeat: RunnerSupervisorOptions['giveUpSeat'];
@@ -64,6 +66,7 @@ export function carriedPlugin(options: CarriedOptions): Plugin {
         schema: builtSchema(config.schema),
         ...(config.share && { share: builtSchema(config.share) }),
         ...(config.descriptions && { descriptions: config.descriptions }),
+        ...(config.migrates && { migrate: options.migrate }),
       },
     }),
     register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(values),

@@ -42,6 +42,8 @@ export interface Declaration {
     readonly schema: object;
     readonly share?: object;
     readonly descriptions?: Texts;
+    /** It has a `migrate`. */
+    readonly migrates?: true;
   };
   readonly taps: readonly { readonly hook: string; readonly stage: number }[];
   readonly commands: readonly string[];
@@ -69,7 +71,7 @@ const WHOLE_DOCUMENT = 'which is given the whole configuration with its secrets'
 export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
   refuse(plugin, ledger);
   const { name, version, description, requires = [], config } = plugin;
-  const { section, schema, share, descriptions } = config ?? {};
+  const { section, schema, share, descriptions, migrate } = config ?? {};
   return {
     name,
     version,
@@ -81,6 +83,7 @@ export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
         schema: carriedSchema('config.schema', schema),
         ...(share && { share: carriedSchema('config.share', share) }),
         ...(descriptions && { descriptions }),
+        ...(migrate && { migrates: true as const }),
       },
     }),
     taps: ledger.taps.map(({ hook, stage }) => ({ hook, stage })),
@@ -212,6 +215,7 @@ const shape = Joi.object({
     schema: Joi.object().unknown().required(),
     share: Joi.object(),
     descriptions: words,
+    migrates: Joi.valid(true),
   }),
   taps: list(Joi.object({ hook: Joi.valid(...CARRIED_HOOKS).required(), stage: Joi.number().required() })),
   commands: list(Joi.valid(...CARRIED_COMMANDS)),

@@ -118,13 +118,15 @@ async function begin(message: Begin, seat: number): Promise<void> {
     if (message.task === 'declare') {
       return tell({ is: 'declared', declaration: await declared(plugin, log) });
     }
+    if (message.task === 'migrate')
+      return tell({ is: 'migrated', table: await plugin.config?.migrate?.({ ...message.config }) });
     // It was told to go while it was imported.
     if (places.get(seat) !== place) return;
     place.loaded = new LoadedPlugin(plugin, message, { log, say: tell });
     await place.loaded.activate();
     tell({ is: 'up' });
   } catch (error) {
-    tell({ is: message.task === 'declare' ? 'refused' : 'failed', reason: told(error) });
+    tell({ is: message.task === 'run' ? 'failed' : 'refused', reason: told(error) });
   }
 }
 

@@ -1,4 +1,4 @@
-/** The first, short run of a plugin's process, in which it says what it declares. */
+/** Short runs of a plugin's process: the first, in which it says what it declares, and one that migrates its table. */
 import type { ServiceUser } from '../../../contract/platform.ts';
 import { createClock } from '../../../platform/clock.ts';
 import type { Declared } from '../../discovery/manifest.ts';
@@ -26,10 +26,27 @@ export interface RunnerRequest {
 
 /** Rejects with the sentence why the plugin cannot be carried. */
 export async function declarationFrom(request: RunnerRequest): Promise<Declaration> {
+  const declaration = checkedDeclaration(await shortRun(request, 'declare', {}));
+  const problem = beyondPermissions(declaration, request.declared.permissions);
+  if (problem !== undefined) throw new Error(problem);
+  return declaration;
+}
+
+/** The table in its new form, as the plugin gives it. Nothing of it has been checked. */
+export function migratedBy(request: RunnerRequest, table: object): Promise<unknown> {
+  return shortRun(request, 'migrate', table);
+}
+
+const SLOW = {
+  declare: 'finish loading within TIME; a module must not loop or wait while it is imported',
+  migrate: 'migrate its table within TIME',
+} as const;
+
+function shortRun(request: RunnerRequest, task: 'declare' | 'migrate', config: object): Promise<unknown> {
   const { entry, name, folder, declared, stateDir, user, timeoutMs } = request;
   const { permissions } = declared;
   const clock = createClock();
-  const sent = await new Promise<unknown>((resolve, reject) => {
+  return new Promise<unknown>((resolve, reject) => {
     const runner: RunnerProcess = new RunnerProcess({
       clock,
       confinement: { permissions, entry, folder, name, stateDir, packageDir, user },
@@ -38,7 +55,8 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
         if (message.is === 'declared') {
           request.onNetwork?.(runner.hasOurNetwork);
           resolve(message.declaration);
-        } else if (message.is === 'refused') reject(new Error(textOf(message.reason)));
+        } else if (message.is === 'migrated') resolve(message.table);
+        else if (message.is === 'refused') reject(new Error(textOf(message.reason)));
         else return;
         runner.kill('it has said what was asked');
       },
@@ -49,28 +67,20 @@ export async function declarationFrom(request: RunnerRequest): Promise<Declarati
     });
     const cancel = clock.after(
       timeoutMs,
-      () =>
-        runner.kill(
-          `it did not finish loading within ${timeoutMs / 1_000} s; ` +
-            'a module must not loop or wait while it is imported',
-        ),
+      () => runner.kill(`it did not ${SLOW[task].replace('TIME', `${timeoutMs / 1_000} s`)}`),
       { keepAlive: true },
     );
     runner.send({
       is: 'begin',
-      task: 'declare',
+      task,
       entry,
       folder,
       name,
       declared,
-      config: {},
+      config,
       paths: { stateDir, packageDir },
       logLevel: 'silent',
       world: {},
     });
   });
-  const declaration = checkedDeclaration(sent);
-  const problem = beyondPermissions(declaration, permissions);
-  if (problem !== undefined) throw new Error(problem);
-  return declaration;
 }

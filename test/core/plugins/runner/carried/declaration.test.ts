@@ -36,6 +36,7 @@ function carriedFrom(declaration: Declaration): Plugin {
   return carriedPlugin({
     declaration,
     isolation: 'own',
+    migrate: () => assert.fail('it is not asked here'),
     launch: () => assert.fail('it is not started here'),
     giveUpSeat: undefined,
     begin,
