@@ -87,7 +87,8 @@ describe(`who may enter what, by seed ${SEED}`, () => {
       turns += 1;
       const { cells, changed, held, said, settledMs } = turn;
       console.log(
-        `${turns}: ${said}; ${changed} of ${cells} cells are others, right after ${(settledMs / 1000).toFixed(1)} s; ${held} open`,
+        `${turns}: ${said}; ${changed} of ${cells} cells are others, ` +
+          `right after ${(settledMs / 1000).toFixed(1)} s; ${held} open`,
       );
       for (const one of turn.wrong) console.log(`  WRONG: ${one}`);
       wrong.push(...turn.wrong.map((one) => `after "${said}": ${one}`));

@@ -65,7 +65,8 @@ export function signInPage(request: Request, { asksForCode, back, problem, texts
     `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
       `<input type="hidden" name="back" value="${to}">` +
       `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
-      `<label>${t('password')} <input name="password" type="password" autocomplete="current-password" required></label>` +
+      `<label>${t('password')} ` +
+      `<input name="password" type="password" autocomplete="current-password" required></label>` +
       (hasCode ? code : '') +
       `<button>${t('sign-in')}</button></form>`,
   );

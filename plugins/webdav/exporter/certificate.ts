@@ -69,6 +69,6 @@ export function plainHttpAdvice({ web, webdav }: Pick<Config, 'web' | 'webdav'>)
   const advice = 'Set webdav.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies';
   return isAllowed
     ? `WebDAV speaks plain HTTP on ${listen}: passwords and files cross the network in clear. ${advice}.`
-    : `WebDAV speaks plain HTTP on ${listen}, so it takes passwords from this machine alone, and nobody comes in from ` +
-        `another one. ${advice}; or take them in clear, by webdav.plain_http = true.`;
+    : `WebDAV speaks plain HTTP on ${listen}, so it takes passwords from this machine alone, and nobody comes in ` +
+        `from another one. ${advice}; or take them in clear, by webdav.plain_http = true.`;
 }

@@ -82,7 +82,13 @@ export class Authenticator {
     // Not looked at: whoever was told that it is right could read it, too.
     if (this.#refusesInClear && !isOwn && isInClear(request, this.#proxies)) return { refusal: IN_CLEAR };
     const credentials = parseBasicCredentials(request.headers.authorization);
-    if (!credentials) return { refusal: CHALLENGE };
+    return credentials ? this.#examine(credentials, { address, gone }) : { refusal: CHALLENGE };
+  }
+
+  async #examine(
+    credentials: BasicCredentials,
+    { address, gone }: { readonly address: string; readonly gone: AbortSignal },
+  ): Promise<Admission> {
     const id = this.#digest.of(credentials).toString('base64');
     const verify = (): boolean => this.#isRight(credentials);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });

@@ -47,7 +47,14 @@ function stage() {
     entrance,
     notice: () => notice,
     port: () => address?.port,
-    to: (port: number) => entrance.listen({ listen: '127.0.0.1', port, hostnames: [], trusted_proxies: [], plain_http: false }),
+    to: (port: number) =>
+      entrance.listen({
+        listen: '127.0.0.1',
+        port,
+        hostnames: [],
+        trusted_proxies: [],
+        plain_http: false,
+      }),
   };
 }
 
@@ -147,7 +154,13 @@ describe('the web entrance with TLS', () => {
         },
       },
     });
-    const plain: WebPlace = { listen: '127.0.0.1', port: 1, hostnames: [], trusted_proxies: [], plain_http: false };
+    const plain: WebPlace = {
+      listen: '127.0.0.1',
+      port: 1,
+      hostnames: [],
+      trusted_proxies: [],
+      plain_http: false,
+    };
     const tls = (certificate: string): WebPlace => ({
       ...plain,
       tls: { certificate, key: '/k', self_made: false, hsts: false },

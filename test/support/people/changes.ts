@@ -185,8 +185,8 @@ function drawing(office: Office, random: Random): Draw {
 }
 
 /**
- * The office after a change, and what it was. Kinds that find nothing to change wait for a later turn; undefined when none
- * finds anything.
+ * The office after a change, and what it was. Kinds that find nothing to change wait for a later turn; undefined
+ * when none finds anything.
  */
 export function changed(
   office: Office,

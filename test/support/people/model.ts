@@ -63,14 +63,17 @@ export interface Known {
  * does not.
  */
 export function rightAs(office: Office, { protocol, person, identity }: Known, share: string): Right {
-  const { users, read_only_users: readers, protocols } = office.shares[share] ?? {};
-  if (protocols && !protocols.includes(protocol)) return 'none';
+  const { users, read_only_users: readers, protocols = [protocol] } = office.shares[share] ?? {};
+  if (!protocols.includes(protocol)) return 'none';
   const isNamed = users !== undefined || readers !== undefined;
   if (identity === 'guest') return office.guest && !isNamed ? 'write' : 'none';
   const isSame = protocol === 'smb' ? ignoringCase : exactly;
-  const hasAccount = office[protocol].some(({ name }) => isSame(name, person));
-  if (identity === 'stranger' || !hasAccount) return 'none';
+  if (identity === 'stranger' || !hasAccount(office[protocol], person, isSame)) return 'none';
   return isNamed ? rightOfNamed(office, person, { users, readers, isSame }) : 'write';
+}
+
+function hasAccount(accounts: Office['smb'], person: string, isSame: typeof exactly): boolean {
+  return accounts.some(({ name }) => isSame(name, person));
 }
 
 interface Named {

@@ -25,6 +25,7 @@ function plain(read: () => unknown): unknown {
     const text = JSON.stringify(value, bigIntsToo) as string | undefined;
     return text === undefined ? undefined : (JSON.parse(text) as unknown);
   } catch {
+    // Not JSON: a value in a circle, or one that throws.
     return inspect(value);
   }
 }

@@ -141,7 +141,7 @@ describe('a move whose answer was never seen', () => {
     }
 
     for (const isRecorded of [true, false])
-      it(`leaves alone what others put at the former place of ${source} until a start (${isRecorded ? 'noted' : 'unseen'})`, async () => {
+      it(`leaves what others put where ${source} was, until a start (${isRecorded ? 'noted' : 'unseen'})`, async () => {
         move();
         await killedInMove(isRecorded);
         const theirs = source === 'd' ? 'd/theirs' : 'a';

@@ -150,7 +150,7 @@ for (const [kind, over] of Object.entries(KINDS))
         ['', []],
         ['of others', ['deleted']],
       ] as const)
-        it(`came by the former one, unseen, and the file is deleted${others && ', and others replace it'}`, async () => {
+        it(`came by the former one, unseen, and is deleted${others && ', and others replace it'}`, async () => {
           renameSync(share.at('Text'), share.at('text'));
           await killIn(2, 'after', () => {
             if (readdirSync(share.nas).includes('text'))
@@ -266,7 +266,7 @@ for (const [kind, over] of Object.entries(KINDS))
         };
       };
 
-      it("are not each other's file where a listing does not show what went up, nor what others have by the former name", async () => {
+      it("are not each other's where a listing shows neither what went up nor others' by the former name", async () => {
         renameSync(share.at('Text'), share.at('text'));
         await run();
         writeFileSync(join(share.nas, 'Text'), 'of others');
