@@ -62,18 +62,26 @@ export interface Known {
  * The same for one who has logged in before. Another password leaves such a one alone, and the end of the account
  * does not.
  */
-export function rightAs(office: Office, { protocol, person, identity }: Known, share: string): Right {
-  const { users, read_only_users: readers, protocols = [protocol] } = office.shares[share] ?? {};
-  if (!protocols.includes(protocol)) return 'none';
-  const isNamed = users !== undefined || readers !== undefined;
-  if (identity === 'guest') return office.guest && !isNamed ? 'write' : 'none';
-  const isSame = protocol === 'smb' ? ignoringCase : exactly;
-  if (identity === 'stranger' || !hasAccount(office[protocol], person, isSame)) return 'none';
-  return isNamed ? rightOfNamed(office, person, { users, readers, isSame }) : 'write';
+export function rightAs(office: Office, known: Known, share: string): Right {
+  const { users, read_only_users: readers, protocols } = office.shares[share] ?? {};
+  if (protocols && !protocols.includes(known.protocol)) return 'none';
+  if (users === undefined && readers === undefined && known.identity === 'guest')
+    return office.guest ? 'write' : 'none';
+  return rightOfUser(office, known, { users, readers });
 }
 
-function hasAccount(accounts: Office['smb'], person: string, isSame: typeof exactly): boolean {
-  return accounts.some(({ name }) => isSame(name, person));
+type Lists = Pick<Named, 'users' | 'readers'>;
+
+function rightOfUser(
+  office: Office,
+  { protocol, person, identity }: Known,
+  { users, readers }: Lists,
+): Right {
+  if (identity === 'guest') return 'none';
+  const isSame = protocol === 'smb' ? ignoringCase : exactly;
+  if (identity === 'stranger' || !office[protocol].some(({ name }) => isSame(name, person))) return 'none';
+  const isNamed = users !== undefined || readers !== undefined;
+  return isNamed ? rightOfNamed(office, person, { users, readers, isSame }) : 'write';
 }
 
 interface Named {
