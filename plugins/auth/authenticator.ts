@@ -112,12 +112,14 @@ class PasswordAuthenticator implements Authenticator {
   }
 
   reviewSignIns(): void {
-    const now = this.#parts.clock().now();
-    this.#parts.signIns.review(
-      (admitted) =>
-        isCurrent(admitted, this.#parts.config(), now) &&
-        // The password may be a reference, and what it stands for another one now.
-        (admitted.lock === undefined || admitted.lock === this.#currentLock()),
+    this.#parts.signIns.review((admitted) => this.#isStill(admitted));
+  }
+
+  #isStill(admitted: Admitted): boolean {
+    return (
+      isCurrent(admitted, this.#parts.config(), this.#parts.clock().now()) &&
+      // The password may be a reference, and what it stands for another one now.
+      (admitted.lock === undefined || admitted.lock === this.#currentLock())
     );
   }
 
@@ -149,12 +151,9 @@ class PasswordAuthenticator implements Authenticator {
       const verdict = await this.#throttled().examine({ address, signal: gone(), ...examination });
       const decision = DECISIONS[verdict];
       if (decision !== 'known') return { decision };
-      if (user === undefined) return { decision, admitted: ofPassword(username, own, lock) };
-      // The configuration may have changed while the hash was being computed.
-      const now = this.#userOf(username);
-      return now && secretsOf(now) === secretsOf(user)
-        ? { decision, admitted: ofUser(now) }
-        : { decision: 'unauthorized' };
+      // The configuration may have changed while others were before it, or the hash was being computed.
+      const admitted = user === undefined ? ofPassword(username, own, lock) : this.#asNow(user);
+      return admitted && this.#isStill(admitted) ? { decision, admitted } : { decision: 'unauthorized' };
     } catch (error) {
       if (error instanceof TooManyAttempts) return { decision: 'too-many' };
       throw error;
@@ -163,6 +162,12 @@ class PasswordAuthenticator implements Authenticator {
 
   #userOf(username: string): WebUser | undefined {
     return this.#parts.config().users.find(({ name }) => name.normalize('NFC') === username);
+  }
+
+  /** Undefined: what lets the user in is another secret now. */
+  #asNow(user: WebUser): Admitted | undefined {
+    const now = this.#userOf(user.name.normalize('NFC'));
+    return now && secretsOf(now) === secretsOf(user) ? ofUser(now) : undefined;
   }
 
   #verifierFor(user: WebUser | undefined, username: string, lock: Lock): Verifier {

@@ -10,8 +10,12 @@ import { TLSSocket } from 'node:tls';
 import { afterEach, describe, it } from 'node:test';
 import type { Request } from '@hapi/hapi';
 import { definePlugin, isInClear, trustedProxies } from '../../core/sdk/index.ts';
+import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
+import { createClock } from '../../core/platform/clock.ts';
+import { createManualClock } from '../../core/testing/manual-clock.ts';
 import { hashToken, makeToken } from '../../plugins/auth/token.ts';
+import { until } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
 
@@ -45,8 +49,8 @@ const withWeb = (lines: string): string =>
 
 describe('what everybody on the way could read', () => {
   let api: ApiFixture;
-  const open = async (toml: string): Promise<ApiFixture> =>
-    (api = await createApi({ toml, plugins: [...API_PLUGINS, fromAfar as Plugin] }));
+  const open = async (toml: string, clock = createClock()): Promise<ApiFixture> =>
+    (api = await createApi({ toml, clock, plugins: [...API_PLUGINS, fromAfar as Plugin] }));
   afterEach(() => api.close());
 
   it('is no way in: right and wrong passwords, tokens and nothing at all get one sentence', async () => {
@@ -96,6 +100,24 @@ describe('what everybody on the way could read', () => {
     assert.equal((await api.get('/api/status', { ...WRONG, ...AFAR })).status, 401);
   });
 
+  for (const [what, lines] of [
+    ['password', 'password = "pw"'],
+    ['token', ''],
+  ] as const)
+    it(`is taken back when the page has shut itself out by the first ${what}`, async () => {
+      const clock = createManualClock();
+      await open(SAMPLE, clock);
+      const changes = api.host.service('configChanges') as ConfigChanges;
+      const { ok } = await changes.submit({ text: withWeb(lines), by: 'page', onTrial: true });
+      assert.equal(ok, true);
+      await api.host.apply(api.config.current);
+      assert.equal((await api.get('/api/status', AFAR)).status, 403);
+      await clock.advance(61_000);
+      await until('the first text is back', () => api.config.current.text === SAMPLE, { timeoutMs: 5_000 });
+      await api.host.apply(api.config.current);
+      assert.equal((await api.get('/api/status', AFAR)).status, 200);
+    });
+
   it('is said beforehand of a document that listens further, and cannot be allowed over HTTP', async () => {
     await open(withWeb('password = "pw"'));
     const warned = async (lines: string, origin: 'file' | 'http' = 'file') => {
@@ -132,6 +154,11 @@ describe('whether others could read a request', () => {
       assert.equal(isInClear(from(address), proxies), false, address);
     for (const address of ['192.0.2.16', '::ffff:10.0.0.1', '2001:db8::1', 'fe80::1', undefined])
       assert.equal(isInClear(from(address), proxies), true, address);
+    // This machine asks itself by its address in the network; a Unix socket has none.
+    const own = { localAddress: '::ffff:192.0.2.20' };
+    assert.equal(isInClear(from('::ffff:192.0.2.20', own), proxies), false);
+    assert.equal(isInClear(from('::ffff:192.0.2.21', own), proxies), true);
+    assert.equal(isInClear(from(undefined, { localAddress: undefined }), proxies), true);
     const secured = Object.create(TLSSocket.prototype) as Socket;
     Object.defineProperty(secured, 'remoteAddress', { writable: true, value: '' });
     assert.equal(isInClear(from('192.0.2.16', secured), proxies), false);

@@ -63,10 +63,18 @@ export function isEncrypted({ socket }: IncomingMessage): boolean {
 }
 
 /**
- * Whether others on the network could read the request: it came over plain HTTP, from another address than loopback.
- * The way to a trusted proxy is its administrator's business.
+ * Whether others on the network could read the request: it came over plain HTTP, from another machine. The way to a
+ * trusted proxy is its administrator's business.
  */
 export function isInClear(req: IncomingMessage, proxies: TrustedProxies): boolean {
   const { remoteAddress = '' } = req.socket;
-  return !isEncrypted(req) && !isLoopback(remoteAddress) && !proxies.has(remoteAddress);
+  return !isEncrypted(req) && !isFromHere(req.socket) && !proxies.has(remoteAddress);
+}
+
+/**
+ * By loopback, or by the address of this machine that was asked for: that way leaves it no more, and the kernel drops
+ * what comes from elsewhere in the name of its own address.
+ */
+function isFromHere({ localAddress, remoteAddress = '' }: Socket): boolean {
+  return isLoopback(remoteAddress) || (remoteAddress !== '' && remoteAddress === localAddress);
 }

@@ -63,6 +63,18 @@ describe('the door', () => {
     );
   });
 
+  it('does not take a password that was changed while others were before it', async () => {
+    const { clock, config, attempt } = createTestDoor('pw');
+    const guesses = Array.from({ length: 20 }, (_, index) => attempt(`guess ${index}`));
+    const former = attempt('pw');
+    assert.equal(await settled(former), 'waiting');
+    config.password = 'another';
+    await clock.advance(60_000);
+    assert.equal(await former, 'unauthorized');
+    await Promise.all(guesses);
+    assert.equal(await attempt('another', '10.0.0.2'), 'known');
+  });
+
   it('keeps no client waiting once it is stopped', async () => {
     const { attempt, stop } = createTestDoor('pw');
     const guesses = Array.from({ length: 20 }, (_, index) => attempt(`guess ${index}`));
