@@ -1,6 +1,7 @@
 /** Events over the boundary, in both directions: tried with a real process. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { getPriority, setPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { packageDir, prepareStage, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
@@ -38,6 +39,8 @@ describe('events of a plugin in a process of its own', { timeout: 60_000 }, () =
     const { log, entries } = collectLog();
     const given: unknown[] = [];
     const place = { entry: `${folder}/index.js`, folder, name: NAME, stateDir, packageDir, permissions: [] };
+    // A runner has 10, and may not go back to that below a daemon that was started with more.
+    setPriority(Math.max(getPriority(), 11));
     const supervisor = supervisorOf({ log }, place, {
       onEvent: (index, value) => void given.push([index, value]),
     });
