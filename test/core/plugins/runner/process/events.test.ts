@@ -11,13 +11,16 @@ import { until } from '../../../../support/platform/wait.ts';
 import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 const NAME = 'echo';
-const SOURCE = `import { definePlugin, Joi } from 'mountkeeper';
+const SOURCE = `import { writeSync } from 'node:fs';
+import { definePlugin, Joi } from 'mountkeeper';
+const raw = Buffer.from('    {"is":"event","index":"push","value":7}');
+raw.writeUInt32BE(raw.length - 4);
 export default definePlugin({ name: '${NAME}', version: '1.0.0', apiVersion: 1, description: 'Echoes.',
   register(ctx) {
     ctx.event({ name: 'echo:other', summary: 'Never given.', value: Joi.any() });
     const said = ctx.event({ name: 'echo:said', summary: 'It has heard something.', value: Joi.number().max(9) });
     ctx.on('lamp:counted', (value) => { said(value); said(value + 1); });
-    ctx.on('lamp:lit', () => { throw new Error('too bright'); });
+    ctx.on('lamp:lit', () => { writeSync(3, raw); throw new Error('too bright'); });
   } });
 `;
 
