@@ -5,6 +5,7 @@ import { replaceFile } from '../../config/write.ts';
 import type { CliContext } from '../../contract/cli.ts';
 import type { ConfigContribution, TomlEdit } from '../../contract/config.ts';
 import { timeBox } from '../../platform/deadline.ts';
+import { refuseForeignPlace } from '../../platform/files/ownership.ts';
 import { plainCopy } from '../../plugins/instance/given-values.ts';
 import { isTable } from '../../sdk/toml/document.ts';
 import { editToml, readToml } from '../../sdk/toml/edit.ts';
@@ -22,6 +23,7 @@ export async function migratePlugin(
 ): Promise<number> {
   const offline = await openOffline(configFile);
   try {
+    await refuseForeignPlace(configFile);
     const before = await readFile(configFile, 'utf8');
     const after = await migratedText(name, before, offline);
     if (after === undefined) {

@@ -2,7 +2,7 @@
  * The `ctx` of a plugin: declaring verbs write into the recorder until `register()` returns; `config`,
  * `use` and `send` work after activation.
  */
-import Joi from 'joi';
+import Joi from '#joi';
 import type { Metric, MetricVerb } from '../../contract/metrics.ts';
 import type { PluginContext } from '../../contract/plugin.ts';
 import type { Tab } from '../../contract/dashboard.ts';

@@ -4,7 +4,7 @@
  * input closes, that is, when the daemon has ended.
  */
 import { constants } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { pause } from 'mountkeeper/sdk';
 import { createClock } from 'mountkeeper';
 import type { CacheView } from 'mountkeeper';
@@ -86,7 +86,8 @@ async function reportOften(counters: Counters, signal: AbortSignal): Promise<voi
 }
 
 async function main(): Promise<void> {
-  setPriority(NICENESS);
+  // Where the daemon runs with more, its worker may not go back.
+  setPriority(Math.max(getPriority(), NICENESS));
   process.stdout.on('error', end);
   let present: Present | undefined;
   for await (const line of linesOf(process.stdin)) {

@@ -152,7 +152,7 @@ class Carried {
       onAbsence,
       onNetwork,
       // Nobody but itself can give what it has declared.
-      onEvent: (index, value) => this.#events[index as number]?.(value),
+      onEvent: (index, value) => this.#events[index]?.(value),
       confinement: { ...confinement, name, stateDir, packageDir },
       begin: () => ({
         is: 'begin',

@@ -6,7 +6,7 @@
 import { pluginIn, placeIn } from '../../blame.ts';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { inspect } from 'node:util';
 import type { Logger } from '../../../contract/platform.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
@@ -30,7 +30,8 @@ const NICENESS = 10;
 const DEEPEST_STACK = 100;
 const leave = process.exit.bind(process);
 
-setPriority(NICENESS);
+// Where the daemon runs with more, a process without capabilities may not go back.
+setPriority(Math.max(getPriority(), NICENESS));
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true });
 const reader = new FrameReader();
 /** One plugin; `loaded` once its module is there. */

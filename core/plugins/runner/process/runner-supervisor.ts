@@ -41,8 +41,8 @@ export interface RunnerSupervisorOptions {
   readonly onGivenUp: (reason: string) => void;
   /** It has ended by itself, with what comes now; undefined once it is there again, or is not wanted any more. */
   readonly onAbsence: (why: string | undefined) => void;
-  /** One of its events is given, by its place in the ledger. Nothing of it has been checked. */
-  readonly onEvent: (index: unknown, value: unknown) => void;
+  /** One of its events is given, by its place in the ledger, where there may be none. Its value has not been checked. */
+  readonly onEvent: (index: number, value: unknown) => void;
   /** Told with each that comes up: whether it has the daemon's network though it may not use it. */
   readonly onNetwork: (isOurs: boolean) => void;
 }
@@ -200,9 +200,14 @@ export class RunnerSupervisor {
 
   #hear(message: Said): void {
     if (message.is === 'state') this.#state = stateIn(message) ?? this.#state;
-    else if (message.is === 'event') this.#options.onEvent(message.index, message.value);
+    else if (message.is === 'event') this.#hearEvent(message);
     else if (message.is === 'log') this.#lines.logged(message);
     else if (message.is === 'send') void this.#carryOut(message);
+  }
+
+  /** A text would name what every list has, such as "push". */
+  #hearEvent({ index, value }: Extract<Said, { is: 'event' }>): void {
+    if (typeof index === 'number') this.#options.onEvent(index, value);
   }
 
   async #carryOut({ id, command, args }: Extract<Said, { is: 'send' }>): Promise<void> {

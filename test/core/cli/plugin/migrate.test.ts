@@ -1,6 +1,6 @@
 /** `plugin migrate` with a real plugin in a process of its own: shown, written whole, or not at all. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -92,6 +92,18 @@ describe('plugin migrate', { timeout: 120_000 }, () => {
       assert.equal(code, '1');
       assert.equal(await readFile(file, 'utf8'), BEFORE.replace('COUNT', String(count)));
     }
+  });
+
+  it('neither obeys nor writes a file that others can change, which root would write for them', async () => {
+    await write(3);
+    await chmod(file, 0o666);
+    const lines = await migrate('garden', true);
+    await chmod(file, 0o600);
+    assert.match(
+      lines.join('\n'),
+      /config\.toml may be written by everybody, .*; run this as the user .*\n1$/,
+    );
+    assert.equal(await readFile(file, 'utf8'), BEFORE.replace('COUNT', '3'));
   });
 
   it('says what is to be done where an older version is there, without a migration', async () => {

@@ -32,4 +32,12 @@ describe('descriptions of schemas', () => {
     }
     assert.throws(() => Joi.assert(1, Joi.string()), /must be a string/);
   });
+
+  it('are given of a frozen Joi, too', () => {
+    const frozen = Object.freeze(
+      Joi.extend((joi: typeof Joi) => ({ type: 'even', base: joi.number() })) as typeof Joi,
+    );
+    const schema = frozen.object({ a: frozen.string() });
+    assert.deepEqual(described(schema), schema.describe());
+  });
 });

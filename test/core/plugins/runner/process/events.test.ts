@@ -1,6 +1,7 @@
 /** Events over the boundary, in both directions: tried with a real process. */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { getPriority, setPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { packageDir, prepareStage, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
@@ -10,13 +11,16 @@ import { until } from '../../../../support/platform/wait.ts';
 import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 const NAME = 'echo';
-const SOURCE = `import { definePlugin, Joi } from 'mountkeeper';
+const SOURCE = `import { writeSync } from 'node:fs';
+import { definePlugin, Joi } from 'mountkeeper';
+const raw = Buffer.from('    {"is":"event","index":"push","value":7}');
+raw.writeUInt32BE(raw.length - 4);
 export default definePlugin({ name: '${NAME}', version: '1.0.0', apiVersion: 1, description: 'Echoes.',
   register(ctx) {
     ctx.event({ name: 'echo:other', summary: 'Never given.', value: Joi.any() });
     const said = ctx.event({ name: 'echo:said', summary: 'It has heard something.', value: Joi.number().max(9) });
     ctx.on('lamp:counted', (value) => { said(value); said(value + 1); });
-    ctx.on('lamp:lit', () => { throw new Error('too bright'); });
+    ctx.on('lamp:lit', () => { writeSync(3, raw); throw new Error('too bright'); });
   } });
 `;
 
@@ -38,6 +42,8 @@ describe('events of a plugin in a process of its own', { timeout: 60_000 }, () =
     const { log, entries } = collectLog();
     const given: unknown[] = [];
     const place = { entry: `${folder}/index.js`, folder, name: NAME, stateDir, packageDir, permissions: [] };
+    // A runner has 10, and may not go back to that below a daemon that was started with more.
+    setPriority(Math.max(getPriority(), 11));
     const supervisor = supervisorOf({ log }, place, {
       onEvent: (index, value) => void given.push([index, value]),
     });
