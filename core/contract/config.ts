@@ -209,7 +209,7 @@ export interface WebConfig {
   /** The address speaks TLS alone. Left out: plain HTTP. */
   tls?: TlsConfig & { hsts: boolean };
   /** Passwords, tokens and sign-ins of other machines are taken over plain HTTP, too. */
-  plain_http: boolean;
+  plain_http?: boolean;
 }
 
 /**

@@ -154,13 +154,12 @@ export function plainHttpAdvice({
   trusted_proxies: proxies,
 }: Pick<WebPlace, 'listen' | 'plain_http' | 'tls' | 'trusted_proxies'>): string | undefined {
   if (tls || proxies.length > 0 || isLoopback(listen)) return undefined;
-  const advice = 'Set web.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies';
   return isAllowed
     ? `The web server speaks plain HTTP on ${listen}: passwords and all that it shows cross the network in clear. ` +
-        `${advice}.`
+        'Set web.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies.'
     : `The web server speaks plain HTTP on ${listen}, so it takes passwords, tokens and sign-ins from this machine ` +
-        `alone; all that it shows crosses the network in clear. ${advice}; or take them in clear, by ` +
-        'web.plain_http = true.';
+        'alone; all that it shows crosses the network in clear. Set web.tls; or put a proxy with TLS in front, and ' +
+        'name it in web.trusted_proxies; or take them in clear, by web.plain_http = true.';
 }
 
 function needsSame(one: WebPlace, other: WebPlace): boolean {

@@ -15,7 +15,7 @@ export interface WebdavConfig {
   /** The port speaks TLS alone. Left out: plain HTTP. */
   tls?: TlsConfig;
   /** Passwords of other machines are taken over plain HTTP, too. */
-  plain_http: boolean;
+  plain_http?: boolean;
 }
 
 declare module 'mountkeeper' {
@@ -58,10 +58,10 @@ export const schema = Joi.object<WebdavConfig, true>({
     .description('Who may log in. With no user at all everybody is let in.'),
   tls: tls().description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
   plain_http: Joi.boolean()
-    .default(false)
+    .example(false)
     .meta({ fileOnly: true })
     .description(
-      'Without TLS, take passwords from other machines, too, though everybody on the way can read them. Off: over ' +
+      'Without TLS, take passwords from other machines, too, though everybody on the way can read them. Left out: over ' +
         'plain HTTP they are taken from this machine and from web.trusted_proxies alone.',
     ),
 }).meta({ tier: 'protocol' });

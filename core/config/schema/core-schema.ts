@@ -291,11 +291,11 @@ function web(): ObjectSchema {
       })
       .description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
     plain_http: Joi.boolean()
-      .default(false)
+      .example(false)
       .meta({ fileOnly: true })
       .description(
         'Without TLS, take passwords, tokens and sign-ins from other machines, too, though everybody on the way can ' +
-          'read them. Off: over plain HTTP they are taken from this machine and from trusted_proxies alone.',
+          'read them. Left out: over plain HTTP they are taken from this machine and from trusted_proxies alone.',
       ),
   })
     .meta({ tier: 'live' })

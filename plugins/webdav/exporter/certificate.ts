@@ -66,9 +66,10 @@ export class ProxyCertificate {
 export function plainHttpAdvice({ web, webdav }: Pick<Config, 'web' | 'webdav'>): string | undefined {
   const { listen, plain_http: isAllowed, tls, users } = webdav;
   if (tls || users.length === 0 || web.trusted_proxies.length > 0 || isLoopback(listen)) return undefined;
-  const advice = 'Set webdav.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies';
   return isAllowed
-    ? `WebDAV speaks plain HTTP on ${listen}: passwords and files cross the network in clear. ${advice}.`
+    ? `WebDAV speaks plain HTTP on ${listen}: passwords and files cross the network in clear. ` +
+        'Set webdav.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies.'
     : `WebDAV speaks plain HTTP on ${listen}, so it takes passwords from this machine alone, and nobody comes in ` +
-        `from another one. ${advice}; or take them in clear, by webdav.plain_http = true.`;
+        'from another one. Set webdav.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies; ' +
+        'or take them in clear, by webdav.plain_http = true.';
 }
