@@ -248,7 +248,7 @@ export interface UploadFigures {
   readonly uploadedBytes: number;
   /**
    * True when the scan found nothing that waits, but files were renamed during it: one that waits may have been
-   * seen by none of its names.
+   * seen by none of its names. Also while a file is being discarded: it may come back.
    */
   readonly isTorn?: boolean;
 }

@@ -8,6 +8,7 @@ import { formKey } from './forms.js';
 interface Callbacks {
   beforeNodeMorphed: (old: Node, fresh: Node) => boolean;
   beforeNodeRemoved: (old: Node) => boolean;
+  beforeAttributeUpdated: (name: string, old: Element, how: 'update' | 'remove') => boolean;
 }
 
 interface Morpher {
@@ -79,6 +80,9 @@ Object.assign(Idiomorph.defaults.callbacks, {
       ? beforeForm(old, fresh)
       : !kept.has(old) && !isPlaceOfPanel(old),
   beforeNodeRemoved: (old) => !(old instanceof HTMLElement) || beforeRemoval(old),
+  // A panel to which the focus was given (focus.ts) loses it with this.
+  beforeAttributeUpdated: (name, old, how) =>
+    name !== 'tabindex' || how !== 'remove' || old !== document.activeElement,
 } satisfies Callbacks);
 
 document.addEventListener('htmx:afterRequest', (event) => {

@@ -59,6 +59,10 @@ export class ShareUploader implements ManagedUploads {
   readonly #moveLock: MoveLock;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
+  /** What the remote has is being taken out; no other begins while a step runs. */
+  #takingOut: Promise<void> = Promise.resolve();
+  /** What is being discarded is away for a moment, and may come back. */
+  #discarding = 0;
   #isLookDue = false;
   #lookMs = 0;
   readonly #loop: LookLoop;
@@ -142,7 +146,9 @@ export class ShareUploader implements ManagedUploads {
       throw new Error(
         `${path} is being uploaded just now; nothing was discarded. Wait for the end, or pause first.`,
       );
+    this.#discarding += 1;
     const done = this.#discard(asked, records).finally(() => {
+      this.#discarding -= 1;
       goOn();
       this.#lookSoon();
     });
@@ -157,6 +163,8 @@ export class ShareUploader implements ManagedUploads {
   }
 
   async #discard(asked: DiscardRequest, records: Records): Promise<Discarded> {
+    // It may be about the same path, and what it notes of that would be wrong in the midst of this.
+    await this.#takingOut;
     this.#isLookDue = true;
     await this.look(this.#end.signal);
     if (!this.#moveLock.isSettled)
@@ -293,7 +301,7 @@ export class ShareUploader implements ManagedUploads {
       lookedAtMs,
       now: clock.now(),
       uploadedBytes: this.#uploadedBytes,
-      isTorn,
+      isTorn: isTorn || this.#discarding > 0,
     });
     this.#start();
     return this.#figures;
@@ -306,8 +314,11 @@ export class ShareUploader implements ManagedUploads {
     this.#queue.holdMoves(this.#moveLock.isHeld);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue)
-      this.#spawn(this.#leave(this.#leaving.takeOut()));
+    if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
+      const work = this.#leave(this.#leaving.takeOut());
+      this.#takingOut = work.catch(() => undefined);
+      this.#spawn(work);
+    }
     if (this.#discarded.isDue) this.#spawn(this.#discarded.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }

@@ -1,10 +1,10 @@
 /** A share with a write layer, mounted for real; what brings it to the NAS is played by the test. */
 import assert from 'node:assert/strict';
-import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Mount, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
-import { recoverAside } from '../../../plugins/mount/layer/upper/set-aside.ts';
+import { leftAside, recoverAside } from '../../../plugins/mount/layer/upper/set-aside.ts';
 import { TakeOut } from '../../../plugins/mount/layer/upper/take-out.ts';
 import type { TakeOutOptions } from '../../../plugins/mount/layer/upper/take-out.ts';
 import { layerPaths } from '../../../plugins/mount/layer/paths.ts';
@@ -311,6 +311,27 @@ describe('a share with a write layer', () => {
         ['renamed'],
       );
       assert.equal(await sh('wc -c < renamed'), '9000');
+    });
+
+    it('keeps what is given up where it is told, also over a kill, and restores what was half-way', async () => {
+      const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
+      const keptAt = join(paths.discarded, 'at', 'unwanted');
+      await sh('printf mine > unwanted; cat unwanted');
+      const leaving = { ...(await entry('unwanted')), theirs: {}, discardTo: keptAt };
+      assert.deepEqual(await layer.takeOut([leaving]), ['unwanted']);
+      assert.equal(await sh('cat unwanted 2>/dev/null || echo none'), 'none');
+      assert.equal(await readFile(keptAt, 'utf8'), 'mine');
+      // Others rest there, too.
+      const stage = [...(await leftAside(paths))].find(([, [left]]) => left?.aside === keptAt)?.[0] ?? 'none';
+      await chown(keptAt, 1_000, 1_000);
+      assert.equal(await recoverAside(paths, bench.tools.log), 0, 'a killed daemon leaves it there');
+      assert.equal(await readFile(keptAt, 'utf8'), 'mine');
+      await mkdir(stage);
+      await writeFile(join(stage, 'names.json'), JSON.stringify([{ path: 'unwanted', keptAt }]));
+      assert.equal(await recoverAside(paths, bench.tools.log), 1, 'it was not done');
+      assert.equal(await readFile(join(paths.upper, 'unwanted'), 'utf8'), 'mine');
+      await mount.refreshDirectories('', { recursive: false, signal: signal() });
+      await sh('rm unwanted');
     });
 
     it('restores what a killed daemon was moving, also while the overlay is still mounted', async () => {

@@ -39,3 +39,34 @@ export async function isWrittenTo(
     );
   return stdout === 'w';
 }
+
+/** What the kernel refuses: `write` while anybody has the file open or mapped, `read` while anybody has it so for writing. */
+export type Lease = 'read' | 'write';
+
+const LEASE_NUMBERS: Readonly<Record<Lease, number>> = { read: 0, write: 1 };
+const LEASE_TIMEOUT_MS = 20_000;
+/** Prints a letter for each path that it reads. */
+const LEASES = `
+use strict; local $/ = "\\0";
+while (my $path = <STDIN>) {
+  chomp $path;
+  my $file;
+  my $is_free = open($file, "<", $path) && fcntl($file, 1024, $ARGV[0] + 0);
+  print $is_free ? "f" : "u";
+}`;
+
+/** Those of the files for which the kernel gives no such lease, through whatever path and namespace they are used. */
+export async function withoutLease(
+  files: readonly string[],
+  lease: Lease,
+  processes: Pick<Processes, 'run'>,
+): Promise<ReadonlySet<string>> {
+  if (files.length === 0) return new Set();
+  const { stdout } = await processes.run({
+    command: 'perl',
+    args: ['-e', LEASES, String(LEASE_NUMBERS[lease])],
+    input: files.map((path) => `${path}\0`).join(''),
+    timeoutMs: LEASE_TIMEOUT_MS,
+  });
+  return new Set(files.filter((_, index) => stdout[index] !== 'f'));
+}

@@ -19,25 +19,13 @@ import { findMany } from './find-many.ts';
 import { isInPlace, isShownBelow } from './shown-instead.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import { isStill, isUnchanged, parentOf, placesOf } from './entry-check.ts';
+import { withoutLease } from './still-open.ts';
+import type { Lease } from './still-open.ts';
 import type { UpperMarks } from './overlay-attributes.ts';
 
 /** An open() that was running while names were dropped has ended long before this. */
 const REST_MS = 60_000;
 const LOOK_TIMEOUT_MS = 20_000;
-/**
- * The kernel refuses a write lease while anybody has the file open or mapped, through any path and
- * namespace. Written in perl, which every Debian has, because Node has no call for leases. Prints a letter
- * for each path.
- */
-const LEASES = `
-use strict; local $/ = "\\0";
-while (my $path = <STDIN>) {
-  chomp $path;
-  my $file;
-  my $is_free = open($file, "<", $path) && fcntl($file, 1024, 1);
-  print $is_free ? "f" : "u";
-}`;
-
 export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly marks: UpperMarks;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
@@ -89,23 +77,23 @@ export class TakeOut {
     this.#count += 1;
     const folder = join(paths.aside, `${this.#options.clock.now()}-${this.#count}`);
     await makeFolder(folder);
+    for (const { discardTo } of fit) if (discardTo !== undefined) await makePlace(discardTo);
     const note = (all: readonly Note[]): Promise<void> =>
       writeWhole(join(folder, NAMES), JSON.stringify(all));
     await note(fit.map(({ path, discardTo: keptAt }) => ({ path, ...(keptAt !== undefined && { keptAt }) })));
     const taken: Taken[] = [];
     for (const [index, entry] of fit.entries()) {
-      if (entry.discardTo !== undefined) await makeFolder(dirname(entry.discardTo));
       const one = this.#moveAside(entry, folder, entry.discardTo ?? join(folder, String(index)));
       if (one) taken.push(one);
     }
-    const back = await this.#bringBack(taken, await this.#settled(taken));
-    const out = taken.filter(({ path }) => !back.includes(path));
-    await note(
-      fit.map(({ path, discardTo: keptAt }) => ({
-        path,
-        ...(keptAt !== undefined && { keptAt }),
-        changedNs: noteOf(out.find((one) => one.path === path)),
-      })),
+    const out = await this.#settled(taken, (gone) =>
+      note(
+        fit.map(({ path, discardTo: keptAt }) => ({
+          path,
+          ...(keptAt !== undefined && { keptAt }),
+          changedNs: noteOf(gone.find((one) => one.path === path)),
+        })),
+      ),
     );
     this.#resting.push(...out);
     return [...marked, ...out.map(({ path }) => path)];
@@ -170,15 +158,21 @@ export class TakeOut {
   }
 
   /**
-   * Makes the overlay show the lower version. Returns paths that must be moved back; all of them when that
-   * cannot be determined.
+   * Makes the overlay show the lower version. Resolves with what is out, and noted as such. The others are moved
+   * back; all of them when that cannot be determined or noted.
    */
-  async #settled(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+  async #settled(
+    taken: readonly Taken[],
+    note: (out: readonly Taken[]) => Promise<void>,
+  ): Promise<readonly Taken[]> {
     const { dropNames, forget } = this.#options;
     try {
       await forget(placesOf(taken.map(({ entry }) => entry).filter(({ hasNoData }) => hasNoData === true)));
       await dropNames();
-      return await this.#wanted(taken);
+      const back = await this.#bringBack(taken, await this.#wanted(taken));
+      const out = taken.filter(({ path }) => !back.includes(path));
+      await note(out);
+      return out;
     } catch (error) {
       await this.#bringBack(taken, new Set(taken.map(({ path }) => path)));
       throw error;
@@ -188,7 +182,7 @@ export class TakeOut {
   /** Paths of entries that are in use, were changed since they were moved, or have no visible replacement. */
   async #wanted(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
     const used = foldersInUse(this.#options.mountPoint);
-    const held = await this.#aside(taken);
+    const held = await this.#held(taken);
     const unshown = await this.#unshown(taken);
     const wanted = new Set<string>();
     for (const one of taken) {
@@ -200,21 +194,20 @@ export class TakeOut {
   }
 
   /** Paths of entries that somebody has open. */
-  async #aside(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
-    const { mountPoint, paths, processes } = this.#options;
+  async #held(taken: readonly Taken[]): Promise<ReadonlySet<string>> {
+    const { mountPoint, paths } = this.#options;
     const files = taken.filter(({ entry }) => entry.kind === 'file');
     if (files.length === 0) return new Set();
     const writers = openForWriting({ mountPoint, upper: paths.upper });
-    const input = files.map(({ aside }) => `${aside}\0`).join('');
-    const { stdout } = await processes.run({
-      command: 'perl',
-      args: ['-e', LEASES],
-      input,
-      timeoutMs: LOOK_TIMEOUT_MS,
-    });
-    return new Set(
-      files.filter(({ path }, index) => stdout[index] !== 'f' || writers.has(path)).map(({ path }) => path),
-    );
+    const unleased = await this.#unleased(files, 'write');
+    return new Set(files.map(({ path }) => path).filter((path) => unleased.has(path) || writers.has(path)));
+  }
+
+  /** Paths of files that are open in any way, or for writing: through any path and namespace, also mapped. */
+  async #unleased(files: readonly Taken[], lease: Lease): Promise<ReadonlySet<string>> {
+    const asides = files.map(({ aside }) => aside);
+    const refused = await withoutLease(asides, lease, this.#options.processes);
+    return new Set(files.filter(({ aside }) => refused.has(aside)).map(({ path }) => path));
   }
 
   /**
@@ -278,16 +271,24 @@ export class TakeOut {
     const due = this.#resting.filter(({ sinceMs }) => clock.monotonic() - sinceMs >= REST_MS);
     if (due.length === 0) return;
     this.#resting = this.#resting.filter((one) => !due.includes(one));
-    const held = await this.#aside(due);
-    const touched = new Set<string>();
-    for (const one of due) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
-    await this.#bringBack(due, touched);
-    for (const one of due)
-      if (!touched.has(one.path) && one.entry.discardTo === undefined) await this.#delete(one);
+    const kept = due.filter(isGivenUp);
+    const others = due.filter((one) => !isGivenUp(one));
+    // A person may read what is kept, and somebody else write the file that has its name now.
+    await this.#bringBackTouched(kept, await this.#unleased(kept, 'read'));
+    const touched = await this.#bringBackTouched(others, await this.#held(others));
+    for (const one of others) if (!touched.has(one.path)) await this.#delete(one);
     for (const folder of new Set(due.map(({ folder: one }) => one))) {
       const left = await readdir(folder);
       if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
     }
+  }
+
+  /** Resolves with the paths of those. */
+  async #bringBackTouched(rested: readonly Taken[], held: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const touched = new Set<string>();
+    for (const one of rested) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
+    await this.#bringBack(rested, touched);
+    return touched;
   }
 
   /** One that cannot be deleted rests once more, and keeps no other from its end. */
@@ -315,12 +316,24 @@ function shownAt({ copy, path }: LeavingEntry): string {
 }
 
 function noteOf(out: Taken | undefined): string {
-  return out === undefined ? '' : String(changeOf(out.stats, out.entry.discardTo !== undefined));
+  return out === undefined ? '' : String(changeOf(out.stats, isGivenUp(out)));
 }
 
-async function isTouched({ aside, stats, entry }: Taken): Promise<boolean> {
-  const isKept = entry.discardTo !== undefined;
+/** A user gave it up. */
+function isGivenUp({ entry }: Taken): boolean {
+  return entry.discardTo !== undefined;
+}
+
+/** Rejects when nothing can be moved there: no note may name such a place. */
+async function makePlace(keptAt: string): Promise<void> {
+  await makeFolder(dirname(keptAt));
+  if ((await lstat(keptAt).catch(undefinedWhenMissing)) !== undefined)
+    throw new Error(`${keptAt} exists already`);
+}
+
+async function isTouched(one: Taken): Promise<boolean> {
+  const { aside, stats } = one;
   // Counts as touched: then it comes back.
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
-  return now === undefined || isTouchedSince(now, changeOf(stats, isKept), isKept);
+  return now === undefined || isTouchedSince(now, changeOf(stats, isGivenUp(one)), isGivenUp(one));
 }

@@ -13,14 +13,21 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { CleanRules, UploadFigures } from 'mountkeeper';
 import { sweepDiscarded } from '../../../../plugins/uploads/transfer/leaving/discarded-files.ts';
 import type { Discarded } from '../../../../plugins/uploads/transfer/leaving/discard.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
-import { refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { clock, refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 import type { Fault } from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
+/** The disk is short of room. */
+const LEAVES: CleanRules = {
+  listingAgeMs: () => HOUR,
+  keepMs: () => 1_000 * HOUR,
+  minFreeBytes: () => Number.MAX_SAFE_INTEGER,
+};
 
 describe('a waiting file that is discarded', () => {
   let share: TestShare;
@@ -160,23 +167,50 @@ describe('a waiting file that is discarded', () => {
 
   it('stays when it cannot be moved, with all that is known of it: what others changed is a conflict', async () => {
     writeFileSync(share.at('d/a'), 'mine');
+    let lookedAt: UploadFigures | undefined;
     await paused(async (call, when) => {
       if (call !== 'takeOut') return;
       // Whoever looks meanwhile, also while it is away, must not forget which version was changed here.
       if (when === 'before') renameSync(join(share.upper, 'd/a'), join(share.root, 'away'));
-      if (when === 'before') await look();
+      if (when === 'before') lookedAt = await look();
       if (when === 'before') renameSync(join(share.root, 'away'), join(share.upper, 'd/a'));
       throw refusal('The NAS is silent.');
     });
     rmSync(join(share.nas, 'd/a'));
     writeFileSync(join(share.nas, 'd/a'), 'of others');
     await assert.rejects(discard('d/a'), /is silent/);
+    assert.equal(lookedAt?.isTorn, true, 'nobody says that all of it is on the NAS');
+    assert.equal((await look()).isTorn, undefined);
     await settle(uploader);
     assert.equal(onNas('d/a'), 'of others');
     assert.deepEqual(
       share.conflicts.map(({ path, copy }) => [path, onNas(copy)]),
       [['d/a', 'mine']],
     );
+  });
+
+  it('waits until its former version is out, or has stayed, whichever was on its way', async () => {
+    writeFileSync(share.at('d/a'), 'mine');
+    const calls: string[] = [];
+    let discarded: Promise<Discarded> | undefined;
+    uploader = share.uploader(
+      async (call, when) => {
+        if (call !== 'takeOut') return;
+        calls.push(when);
+        if (calls.length > 1) return;
+        writeFileSync(share.at('d/a'), 'written again');
+        await look();
+        discarded = discard('d/a');
+        // As long as another one may take at most to come in between.
+        await Promise.race([discarded, clock.sleep(300)]);
+      },
+      { clean: LEAVES },
+    );
+    for (let turn = 0; turn < 4 && discarded === undefined; turn += 1) await settle(uploader);
+    assert.equal(existsSync((await discarded!).keptAt), true);
+    assert.deepEqual(calls.slice(0, 4), ['before', 'after', 'before', 'after']);
+    await settle(uploader);
+    assert.deepEqual([onNas('d/a'), seen('d/a')], ['mine', 'mine']);
   });
 
   it('does not take the version of the NAS with it, when a look saw it that ends later', async () => {

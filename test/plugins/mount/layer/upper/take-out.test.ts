@@ -1,0 +1,130 @@
+/** What users give up leaves the upper folder: the moments after its move. The kernel's leases are real, no overlay is. */
+import assert from 'node:assert/strict';
+import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { LeavingEntry } from 'mountkeeper';
+import { createManualClock } from 'mountkeeper/testing';
+import { createProcesses } from '../../../../../core/platform/processes/processes.ts';
+import { layerPaths } from '../../../../../plugins/mount/layer/paths.ts';
+import type { LayerPaths } from '../../../../../plugins/mount/layer/paths.ts';
+import { leftAside } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
+import { TakeOut } from '../../../../../plugins/mount/layer/upper/take-out.ts';
+import type { TakeOutOptions } from '../../../../../plugins/mount/layer/upper/take-out.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { createScratch } from '../../../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+
+const MINUTE = 60_000;
+
+describe('a file that is given up', () => {
+  let scratch: Scratch;
+  let paths: LayerPaths;
+  let clock: ReturnType<typeof createManualClock>;
+  let taker: TakeOut;
+  /** Runs when the kernel is told to drop its names. */
+  let meanwhile: () => void;
+  let count = 0;
+  before(async () => (scratch = await createScratch('take-out')));
+  after(() => scratch.close());
+  beforeEach(async () => {
+    count += 1;
+    paths = layerPaths(scratch.path(`cache${count}`));
+    mkdirSync(paths.upper, { recursive: true });
+    mkdirSync(paths.aside, { recursive: true });
+    const mountPoint = scratch.path(`mount${count}`);
+    mkdirSync(mountPoint);
+    clock = createManualClock();
+    meanwhile = () => undefined;
+    const { log } = collectLog();
+    const options = {
+      paths,
+      mountPoint,
+      marks: { prepare: async () => undefined, lowerPath: async (path: string) => path },
+      processes: createProcesses({ stateDir: scratch.path('state'), clock, log }),
+      clock,
+      log,
+      precisionMs: () => 1_000,
+      isCached: () => false,
+      listLower: async () => new Map(),
+      forget: async () => undefined,
+      dropNames: async () => meanwhile(),
+    };
+    taker = new TakeOut(options as unknown as TakeOutOptions);
+  });
+
+  const at = (path: string): string => join(paths.upper, path);
+  const keptAt = (path: string): string => join(paths.discarded, 'time', path);
+  const giveUp = (path: string, discardTo = keptAt(path)): Promise<readonly string[]> => {
+    const { ino, size, mtimeNs, ctimeNs } = lstatSync(at(path), {
+      bigint: true,
+    });
+    const entry: LeavingEntry = {
+      path,
+      kind: 'file',
+      inode: ino,
+      bytes: Number(size),
+      modifiedNs: mtimeNs,
+      changedNs: ctimeNs,
+      isOpaque: false,
+      theirs: {},
+      discardTo,
+    };
+    return taker.take([entry]);
+  };
+  /** A minute later, when it is decided. */
+  const rest = async (): Promise<void> => {
+    await clock.advance(MINUTE);
+    await taker.take([]);
+  };
+
+  it('stays where it is kept though somebody copies it out after a minute, and not while somebody writes', async () => {
+    for (const name of ['read', 'written']) writeFileSync(at(name), name);
+    assert.deepEqual([await giveUp('read'), await giveUp('written')], [['read'], ['written']]);
+    const holders = [openSync(keptAt('read'), 'r'), openSync(keptAt('written'), 'r+')];
+    await rest();
+    for (const holder of holders) closeSync(holder);
+    assert.deepEqual([existsSync(at('read')), readFileSync(keptAt('read'), 'utf8')], [false, 'read']);
+    assert.deepEqual(
+      [existsSync(keptAt('written')), readFileSync(at('written'), 'utf8')],
+      [false, 'written'],
+    );
+    assert.deepEqual(await readdir(paths.aside), []);
+  });
+
+  it('stays there though somebody writes to what has its name now', async () => {
+    writeFileSync(at('a'), 'mine');
+    await giveUp('a');
+    const newer = openSync(join(scratch.path(`mount${count}`), 'a'), 'w');
+    await rest();
+    closeSync(newer);
+    assert.deepEqual([existsSync(at('a')), readFileSync(keptAt('a'), 'utf8')], [false, 'mine']);
+  });
+
+  it('is at its place again when it cannot be noted that it is out', async () => {
+    writeFileSync(at('a'), 'mine');
+    meanwhile = () => {
+      const [stage = ''] = existsSync(at('a')) ? [] : [join(paths.aside, `${clock.now()}-1`)];
+      // Stands for a full disk.
+      if (stage !== '') mkdirSync(join(stage, 'names.json.new', 'full'), { recursive: true });
+    };
+    await assert.rejects(giveUp('a'));
+    assert.deepEqual([readFileSync(at('a'), 'utf8'), existsSync(keptAt('a'))], ['mine', false]);
+  });
+
+  it('stays, and the next start is not in the way of it, where the path would be too long or is taken', async () => {
+    writeFileSync(at('a'), 'mine');
+    await assert.rejects(giveUp('a', join(paths.discarded, 'n'.repeat(300))), {
+      code: 'ENAMETOOLONG',
+    });
+    mkdirSync(join(paths.discarded, 'time'), { recursive: true });
+    writeFileSync(keptAt('a'), 'of a former time');
+    await assert.rejects(giveUp('a'), /exists already/);
+    assert.equal((await leftAside(paths)).size, 0);
+    assert.deepEqual(
+      [readFileSync(at('a'), 'utf8'), readFileSync(keptAt('a'), 'utf8')],
+      ['mine', 'of a former time'],
+    );
+  });
+});
