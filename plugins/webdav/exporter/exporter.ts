@@ -159,7 +159,13 @@ export class WebdavExporter implements ServingExporter {
       return this.#backends.keepOnly(new Set());
     }
     await this.#certificate.keep();
-    await this.#shown.open(() => this.#former());
+    await this.#shown.open(async () => {
+      const former = await this.#former();
+      // Shares may take seconds each until they are ready: who has another password, or no account any more, is put out
+      // before them. A proxy that does not take it here is told by `ready`, or ended.
+      if (former.size > 0) void this.#shown.inTurn(() => this.#told.tell()).catch(() => undefined);
+      return former;
+    });
     this.#server.start();
   }
 
