@@ -143,6 +143,18 @@ describe('a waiting file that is discarded', () => {
     assert.deepEqual(readdirSync(share.nas).sort(), ['d', 'former', 'latter', 'new', 'rest']);
   });
 
+  it('stays while the NAS has its content by a former name alone, which is deleted when it has arrived', async () => {
+    writeFileSync(share.at('d/a'), 'mine');
+    uploader = share.uploader();
+    await settle(uploader);
+    renameSync(share.at('d/a'), share.at('d/b'));
+    await look();
+    await assert.rejects(discard('d/b'), /it may be d\/a, renamed here/);
+    assert.equal(onNas('d/a'), 'mine');
+    await settle(uploader);
+    assert.deepEqual([readdirSync(join(share.nas, 'd')), onNas('d/b')], [['b'], 'mine']);
+  });
+
   it('stays when the NAS seems to have it already, since the answer to an upload was lost', async () => {
     writeFileSync(share.at('d/a'), 'mine');
     let isLost = true;
