@@ -92,8 +92,8 @@ function refuseRenamed({ id, path }: Item, items: readonly Item[]): void {
   const former = items.find(({ action, needs }) => action === 'delete' && needs.has(id));
   if (former !== undefined)
     throw new Error(
-      `${former.path} is deleted on the remote as soon as ${path} is there, for it may be ${former.path}, renamed here: ` +
-        `then nothing would be left of it there. Rename it back in the share, or have it sent; nothing was discarded.`,
+      `${former.path} is deleted on the remote once ${path} is there, for it may be ${former.path}, renamed here: ` +
+        'then nothing would be left of it there. Rename it back in the share, or have it sent; nothing was discarded.',
     );
 }
 
