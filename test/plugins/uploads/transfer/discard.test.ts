@@ -17,7 +17,7 @@ import { sweepDiscarded } from '../../../../plugins/uploads/transfer/leaving/dis
 import type { Discarded } from '../../../../plugins/uploads/transfer/leaving/discard.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
-import { refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { clock, refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 import type { Fault } from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
@@ -209,6 +209,26 @@ describe('a waiting file that is discarded', () => {
     await begun;
     await settle(uploader);
     assert.deepEqual([onNas('d/a'), seen('d/a')], ['first', 'first']);
+  });
+
+  it('is watched by the layer for a minute, not until something else leaves it', async () => {
+    writeFileSync(share.at('d/a'), 'mine');
+    let [laterMs, taken] = [0, 0];
+    const shifted: typeof clock = Object.assign(Object.create(clock), {
+      monotonic: () => clock.monotonic() + laterMs,
+    });
+    const count = (call: string, when: 'before' | 'after'): void => {
+      if (call === 'takeOut' && when === 'after') taken += 1;
+    };
+    await paused(count, { clock: shifted });
+    await discard('d/a');
+    const at = async (ms: number): Promise<number> => {
+      laterMs = ms;
+      await look();
+      await uploader.settled();
+      return taken;
+    };
+    assert.deepEqual([await at(50_000), await at(70_000), await at(140_000)], [1, 2, 2]);
   });
 
   it('is removed for good after a week, and nothing else in that folder', async () => {
