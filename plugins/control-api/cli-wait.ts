@@ -6,7 +6,7 @@ import { fetchStatus } from './api-client.ts';
 import type { StatusView } from './status-view.ts';
 
 const POLL_MS = 500;
-/** An answer says that all is synced only by questions to the shares of the last 4.5 s. Here with the way. */
+/** An answer says that all is synced only by questions to the shares of the last 4.5 s. */
 const OLDEST_SYNCED_MS = 5_000;
 const USAGE = '--synced [--timeout 10m]';
 
@@ -34,14 +34,15 @@ function progressOf(view: StatusView): string {
 
 /**
  * A status from before the wait does not include a file that was written just before it, also when it shows others
- * that wait. So "synced" counts only when the answer came later than a status can be old. That time begins at the
- * first answer, because a daemon that did not answer has not checked either.
+ * that wait. So "synced" counts only when it was asked for (`sentAtMs`) later than a status can be old: the answer
+ * may be long on its way. That time begins at the first answer, because a daemon that did not answer has not checked
+ * either.
  */
-function createJudge({ clock }: CliContext): (view: StatusView) => boolean {
+function createJudge({ clock }: CliContext): (view: StatusView, sentAtMs: number) => boolean {
   let firstAnswerAt: number | undefined;
-  return ({ all_synced: isSynced }) => {
+  return ({ all_synced: isSynced }, sentAtMs) => {
     firstAnswerAt ??= clock.monotonic();
-    return isSynced && clock.monotonic() - firstAnswerAt >= OLDEST_SYNCED_MS;
+    return isSynced && sentAtMs - firstAnswerAt >= OLDEST_SYNCED_MS;
   };
 }
 
@@ -55,8 +56,9 @@ async function waitForSync(cli: CliContext, timeoutMs: number | undefined): Prom
   const startedAt = cli.clock.monotonic();
   const judge = createJudge(cli);
   for (;;) {
+    const sentAtMs = cli.clock.monotonic();
     const { view } = await fetchStatus(cli);
-    if (judge(view)) {
+    if (judge(view, sentAtMs)) {
       report(cli, true, 'All synced.');
       return 0;
     }

@@ -52,8 +52,11 @@ export class Planner {
   #gone: ReadonlySet<string> = new Set();
   /** What was taken out of the upper folder lately, with monotonic milliseconds. */
   readonly #leftAt = new Map<string, number>();
-  /** Places whose records stay: what is there is being taken out, and may come back. */
-  readonly #pinned = new Set<string>();
+  /**
+   * Places of which nothing is forgotten: what is there is being taken out, and may come back. With the end of that
+   * in monotonic milliseconds: a scan that began before may have missed it.
+   */
+  readonly #pinned = new Map<string, number>();
   /** Of the last scan that is known to have seen everything: its folders, and the paths of its entries. */
   #seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> } | undefined;
   /** Consecutive scans during which something was renamed. */
@@ -87,17 +90,22 @@ export class Planner {
 
   #withoutLeft(scan: TimedScan): TimedScan {
     const oldest = this.#options.clock.monotonic() - LONGEST_SCAN_MS;
-    for (const [path, at] of this.#leftAt) if (at < oldest) this.#leftAt.delete(path);
+    for (const times of [this.#leftAt, this.#pinned])
+      for (const [path, at] of times) if (at < oldest) times.delete(path);
     const entries = [...scan.entries].filter(([path]) => !this.#hasLeft(scan, path));
     return entries.length === scan.entries.size ? scan : { ...scan, entries: new Map(entries) };
   }
 
   /** Until the returned function is called, what is known of these places is not forgotten. */
   pin(places: readonly string[]): () => void {
-    for (const place of places) this.#pinned.add(place);
+    for (const place of places) this.#pinned.set(place, Infinity);
     return () => {
-      for (const place of places) this.#pinned.delete(place);
+      for (const place of places) this.#pinned.set(place, this.#options.clock.monotonic());
     };
+  }
+
+  #isPinned({ startedMs }: TimedScan, place: string): boolean {
+    return (this.#pinned.get(place) ?? -Infinity) >= startedMs;
   }
 
   /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */
@@ -151,7 +159,7 @@ export class Planner {
     for (const { place, entry } of plan.cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
-    for (const place of plan.spent) if (!this.#pinned.has(place)) records.drop(place);
+    for (const place of plan.spent) if (!this.#isPinned(scan, place)) records.drop(place);
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
@@ -199,11 +207,14 @@ export class Planner {
 
   /**
    * Drops records of moves that are no longer needed: marks written before users saw the new place have
-   * been read by now, and entries that left the upper folder have no mark.
+   * been read by now, and entries that left the upper folder have no mark. One that is being taken out may come
+   * back with its former mark.
    */
   #forgetMoves(scan: TimedScan, records: Records): void {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
-    const gone = [...records.moves.keys()].filter((key) => !keys.has(key));
+    const gone = [...records.moves]
+      .filter(([key, { at }]) => !keys.has(key) && !this.#isPinned(scan, at))
+      .map(([key]) => key);
     // A scan takes time: an entry that was moved out of a deleted folder may not have been seen yet.
     for (const key of gone.filter((one) => this.#gone.has(one))) noteUnanswered(key, records);
     for (const key of gone) if (this.#gone.has(key)) records.setMove(key, null);

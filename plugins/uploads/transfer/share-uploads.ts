@@ -83,7 +83,11 @@ export class ShareUploader implements ManagedUploads {
       rules: options.clean,
       log: options.log,
     });
-    this.#discarded = new DiscardedFiles(options.layer.discarded, options.clock);
+    this.#discarded = new DiscardedFiles({
+      folder: options.layer.discarded,
+      clock: options.clock,
+      endRest: () => options.layer.takeOut([]),
+    });
     this.#moveLock = new MoveLock({
       clock: options.clock,
       hasten: () => this.#lookSoon(),
@@ -169,7 +173,9 @@ export class ShareUploader implements ManagedUploads {
     await this.look(this.#end.signal);
     if (!this.#moveLock.isSettled)
       throw new Error('Folders are being renamed just now; nothing was discarded. Try again in a moment.');
-    return discardFile(asked, this.#queue.items, this.#tools(records));
+    const done = await discardFile(asked, this.#queue.items, this.#tools(records));
+    this.#discarded.added();
+    return done;
   }
 
   async verify(path: string, { signal, onProgress }: ProofOptions): Promise<readonly Verified[]> {

@@ -127,6 +127,21 @@ describe('the subcommands of the control API', () => {
     assert.deepEqual([(await waiting).code, finished], [0, true]);
   });
 
+  it('wait does not take an answer for a new one that was long on its way', async () => {
+    const clock = createManualClock();
+    api.publish([], { allSynced: true });
+    let [finished, asked] = [false, 0];
+    const slow: RequestFunction = async (...call) => {
+      asked += 1;
+      const answer = await request(...call);
+      if (asked === 2) await clock.sleep(6_000);
+      return answer;
+    };
+    const waiting = run(['wait', '--synced'], { clock, request: slow }).finally(() => (finished = true));
+    await passHalves(clock, 20, () => finished);
+    assert.deepEqual([(await waiting).code, asked], [0, 3]);
+  });
+
   it('wait does not take it for news of files that a share is up at last', async () => {
     const clock = createManualClock();
     api.publish([{ name: 'photos', health: 'pending' }], { allSynced: false });

@@ -139,6 +139,7 @@ export class TestShare {
       readonly restMs?: number;
       readonly processes?: Pick<Processes, 'run'>;
       readonly proof?: Proof;
+      readonly clock?: Clock;
     } = {},
   ): ShareUploader {
     return new ShareUploader({
@@ -146,7 +147,7 @@ export class TestShare {
       remote: guarded(this.remote(), fault),
       writeBackMs: () => 0,
       transfers: () => 4,
-      clock,
+      clock: more.clock ?? clock,
       processes: more.processes ?? processes,
       log: pino({ level: 'silent' }),
       onConflict: (conflict) => void this.conflicts.push(conflict),

@@ -83,7 +83,18 @@ function entryAt(path: string, items: readonly Item[]): ScanEntry {
       `${path} takes the place of something that was renamed or deleted here, and that has to arrive on the ` +
         'remote first; nothing was discarded.',
     );
+  refuseRenamed(item, items);
   return item.entry;
+}
+
+/** What is deleted once this has arrived may be the only one that the remote has of it. */
+function refuseRenamed({ id, path }: Item, items: readonly Item[]): void {
+  const former = items.find(({ action, needs }) => action === 'delete' && needs.has(id));
+  if (former !== undefined)
+    throw new Error(
+      `${former.path} is deleted on the remote once ${path} is there, for it may be ${former.path}, renamed here: ` +
+        'then nothing would be left of it there. Rename it back in the share, or have it sent; nothing was discarded.',
+    );
 }
 
 function refusalOf(path: string, items: readonly Item[], other: Item | undefined): string {

@@ -7,6 +7,8 @@ import type { Clock } from 'mountkeeper';
 export const KEPT_DAYS = 7;
 const KEPT_MS = KEPT_DAYS * 86_400_000;
 const SWEEP_EVERY_MS = 3_600_000;
+/** For so long the layer gives a file back that is written or held; a second more, so that it is over. */
+const REST_MS = 61_000;
 const NAME = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3}Z)$/;
 
 export function folderOf(discarded: string, now: number): string {
@@ -22,23 +24,41 @@ export async function sweepDiscarded(discarded: string, now: number): Promise<vo
   }
 }
 
-/** Sweeps at the start, and once an hour. */
-export class DiscardedFiles {
-  readonly #folder: string;
-  readonly #clock: Clock;
-  #nextAt = -Infinity;
+export interface DiscardedFilesOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Ends what the layer still watches: whoever opens or changes a file in the folder later keeps it there. */
+  readonly endRest: () => Promise<unknown>;
+}
 
-  constructor(folder: string, clock: Clock) {
-    this.#folder = folder;
-    this.#clock = clock;
+/** Sweeps at the start, and once an hour; has the layer end its watch a minute after a discard. */
+export class DiscardedFiles {
+  readonly #options: DiscardedFilesOptions;
+  #nextAt = -Infinity;
+  #restEndsAt = Infinity;
+
+  constructor(options: DiscardedFilesOptions) {
+    this.#options = options;
   }
 
   get isDue(): boolean {
-    return this.#clock.monotonic() >= this.#nextAt;
+    return this.#options.clock.monotonic() >= Math.min(this.#nextAt, this.#restEndsAt);
+  }
+
+  /** Called when one has been discarded. */
+  added(): void {
+    this.#restEndsAt = this.#options.clock.monotonic() + REST_MS;
   }
 
   async sweep(): Promise<void> {
-    this.#nextAt = this.#clock.monotonic() + SWEEP_EVERY_MS;
-    await sweepDiscarded(this.#folder, this.#clock.now());
+    const { clock, endRest, folder } = this.#options;
+    const now = clock.monotonic();
+    if (now >= this.#restEndsAt) {
+      this.#restEndsAt = Infinity;
+      await endRest();
+    }
+    if (now < this.#nextAt) return;
+    this.#nextAt = now + SWEEP_EVERY_MS;
+    await sweepDiscarded(folder, clock.now());
   }
 }

@@ -25,10 +25,13 @@ export async function takeOutDone(
   await records.saved();
   const taken = await taking(entries, leaving, tools);
   for (const entry of entries) {
-    if (!taken.has(entry.path)) await stays(entry, tools);
+    if (!taken.has(entry.path)) setLeaving(entry.path, false, tools);
     else if (leavesItself(entry)) left(entry, tools);
     else setShown(entry.path, tools);
   }
+  await records.saved();
+  // The remote may be slow, or not answer: what has left and what has not is known by then.
+  for (const entry of entries) if (!taken.has(entry.path)) await noteHiding(entry, tools);
   await records.saved();
   return taken;
 }
@@ -94,12 +97,14 @@ function leavesItself({ kind, nowAt }: LeavingEntry): boolean {
  * A whiteout that stays although the deletion is done may hide what others have put there since: that must
  * become visible.
  */
-async function stays({ path, kind, copy }: LeavingEntry, tools: StepTools): Promise<void> {
-  setLeaving(path, false, tools);
-  const record = tools.records.places.get(path) ?? { remote: NOTHING };
-  const isHiding = kind === 'whiteout' && copy === undefined && record.remote.kind === 'nothing';
-  if (isHiding && (await ask(tools, path)).kind !== 'nothing')
-    tools.records.set(path, { ...record, isKept: true });
+async function noteHiding({ path, kind, copy }: LeavingEntry, tools: StepTools): Promise<void> {
+  const { places } = tools.records;
+  const record = places.get(path);
+  const isHiding =
+    kind === 'whiteout' && copy === undefined && (record?.remote ?? NOTHING).kind === 'nothing';
+  if (!isHiding || (await ask(tools, path)).kind === 'nothing') return;
+  // While the remote was asked, users may have put something there.
+  if (places.get(path) === record) tools.records.set(path, { remote: NOTHING, ...record, isKept: true });
 }
 
 function setShown(path: string, { records }: StepTools): void {

@@ -150,6 +150,18 @@ describe('a waiting file that is discarded', () => {
     assert.deepEqual(readdirSync(share.nas).sort(), ['d', 'former', 'latter', 'new', 'rest']);
   });
 
+  it('stays while the NAS has its content by a former name alone, which is deleted when it has arrived', async () => {
+    writeFileSync(share.at('d/a'), 'mine');
+    uploader = share.uploader();
+    await settle(uploader);
+    renameSync(share.at('d/a'), share.at('d/b'));
+    await look();
+    await assert.rejects(discard('d/b'), /it may be d\/a, renamed here/);
+    assert.equal(onNas('d/a'), 'mine');
+    await settle(uploader);
+    assert.deepEqual([readdirSync(join(share.nas, 'd')), onNas('d/b')], [['b'], 'mine']);
+  });
+
   it('stays when the NAS seems to have it already, since the answer to an upload was lost', async () => {
     writeFileSync(share.at('d/a'), 'mine');
     let isLost = true;
@@ -231,6 +243,26 @@ describe('a waiting file that is discarded', () => {
     await begun;
     await settle(uploader);
     assert.deepEqual([onNas('d/a'), seen('d/a')], ['first', 'first']);
+  });
+
+  it('is watched by the layer for a minute, not until something else leaves it', async () => {
+    writeFileSync(share.at('d/a'), 'mine');
+    let [laterMs, taken] = [0, 0];
+    const shifted: typeof clock = Object.assign(Object.create(clock), {
+      monotonic: () => clock.monotonic() + laterMs,
+    });
+    const count = (call: string, when: 'before' | 'after'): void => {
+      if (call === 'takeOut' && when === 'after') taken += 1;
+    };
+    await paused(count, { clock: shifted });
+    await discard('d/a');
+    const at = async (ms: number): Promise<number> => {
+      laterMs = ms;
+      await look();
+      await uploader.settled();
+      return taken;
+    };
+    assert.deepEqual([await at(50_000), await at(70_000), await at(140_000)], [1, 2, 2]);
   });
 
   it('is removed for good after a week, and nothing else in that folder', async () => {

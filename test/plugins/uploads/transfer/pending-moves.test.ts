@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
@@ -83,5 +83,23 @@ describe('moves on the NAS', () => {
     assert.ok(existsSync(join(share.nas, 'e/x')));
     await settle(uploader);
     await uploader.stop();
+  });
+
+  it('are on record while their file is taken out, and it comes back since somebody has it open', async () => {
+    const at = join(share.upper, 'd/y');
+    let times = 0;
+    const uploader: ShareUploader = share.uploader(async (call, when) => {
+      if (call !== 'takeOut' || when !== 'before' || (times += 1) > 1) return;
+      renameSync(at, join(share.root, 'away'));
+      for (const _ of [1, 2, 3]) await look(uploader);
+      renameSync(join(share.root, 'away'), at);
+    });
+    renameSync(share.at('d/x'), share.at('d/y'));
+    await settle(uploader);
+    assert.ok(times > 0);
+    // One look finds it here again, the next is about what is known of it.
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual([readdirSync(join(share.nas, 'd')), share.conflicts], [['y'], []]);
   });
 });

@@ -1,0 +1,90 @@
+/** What is noted of entries that were to leave the upper folder and stay, and of those beside them. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import type { LeavingEntry } from 'mountkeeper';
+import { NOTHING, Records } from '../../../../plugins/uploads/compare/records.ts';
+import { takeOutDone } from '../../../../plugins/uploads/transfer/leaving/take-out.ts';
+import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
+import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
+import { LateScan } from '../../../support/write-layer/late-scan.ts';
+import { refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+
+function entry(path: string, kind: LeavingEntry['kind']): LeavingEntry {
+  return { path, kind, inode: 1n, bytes: 0, modifiedNs: 0n, changedNs: 0n, isOpaque: false };
+}
+
+it('notes what has left and what has not before it asks the remote about a whiteout that stays', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mk-take-out-'));
+  const records = await Records.open(folder, 'upper');
+  try {
+    for (const path of ['hidden', 'gone', 'kept']) records.set(path, { remote: NOTHING });
+    const told: string[] = [];
+    const tools = {
+      records,
+      layer: { upper: folder, takeOut: async () => ['gone'] },
+      remote: { forget: async () => undefined, stat: () => Promise.reject(refusal('No answer.', 'silent')) },
+      signal: new AbortController().signal,
+      left: (path: string) => void told.push(path),
+      pin: () => () => undefined,
+    } as unknown as StepTools;
+    const entries = [entry('hidden', 'whiteout'), entry('gone', 'file'), entry('kept', 'file')];
+    await assert.rejects(takeOutDone(entries, [''], tools), /No answer/);
+    assert.deepEqual(told, ['gone']);
+    assert.deepEqual(
+      [...records.places].map(([path, { isLeaving }]) => [path, isLeaving]),
+      [
+        ['hidden', false],
+        ['kept', false],
+      ],
+    );
+  } finally {
+    await records.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('does not delete what others put where a whiteout came back, though a look that ends late missed it', async () => {
+  const share = new TestShare();
+  const { signal } = new AbortController();
+  writeFileSync(join(share.nas, 'a'), 'first');
+  share.up();
+  const [nas, whiteout, away] = [
+    join(share.nas, 'a'),
+    join(share.upper, 'a'),
+    join(share.root, 'away'),
+  ] as const;
+  const late = new LateScan();
+  let begun: Promise<unknown> | undefined;
+  const uploader: ShareUploader = share.uploader(
+    async (call, when) => {
+      if (call !== 'takeOut' || when !== 'before' || begun !== undefined) return;
+      renameSync(whiteout, away);
+      late.holdNext();
+      uploader.flush();
+      begun = uploader.look(signal);
+      await late.isHeld;
+      renameSync(away, whiteout);
+      writeFileSync(nas, 'of others');
+    },
+    { processes: late },
+  );
+  try {
+    rmSync(share.at('a'));
+    for (let looks = 0; begun === undefined && looks < 20; looks += 1) {
+      uploader.flush();
+      await uploader.look(signal);
+      await uploader.settled();
+    }
+    late.goOn();
+    await begun;
+    await settle(uploader);
+    assert.equal(existsSync(nas) && readFileSync(nas, 'utf8'), 'of others');
+    assert.equal(readFileSync(share.at('a'), 'utf8'), 'of others');
+  } finally {
+    await uploader.stop();
+    share.close();
+  }
+});
