@@ -41,7 +41,7 @@ export interface RunnerSupervisorOptions {
   readonly onGivenUp: (reason: string) => void;
   /** It has ended by itself, with what comes now; undefined once it is there again, or is not wanted any more. */
   readonly onAbsence: (why: string | undefined) => void;
-  /** One of its events is given, by its place in the ledger, where there may be none. Its value has not been checked. */
+  /** One of its events is given, by a place in the ledger, where there may be none. Its value has not been checked. */
   readonly onEvent: (index: number, value: unknown) => void;
   /** Told with each that comes up: whether it has the daemon's network though it may not use it. */
   readonly onNetwork: (isOurs: boolean) => void;
