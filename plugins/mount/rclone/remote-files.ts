@@ -17,9 +17,10 @@ import { nameProblem, rclonePath } from './kept-names.ts';
 
 /**
  * rclone's local backend, which converts file names only from rclone's own form (`rclonePath`). A file that
- * changes while it is read makes the upload fail.
+ * changes while it is read makes the upload fail. A link is followed: the uploader names a file that it holds open
+ * by a link to its descriptor.
  */
-const LOCAL = ':local,encoding=Raw:/';
+const LOCAL = ':local,encoding=Raw,copy_links=true:/';
 const ONCE = { IgnoreTimes: true, LowLevelRetries: 1 } as const;
 /** Hashes that Node can compute for a local file, the cheapest first. */
 const HASHES = ['md5', 'sha1', 'sha256'] as const;

@@ -28,6 +28,8 @@ const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 67_108_864;
 /** Far below the kernel's limit for arguments. */
 const PATHS_AT_ONCE = 500;
+/** Of one path, which may hold line breaks: what is said of another before it is not passed over. */
+const GONE = /^getfattr: (?:(?!\ngetfattr: ).)*?: No such file or directory$/gms;
 const ATTRIBUTES = '^trusted\\.overlay\\.(opaque|redirect|metacopy)$';
 
 /** Path → its marks. Paths without marks and missing paths are left out. */
@@ -62,7 +64,7 @@ async function readSome(
       ...paths.map((path) => join(upper, path)),
     ],
   });
-  const trouble = stderr.replace(/^getfattr: .*?: No such file or directory$/gms, '').trim();
+  const trouble = stderr.replace(GONE, '').trim();
   if (trouble !== '' || (code !== 0 && code !== 1)) {
     throw new Error(
       `the marks of the upper folder cannot be read: ${trouble || `getfattr ended with ${String(code)}`}`,

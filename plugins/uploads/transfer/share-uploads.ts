@@ -17,6 +17,7 @@ import { DEFAULT_PROOF } from '../proof/same-content.ts';
 import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
 import { CleanFiles } from './leaving/clean-files.ts';
+import { clearLinks } from './content.ts';
 import { figuresOf } from './figures.ts';
 import { discardFile } from './leaving/discard.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
@@ -412,7 +413,10 @@ export class ShareUploader implements ManagedUploads {
   async #open(): Promise<Records> {
     const { layer } = this.#options;
     this.#opening ??= lstat(layer.upper, { bigint: true })
-      .then(({ ino, birthtimeNs }) => Records.open(layer.records, `${ino} ${birthtimeNs}`))
+      .then(async ({ ino, birthtimeNs }) => {
+        await clearLinks(layer.records);
+        return Records.open(layer.records, `${ino} ${birthtimeNs}`);
+      })
       .catch((error: unknown) => {
         this.#opening = undefined;
         throw error;

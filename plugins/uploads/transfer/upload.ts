@@ -3,9 +3,6 @@
  * line, the next attempt reaches the same result, and nothing that somebody else put on the remote is
  * replaced.
  */
-import { open } from 'node:fs/promises';
-import { join } from 'node:path';
-import { undefinedWhenMissing } from 'mountkeeper';
 import type { RemoteVersion } from 'mountkeeper';
 import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
@@ -13,6 +10,8 @@ import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
+import { withContent } from './content.ts';
+import type { Content } from './content.ts';
 import { isBetween, renameFirst } from './rename-first.ts';
 import {
   arrivedAt,
@@ -37,7 +36,15 @@ export interface UploadStep extends StepTools {
   readonly onProgress: (bytes: number) => void;
 }
 
-export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
+interface Upload extends UploadStep {
+  readonly content: Content;
+}
+
+export function uploadFile(item: Item, step: UploadStep): Promise<void> {
+  return withContent(item, step, (content) => uploadContent(item, { ...step, content }));
+}
+
+async function uploadContent(item: Item, step: Upload): Promise<void> {
   const { records } = step;
   const { place } = item;
   const local = await settled(item, step);
@@ -48,13 +55,10 @@ export async function uploadFile(item: Item, step: UploadStep): Promise<void> {
   const target = record.copy?.path ?? place;
   const now = await askForNew(step, target);
   const expected = expectedAt(record);
-  const decision = await decide(
-    { now, expected, local, record, target, file: join(step.layer.upper, item.path) },
-    step,
-  );
+  const decision = await decide({ now, expected, local, record, target }, step);
   if (decision === 'conflict') {
     await divert(item, record, { local, now }, step);
-    return uploadFile(item, step);
+    return uploadContent(item, step);
   }
   if (decision !== 'send') {
     await stayNamed(target, local, step);
@@ -74,16 +78,9 @@ async function noteMissing(item: Item, record: PlaceRecord, step: UploadStep): P
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */
-async function settled(item: Item, step: UploadStep): Promise<Identity> {
-  const { path } = item;
-  const { layer, clock, signal } = step;
-  const handle = await open(join(layer.upper, path), 'r').catch(undefinedWhenMissing);
-  if (handle === undefined) throw new Changed();
-  try {
-    await handle.datasync();
-  } finally {
-    await handle.close();
-  }
+async function settled(item: Item, step: Upload): Promise<Identity> {
+  const { clock, content, signal } = step;
+  await content.handle.datasync();
   const stats = await checkEntry(item, step);
   const ageMs = clock.now() - Number(stats.changedNs / 1_000_000n);
   if (ageMs >= 0 && ageMs < COARSE_TIME_MS) await clock.sleep(COARSE_TIME_MS - ageMs, signal);
@@ -110,13 +107,12 @@ interface Case {
   readonly local: Identity;
   readonly record: PlaceRecord;
   readonly target: string;
-  readonly file: string;
 }
 
 type Decision = 'send' | 'is there' | 'is the same' | 'conflict';
 
 /** Decides by what the remote has now. */
-async function decide(one: Case, step: UploadStep): Promise<Decision> {
+async function decide(one: Case, step: Upload): Promise<Decision> {
   const { now, expected, record } = one;
   const { precisionMs } = step.remote;
   if (now.kind === 'nothing') return 'send';
@@ -135,16 +131,16 @@ interface Seen {
 
 /** Whether the remote has the file already. */
 async function arrivedBefore(
-  { local, target, file }: Case,
+  { local, target }: Case,
   { version, isExpected, isOurs }: Seen,
-  step: UploadStep,
+  step: Upload,
 ): Promise<'is there' | 'is the same' | undefined> {
   const { precisionMs } = step.remote;
   const isAlike = looksLike(version, lookOf(local), precisionMs);
   // Without times an upload that came through, and whose proof broke off, is known by its content alone.
   const isPerhapsSent = isOurs && !Number.isFinite(precisionMs) && version.bytes === local.bytes;
   if (!isAlike && !isPerhapsSent) return undefined;
-  const isSame = await compared(file, target, step);
+  const isSame = await compared(target, step);
   if (isSame === true) return 'is the same';
   // Equal size and time prove nothing for a file that was changed within the remote's time resolution, or
   // whose time was set back.
@@ -152,7 +148,8 @@ async function arrivedBefore(
 }
 
 /** Undefined when the content was not compared. */
-async function compared(file: string, target: string, step: UploadStep): Promise<boolean | undefined> {
+async function compared(target: string, step: Upload): Promise<boolean | undefined> {
+  const { file } = step.content;
   const hashed = await ask(step, target, true);
   return hashed.kind === 'file' ? isSameContent({ file, target, version: hashed.version }, step) : undefined;
 }
@@ -173,15 +170,15 @@ async function divert(
   await step.records.saved();
 }
 
-async function send(item: Item, { target, local, now }: Sent, step: UploadStep): Promise<void> {
-  const { records, remote, layer, signal } = step;
+async function send(item: Item, { target, local, now }: Sent, step: Upload): Promise<void> {
+  const { content, records, remote, signal } = step;
   const record = records.places.get(item.place) ?? { remote: NOTHING };
   const { proved: _, ...rest } = record;
   records.set(item.place, { ...rest, sending: lookOf(local) });
   await records.saved();
   if (now.kind === 'nothing' && parentOf(target) !== '')
     await remote.makeFolder(parentOf(target), { signal });
-  await remote.upload(join(layer.upper, item.path), target, { signal, onProgress: step.onProgress });
+  await remote.upload(content.file, target, { signal, onProgress: step.onProgress });
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
@@ -209,7 +206,7 @@ function notShown(): Error {
 async function prove(
   item: Item,
   { target, local, now, isCompared = false }: Sent,
-  step: UploadStep,
+  step: Upload,
 ): Promise<void> {
   const { records, remote } = step;
   if (now.kind !== 'file') throw notShown();
@@ -233,12 +230,7 @@ interface Shown {
  * Rejects where the remote shows another file. Resolves to false where users have written since, so that only
  * the size and the time speak for it.
  */
-async function checkArrival(
-  item: Item,
-  shown: Shown,
-  isCompared: boolean,
-  step: UploadStep,
-): Promise<boolean> {
+async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step: Upload): Promise<boolean> {
   const after = await localStats(step.layer, item.path);
   const isUnchanged = after !== undefined && isSameFile(shown.local, identityOf(after));
   const isLike = couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs);
@@ -250,9 +242,9 @@ async function checkArrival(
 }
 
 /** Rejects with a `Changed` where users have written since: reading back may take hours. */
-async function isDamaged(item: Item, { target, local, version }: Shown, step: UploadStep): Promise<boolean> {
-  const { layer } = step;
-  const isSame = await isSameContent({ file: join(layer.upper, item.path), target, version }, step);
+async function isDamaged(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
+  const { content, layer } = step;
+  const isSame = await isSameContent({ file: content.file, target, version }, step);
   if (isSame !== false) return false;
   const now = await localStats(layer, item.path);
   if (now === undefined || !isSameFile(local, identityOf(now))) throw new Changed();

@@ -17,6 +17,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  statSync,
   unlinkSync,
   utimesSync,
 } from 'node:fs';
@@ -251,7 +252,7 @@ export class TestShare {
       upload: async (local, path) => {
         const beside = join(this.root, `part-${Math.random()}`);
         copyFileSync(local, beside);
-        const second = Math.floor(Number(lstatSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
+        const second = Math.floor(Number(statSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
         utimesSync(beside, second, second);
         if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true)
           throw refusal(`${path} is a folder`);

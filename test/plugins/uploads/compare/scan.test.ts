@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Processes } from 'mountkeeper';
 import { createScanner } from '../../../../plugins/uploads/compare/scan.ts';
 import { processes, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
@@ -189,6 +190,24 @@ describe('the scanner', () => {
     mkdirSync(share.at('p'));
     renameSync(share.at('m'), share.at('p/m'));
     assert.equal((await scanner.scan(signal)).entries.get('p/m')?.movedFrom, 'd');
+  });
+
+  it('rejects when marks cannot be read, whatever is gone beside', async () => {
+    const said = (stderr: string): Pick<Processes, 'run'> => ({
+      run: async (spec) => {
+        const result = await processes.run(spec);
+        return spec.command === 'getfattr' ? { ...result, code: 1, stderr } : result;
+      },
+    });
+    const scan = (stderr: string): Promise<unknown> =>
+      createScanner(share.upper, said(stderr)).scan(new AbortController().signal);
+    renameSync(share.at('a'), share.at('b'));
+    const gone = 'getfattr: /upper/line\nbreak: No such file or directory\n';
+    await scan(gone + gone);
+    await assert.rejects(
+      scan(`getfattr: /upper/b: Input/output error\n${gone}`),
+      /cannot be read: getfattr: .*b/,
+    );
   });
 
   it('rejects when there is no such folder', async () => {

@@ -1,0 +1,75 @@
+/**
+ * The content of the one file that is to be sent, whatever its name leads to meanwhile. A file that users rename
+ * without its data (`metacopy`) can take the place of the one that a step is about to send; rclone, which opens
+ * what it sends by a path, would read as many zeros there. So a step opens the file, makes sure that it is the one
+ * that the scan saw with data, which the kernel never takes from it, and has rclone read through that descriptor.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, readdir, rm, symlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { undefinedWhenMissing } from 'mountkeeper';
+import { withReserve } from '../compare/reserve.ts';
+import type { Item } from '../compare/plan-types.ts';
+import { keyOf } from '../compare/scan.ts';
+import { Changed } from './step-tools.ts';
+import type { StepTools } from './step-tools.ts';
+
+const PREFIX = 'sending-';
+/** Neither a link nor a pipe that has taken the place is followed or waited for. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** One file, held open. */
+export interface Content {
+  /** Absolute path of a link to the descriptor; the daemon's rclone can read by it, too. */
+  readonly file: string;
+  readonly handle: FileHandle;
+}
+
+/**
+ * The path ends with the work, before its descriptor does: a call that an rclone takes up late must not read another
+ * file that has got the descriptor's number. Rejects with a `Changed` where the item's file is not there any more.
+ */
+export async function withContent<T>(
+  item: Item,
+  { layer: { upper, records } }: Pick<StepTools, 'layer'>,
+  work: (content: Content) => Promise<T>,
+): Promise<T> {
+  const handle = await openItem(item, upper);
+  const file = join(records, `${PREFIX}${randomBytes(9).toString('hex')}`);
+  try {
+    await withReserve(records, () => symlink(`/proc/${process.pid}/fd/${handle.fd}`, file));
+    return await work({ file, handle });
+  } finally {
+    try {
+      await rm(file, { force: true });
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+async function openItem({ path, entry }: Item, upper: string): Promise<FileHandle> {
+  if (entry?.kind !== 'file' || entry.hasNoData === true || entry.isUnread === true) throw new Changed();
+  const handle = await open(join(upper, path), FLAGS).catch(undefinedWhenReplaced);
+  if (handle === undefined) throw new Changed();
+  try {
+    const stats = await handle.stat({ bigint: true });
+    if (!stats.isFile() || keyOf(stats.ino, stats.birthtimeNs) !== entry.key) throw new Changed();
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+function undefinedWhenReplaced(error: NodeJS.ErrnoException): undefined {
+  return error.code === 'ELOOP' || error.code === 'ENXIO' ? undefined : undefinedWhenMissing(error);
+}
+
+/** Removes the links of a daemon that was killed. No step may be running. */
+export async function clearLinks(records: string): Promise<void> {
+  for (const name of (await readdir(records).catch(undefinedWhenMissing)) ?? [])
+    if (name.startsWith(PREFIX)) await rm(join(records, name), { force: true });
+}

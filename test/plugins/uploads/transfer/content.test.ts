@@ -1,0 +1,91 @@
+/**
+ * A file takes the place of the one that is just being sent. What comes by a rename has no data here: where rclone
+ * read it by its name, as many zeros would lie on the NAS.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { startRemote } from '../../../support/write-layer/uploader-remote.ts';
+import { settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+
+const BYTES = 1_000;
+
+describe('a file in whose place another comes while it is sent', () => {
+  let share: TestShare;
+  const ends: (() => Promise<void>)[] = [];
+
+  beforeEach(() => {
+    share = new TestShare();
+    mkdirSync(join(share.nas, 'f'));
+    writeFileSync(join(share.nas, 'a'), 'former');
+    writeFileSync(join(share.nas, 'f/x'), 'x'.repeat(BYTES));
+    for (const path of ['a', 'f/x']) utimesSync(join(share.nas, path), 1_700_000_000, 1_700_000_000);
+    share.up();
+    writeFileSync(share.at('a'), 'overwritten');
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+    share.close();
+  });
+
+  /** Does it right before the first upload; resolves with what the NAS had after each one. */
+  const during = async (act: () => void): Promise<(string | undefined)[]> => {
+    const seen: (string | undefined)[] = [];
+    let isDone = false;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'upload') return;
+      if (when === 'after') seen.push(treeOf(share.nas).get('a'));
+      else if (!isDone) {
+        isDone = true;
+        act();
+      }
+    });
+    try {
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual(
+      readdirSync(share.records).filter((name) => name.startsWith('sending-')),
+      [],
+    );
+    return seen;
+  };
+  const contents = (): [string, string][] => [...treeOf(share.nas)].filter(([, text]) => text !== '/');
+  const renamedOver = (): void => renameSync(share.at('f/x'), share.at('a'));
+
+  it('goes up with its own content, and is replaced by the one that was renamed', async () => {
+    assert.deepEqual(await during(renamedOver), ['overwritten']);
+    assert.deepEqual(contents(), [['a', 'x'.repeat(BYTES)]]);
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('is what rclone reads, too', async () => {
+    const remote = await startRemote('local', share.nas);
+    ends.push(() => remote.close());
+    share.files = remote.files;
+    assert.deepEqual(await during(renamedOver), ['overwritten']);
+    assert.deepEqual(contents(), [['a', 'x'.repeat(BYTES)]]);
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('is not what a link leads to', async () => {
+    writeFileSync(join(share.root, 'secret'), 'secret');
+    const seen = await during(() => {
+      rmSync(share.at('a'));
+      symlinkSync(join(share.root, 'secret'), share.at('a'));
+    }).catch((error: Error) => assert.match(error.message, /not settled.*files and folders only/s));
+    assert.equal(seen, undefined);
+    assert.equal(
+      contents().some(([, text]) => text === 'secret'),
+      false,
+    );
+  });
+
+  it('leaves no link behind when the daemon was killed', async () => {
+    symlinkSync(`/proc/${process.pid}/fd/0`, join(share.records, 'sending-left'));
+    await during(() => undefined);
+    assert.deepEqual(contents()[0], ['a', 'overwritten']);
+  });
+});
