@@ -61,8 +61,8 @@ export const schema = Joi.object<WebdavConfig, true>({
     .example(false)
     .meta({ fileOnly: true })
     .description(
-      'Without TLS, take passwords from other machines, too, though everybody on the way can read them. Left out: over ' +
-        'plain HTTP they are taken from this machine and from web.trusted_proxies alone.',
+      'Without TLS, take passwords from other machines, too, though everybody on the way can read them. Left out: ' +
+        'over plain HTTP they are taken from this machine and from web.trusted_proxies alone.',
     ),
 }).meta({ tier: 'protocol' });
 

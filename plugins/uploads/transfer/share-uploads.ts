@@ -323,6 +323,7 @@ export class ShareUploader implements ManagedUploads {
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
       const work = this.#leave(this.#leaving.takeOut());
+      // How it ended is told by the step.
       this.#takingOut = work.catch(() => undefined);
       this.#spawn(work);
     }

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
@@ -85,6 +85,34 @@ describe('a receipt of a share with a write layer', { skip: unlessRoot }, () => 
       assert.match(stderr, new RegExp(`^not proved: ${path}: `, 'm'));
     await daemon.cli('queue', SHARE, '--resume');
     await daemon.synced(SYNCED_MS);
+  });
+
+  it('gives up one file that waits, by its name, and shows what the NAS has', async () => {
+    const kept = (answer: string): string => /is kept at (.*) for 7 days/.exec(answer)?.[1] ?? '';
+    const theirs = nas.path('files', 'elsewhere');
+    const former = await readFile(theirs);
+    await daemon.cli('queue', SHARE, '--pause', '1h');
+    await sh('printf unwanted > elsewhere; printf new > reel/unwanted.mov');
+    const discard = (path: string) => daemon.cli('queue', SHARE, path, '--discard');
+    const isQueued = async (): Promise<boolean> =>
+      (await daemon.cli('queue', SHARE)).stdout.includes('reel/unwanted.mov');
+    await until('it waits', isQueued, { timeoutMs: 30_000 });
+    const holder = await open(`${daemon.mountPoint(SHARE)}/elsewhere`);
+    assert.match((await discard('elsewhere')).stderr, /A program has elsewhere open/);
+    await holder.close();
+    const given = await discard('elsewhere');
+    assert.equal(given.code, 0, given.stderr);
+    assert.match(given.stdout, /the remote's version shows again/);
+    await sh(`cmp elsewhere "${theirs}"`);
+    assert.equal(await readFile(kept(given.stdout), 'utf8'), 'unwanted');
+    const gone = await discard('reel/unwanted.mov');
+    assert.match(gone.stdout, /the name is gone/, gone.stderr);
+    await sh('test ! -e reel/unwanted.mov');
+    assert.equal(await readFile(kept(gone.stdout), 'utf8'), 'new');
+    await daemon.cli('queue', SHARE, '--resume');
+    await daemon.synced(SYNCED_MS);
+    assert.deepEqual(await readFile(theirs), former);
+    assert.equal(await nas.has('files/reel/unwanted.mov'), false);
   });
 
   it('names what the NAS has lost or damaged since, with the size and time unchanged', async () => {

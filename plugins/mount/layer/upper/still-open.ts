@@ -40,7 +40,7 @@ export async function isWrittenTo(
   return stdout === 'w';
 }
 
-/** What the kernel refuses: `write` while anybody has the file open or mapped, `read` while anybody has it so for writing. */
+/** The kernel refuses `write` while a file is open or mapped anywhere, `read` while it is so for writing. */
 export type Lease = 'read' | 'write';
 
 const LEASE_NUMBERS: Readonly<Record<Lease, number>> = { read: 0, write: 1 };

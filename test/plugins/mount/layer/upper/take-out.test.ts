@@ -1,4 +1,4 @@
-/** What users give up leaves the upper folder: the moments after its move. The kernel's leases are real, no overlay is. */
+/** What users give up leaves the upper folder: the moments after its move. Leases are real; there is no overlay. */
 import assert from 'node:assert/strict';
 import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
