@@ -1,4 +1,4 @@
-/** A document gives a user another password while a share's mount hangs: a real proxy, and the exporter that adopts it. */
+/** A user gets another password while a share's mount hangs: a real proxy, and the exporter that adopts it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
