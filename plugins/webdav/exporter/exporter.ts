@@ -162,8 +162,8 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.open(async () => {
       const former = await this.#former();
       // Shares may take seconds each until they are ready: who has another password, or no account any more, is put out
-      // before them. A proxy that does not take it here is told by `ready`, or ended.
-      if (former.size > 0) void this.#shown.inTurn(() => this.#told.tell()).catch(() => undefined);
+      // before them.
+      if (former.size > 0) void this.#shown.inTurn(() => this.#tellFirst());
       return former;
     });
     this.#server.start();
@@ -315,6 +315,14 @@ export class WebdavExporter implements ServingExporter {
     await this.#tell().catch((error: unknown) =>
       this.#tools.log.error({ err: error }, 'the WebDAV proxy did not accept the list of shares'),
     );
+  }
+
+  async #tellFirst(): Promise<void> {
+    try {
+      await this.#told.tell();
+    } catch {
+      // It is told again when it is ready, or ended by then.
+    }
   }
 
   async #apply(): Promise<void> {
