@@ -3,6 +3,7 @@
  * is the version that they saw, so it is the only one that may be replaced or deleted on the remote.
  */
 import type { LookBelow, RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
+import { withRealTimes } from './made-up-times.ts';
 import { below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
@@ -21,6 +22,8 @@ export interface LearnOptions {
   readonly isStill: () => Promise<boolean>;
   /** True for what left the upper folder after the scan: its absence is no deletion, so nothing is noted of it. */
   readonly hasLeft?: (place: string) => boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   readonly signal: AbortSignal;
 }
 
@@ -72,7 +75,15 @@ async function look(
 
 async function below(places: readonly string[], options: LearnOptions): Promise<LookBelow<RemoteEntry>> {
   const { layer, signal } = options;
-  const looked = await attempt(() => layer.below(places, { signal }), options);
+  const looked = await attempt(
+    () =>
+      withRealTimes(
+        () => layer.below(places, { signal }),
+        (place, entry) => [[place, entry]],
+        options,
+      ),
+    options,
+  );
   return typeof looked === 'string'
     ? { found: new Map(), failed: new Map(places.map((place) => [place, looked])) }
     : looked;
@@ -209,7 +220,15 @@ async function listed(
   options: LearnOptions,
 ): Promise<LookBelow<readonly RemoteEntry[]>> {
   const { layer, signal } = options;
-  const looked = await attempt(() => layer.listBelow(folders, { signal }), options);
+  const looked = await attempt(
+    () =>
+      withRealTimes(
+        () => layer.listBelow(folders, { signal }),
+        (folder, entries) => entries.map((entry) => [inFolder(folder, entry.name), entry]),
+        options,
+      ),
+    options,
+  );
   if (typeof looked !== 'string') return looked;
   return { found: new Map(), failed: new Map(folders.map((folder) => [folder, looked])) };
 }

@@ -148,6 +148,7 @@ export class Planner {
             sources: first.sources,
             isStill,
             hasLeft: (place) => this.#hasLeft(scan, place),
+            now: () => this.#options.clock.now(),
             signal,
           });
     const use = await this.#use(first, options);

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { RemoteEntry, RemoteVersion } from 'mountkeeper';
+import type { RemoteEntry, RemoteFiles, RemoteVersion } from 'mountkeeper';
 import { learn } from '../../../../plugins/uploads/compare/learn.ts';
 import type { Lesson } from '../../../../plugins/uploads/compare/plan-types.ts';
 import { Records } from '../../../../plugins/uploads/compare/records.ts';
@@ -39,6 +39,7 @@ describe('the version that users changed', () => {
       records,
       sources: [],
       isStill: async () => true,
+      now: Date.now,
       signal: new AbortController().signal,
     });
     assert.equal(failed.size, 0);
@@ -87,6 +88,7 @@ describe('the version that users changed', () => {
         records,
         sources: [],
         isStill: async () => true,
+        now: Date.now,
         signal: new AbortController().signal,
       },
     );
@@ -123,6 +125,7 @@ describe('the version that users changed', () => {
         records,
         sources: [],
         isStill: async () => true,
+        now: Date.now,
         signal: new AbortController().signal,
       },
     );
@@ -133,5 +136,59 @@ describe('the version that users changed', () => {
   it('stays the one that is on record', async () => {
     records.set('a', { remote: { kind: 'file', version: NOW } });
     assert.deepEqual(await learnt({ bornMs: 0 }), { kind: 'file', version: NOW });
+  });
+
+  /** As over S3: rclone has not seen the file's time before, and shows that of the question. */
+  const asked = async (stat: RemoteFiles['stat']): Promise<readonly unknown[]> => {
+    const file = (): RemoteEntry => ({
+      name: 'a',
+      kind: 'file',
+      version: { bytes: 1, modifiedMs: Date.now() },
+    });
+    const failed = await learn(
+      [
+        { place: 'a', isTree: true, bornMs: 1 },
+        { place: 'd', isTree: true },
+      ],
+      {
+        layer: {
+          below: async () => ({
+            found: new Map<string, RemoteEntry>([
+              ['a', file()],
+              ['d', { name: 'd', kind: 'folder' }],
+            ]),
+            failed: new Map(),
+          }),
+          listBelow: async () => ({ found: new Map([['d', [file()]]]), failed: new Map() }),
+        },
+        remote: { forget: async () => undefined, stat },
+        records,
+        sources: [],
+        isStill: async () => true,
+        now: Date.now,
+        signal: new AbortController().signal,
+      },
+    );
+    return [[...failed.keys()], [...records.places.keys()]];
+  };
+
+  it('is not known while the remote does not tell its time', async () => {
+    const away = (): Promise<never> => Promise.reject(new Error('away'));
+    assert.deepEqual(await asked(away), [['a', 'd'], []]);
+    // It is back, and has another time.
+    assert.deepEqual(await asked(async () => ({ name: 'a', kind: 'file', version: BEFORE })), [
+      ['a', 'd'],
+      [],
+    ]);
+  });
+
+  it('is one of this moment where the remote says so, or has it no more', async () => {
+    const fresh = async (): Promise<RemoteEntry> => ({
+      name: 'a',
+      kind: 'file',
+      version: { bytes: 1, modifiedMs: Date.now() },
+    });
+    assert.deepEqual(await asked(fresh), [[], ['a', 'd/a', 'd']]);
+    assert.deepEqual((await asked(async () => undefined))[0], []);
   });
 });
