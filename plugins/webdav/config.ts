@@ -58,6 +58,7 @@ export const schema = Joi.object<WebdavConfig, true>({
     .description('Who may log in. With no user at all everybody is let in.'),
   tls: tls().description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
   plain_http: Joi.boolean()
+    .optional()
     .example(false)
     .meta({ fileOnly: true })
     .description(

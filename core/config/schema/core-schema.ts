@@ -291,6 +291,7 @@ function web(): ObjectSchema {
       })
       .description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
     plain_http: Joi.boolean()
+      .optional()
       .example(false)
       .meta({ fileOnly: true })
       .description(

@@ -51,8 +51,8 @@ describe('the rendered document', () => {
 # header says who a client is, to the API and to WebDAV. None: these headers count for nothing.
 #trusted_proxies = []
 # Without TLS, take passwords, tokens and sign-ins from other machines, too, though everybody on the
-# way can read them. Off: over plain HTTP they are taken from this machine and from trusted_proxies
-# alone.
+# way can read them. Left out: over plain HTTP they are taken from this machine and from
+# trusted_proxies alone.
 #plain_http = false
 # User name.
 #username = "admin"
