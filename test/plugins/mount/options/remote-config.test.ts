@@ -30,7 +30,10 @@ describe('the configuration that rclone reads', () => {
       const obscured = /^pass = `(.*)`$/m.exec(textOf({ pass: clear }))?.[1] ?? '';
       assert.ok(!textOf({ pass: 'secret' }).includes('secret'));
       const [line] = clear.split(/\r?\n/);
-      assert.equal(execFileSync(currentRclone(), ['reveal', '--', obscured], { encoding: 'utf8' }), `${line}\n`);
+      assert.equal(
+        execFileSync(currentRclone(), ['reveal', '--', obscured], { encoding: 'utf8' }),
+        `${line}\n`,
+      );
     }
     assert.match(textOf({ pass: '' }), /^pass = ``$/m);
     assert.notEqual(
