@@ -5,6 +5,7 @@
  */
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { TimeBoxError, timeBox } from '../../platform/deadline.ts';
+import { createSerialQueue } from '../../platform/serial-queue.ts';
 import { StallWatch } from '../../sdk/stall-watch.ts';
 import type { Ledger, ListenerEntry } from './ledger.ts';
 
@@ -54,10 +55,11 @@ class Queue {
   readonly #ledger: Ledger;
   readonly #options: EventBusOptions;
   readonly #stalls: StallWatch;
-  #waiting: Given[] = [];
+  readonly #queue = createSerialQueue();
+  /** With the one that is being told. */
+  #waiting = 0;
   /** Listeners that have not come back in time. */
   readonly #hanging = new Set<ListenerEntry>();
-  #isTelling = false;
   #isFull = false;
 
   constructor(ledger: Ledger, options: EventBusOptions, stalls: StallWatch) {
@@ -67,9 +69,9 @@ class Queue {
   }
 
   push(given: Given): void {
-    if (this.#waiting.length >= MOST_WAITING) return this.#drop(given);
-    this.#waiting.push(given);
-    if (!this.#isTelling) void this.#tellAll();
+    if (this.#waiting >= MOST_WAITING) return this.#drop(given);
+    this.#waiting += 1;
+    void this.#queue.run(() => this.#takeOne(given));
   }
 
   /** Said once until it has caught up. */
@@ -83,16 +85,12 @@ class Queue {
     this.#isFull = true;
   }
 
-  async #tellAll(): Promise<void> {
-    this.#isTelling = true;
-    for (let given = this.#waiting[0]; given; given = this.#waiting[0]) {
-      // Plugins that answer each other leave room for everything else.
-      await new Promise((resolve) => setImmediate(resolve));
-      await this.#tell(given);
-      this.#waiting.shift();
-    }
-    this.#isTelling = false;
-    this.#isFull = false;
+  async #takeOne(given: Given): Promise<void> {
+    // Plugins that answer each other leave room for everything else.
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.#tell(given);
+    this.#waiting -= 1;
+    if (this.#waiting === 0) this.#isFull = false;
   }
 
   async #tell({ name, value }: Given): Promise<void> {

@@ -46,6 +46,12 @@ class LeanLogger {
   readonly #prefix: string;
   #bound: Fields;
   #level = '';
+  readonly trace = this.#at('trace');
+  readonly debug = this.#at('debug');
+  readonly info = this.#at('info');
+  readonly warn = this.#at('warn');
+  readonly error = this.#at('error');
+  readonly fatal = this.#at('fatal');
 
   constructor({ level, write, bound = {}, prefix = '', onChild = () => undefined }: Parts) {
     this.level = level;
@@ -66,30 +72,6 @@ class LeanLogger {
 
   get levelVal(): number {
     return LEVELS[this.#level] ?? Infinity;
-  }
-
-  trace(...said: readonly unknown[]): void {
-    this.#say('trace', said);
-  }
-
-  debug(...said: readonly unknown[]): void {
-    this.#say('debug', said);
-  }
-
-  info(...said: readonly unknown[]): void {
-    this.#say('info', said);
-  }
-
-  warn(...said: readonly unknown[]): void {
-    this.#say('warn', said);
-  }
-
-  error(...said: readonly unknown[]): void {
-    this.#say('error', said);
-  }
-
-  fatal(...said: readonly unknown[]): void {
-    this.#say('fatal', said);
   }
 
   silent(): void {}
@@ -120,6 +102,10 @@ class LeanLogger {
     return child;
   }
 
+  #at(level: string): (...said: readonly unknown[]) => void {
+    return (...said) => this.#say(level, said);
+  }
+
   #say(level: string, [first, ...more]: readonly unknown[]): void {
     if (!this.isLevelEnabled(level)) return;
     if (typeof first !== 'object' || first === null) return this.#put(level, {}, [first, ...more]);
@@ -129,8 +115,7 @@ class LeanLogger {
   }
 
   #put(level: string, fields: Fields, [text = '', ...values]: readonly unknown[]): void {
-    const { msg, ...own } = plainFields(this.#bound, fields);
-    void msg;
+    const { msg: _, ...own } = plainFields(this.#bound, fields);
     const message = typeof text === 'string' ? text : format('%j', text);
     const marks = message.match(MARK)?.length ?? 0;
     const whole = marks === 0 || values.length === 0 ? message : format(message, ...values.slice(0, marks));
