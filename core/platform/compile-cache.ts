@@ -36,7 +36,7 @@ export async function useCompiled(
     if (mayMake) await clear(all, ours);
     enable(await ownFolder(join(all, ours)));
   } catch {
-    // No state folder yet, or one in which others could write.
+    // No state folder yet, or one that others could change: the daemon's start mends or refuses that, and says so.
   }
 }
 

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Joi from 'joi';
-import { partUnfit } from '../../../../core/config/checks/unfit-table.ts';
+import { ownKeys, partUnfit } from '../../../../core/config/checks/unfit-table.ts';
+import { described } from '../../../../core/config/schema/described.ts';
+import { ownTable } from '../../../../core/config/schema/parts.ts';
 import type { ContributionEntry } from '../../../../core/config/schema/schema.ts';
 import type { ConfigContribution } from '../../../../core/contract/config.ts';
 
@@ -24,6 +26,13 @@ const documentWith = (garden: object) => ({
 const OLD = { bed_count: 3 };
 
 describe('a table in a former form', () => {
+  it("is looked at without the keys that the core's schema has there", () => {
+    const { schema } = ownTable(entry({ contribution: { schema: Joi.object({ beds: Joi.number() }) } }));
+    const { keys = {} } = described(schema) as { readonly keys?: object };
+    assert.ok('isolation' in keys, Object.keys(keys).join());
+    assert.deepEqual(Object.keys(ownKeys(keys)), ['beds']);
+  });
+
   it('is left out with a sentence, when it comes from the file', () => {
     const { entries, warnings } = partUnfit([entry()], documentWith(OLD), {
       origin: 'file',
