@@ -7,6 +7,7 @@ import { planUpper } from '../compare/plan.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
+import { Departures } from './leaving/departures.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner } from '../compare/scan.ts';
@@ -17,8 +18,6 @@ const FUTURE_NS = 2_000_000_000n;
 const REST_BEFORE_OUT_MS = 60_000;
 const TORN_LOOKS = 20;
 const TORN_MS = 60_000;
-/** How long a scan and what follows from it may take. */
-const LONGEST_SCAN_MS = 600_000;
 
 export interface PlannerOptions extends UploadOptions {
   readonly clock: Clock;
@@ -42,6 +41,7 @@ export interface TimedScan extends Scan {
 }
 
 export class Planner {
+  readonly departures: Departures;
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
   readonly #space: SpaceWatch;
@@ -50,13 +50,6 @@ export class Planner {
   readonly #settledAt = new Map<string, number>();
   /** Recorded keys that the last scan did not find. */
   #gone: ReadonlySet<string> = new Set();
-  /** What was taken out of the upper folder lately, with monotonic milliseconds. */
-  readonly #leftAt = new Map<string, number>();
-  /**
-   * Places of which nothing is forgotten: what is there is being taken out, and may come back. With the end of that
-   * in monotonic milliseconds: a scan that began before may have missed it.
-   */
-  readonly #pinned = new Map<string, number>();
   /** Of the last scan that is known to have seen everything: its folders, and the paths of its entries. */
   #seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> } | undefined;
   /** Consecutive scans during which something was renamed. */
@@ -64,6 +57,7 @@ export class Planner {
 
   constructor(options: PlannerOptions) {
     this.#options = options;
+    this.departures = new Departures(options.clock);
     this.#scanner = createScanner(options.layer.upper, options.processes);
     this.#space = new SpaceWatch(options.layer.upper, options.clock);
   }
@@ -77,35 +71,6 @@ export class Planner {
     const { clock } = this.#options;
     const [startedMs, startedAt] = [clock.monotonic(), clock.now()];
     return { ...(await this.#scanner.scan(signal)), startedMs, startedAt };
-  }
-
-  /** A scan that began before may still show it. What is missing after it was learnt would count as deleted. */
-  left(path: string): void {
-    this.#leftAt.set(path, this.#options.clock.monotonic());
-  }
-
-  #hasLeft({ startedMs }: TimedScan, path: string): boolean {
-    return (this.#leftAt.get(path) ?? -Infinity) >= startedMs;
-  }
-
-  #withoutLeft(scan: TimedScan): TimedScan {
-    const oldest = this.#options.clock.monotonic() - LONGEST_SCAN_MS;
-    for (const times of [this.#leftAt, this.#pinned])
-      for (const [path, at] of times) if (at < oldest) times.delete(path);
-    const entries = [...scan.entries].filter(([path]) => !this.#hasLeft(scan, path));
-    return entries.length === scan.entries.size ? scan : { ...scan, entries: new Map(entries) };
-  }
-
-  /** Until the returned function is called, what is known of these places is not forgotten. */
-  pin(places: readonly string[]): () => void {
-    for (const place of places) this.#pinned.set(place, Infinity);
-    return () => {
-      for (const place of places) this.#pinned.set(place, this.#options.clock.monotonic());
-    };
-  }
-
-  #isPinned({ startedMs }: TimedScan, place: string): boolean {
-    return (this.#pinned.get(place) ?? -Infinity) >= startedMs;
   }
 
   /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */
@@ -131,7 +96,7 @@ export class Planner {
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };
-    const first = planUpper(this.#withoutLeft(scan), records, {
+    const first = planUpper(this.departures.without(scan), records, {
       ...conditions,
       isOpen: () => false,
       inUse: new Set(),
@@ -147,20 +112,20 @@ export class Planner {
             records,
             sources: first.sources,
             isStill,
-            hasLeft: (place) => this.#hasLeft(scan, place),
+            hasLeft: (place) => this.departures.hasLeft(scan, place),
             now: () => this.#options.clock.now(),
             signal,
           });
     const use = await this.#use(first, options);
     const planned = (isWhole: boolean): Plan =>
-      planUpper(this.#withoutLeft(scan), records, { ...conditions, ...use, isWhole });
+      planUpper(this.departures.without(scan), records, { ...conditions, ...use, isWhole });
     const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
     // Learning may have changed the records.
     const plan = planned(isWhole);
     for (const { place, entry } of plan.cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
-    for (const place of plan.spent) if (!this.#isPinned(scan, place)) records.drop(place);
+    for (const place of plan.spent) if (!this.departures.mayReturn(scan, place)) records.drop(place);
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
@@ -214,7 +179,7 @@ export class Planner {
   #forgetMoves(scan: TimedScan, records: Records): void {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
     const gone = [...records.moves]
-      .filter(([key, { at }]) => !keys.has(key) && !this.#isPinned(scan, at))
+      .filter(([key, { at }]) => !keys.has(key) && !this.departures.mayReturn(scan, at))
       .map(([key]) => key);
     // A scan takes time: an entry that was moved out of a deleted folder may not have been seen yet.
     for (const key of gone.filter((one) => this.#gone.has(one))) noteUnanswered(key, records);

@@ -398,8 +398,7 @@ export class ShareUploader implements ManagedUploads {
       host: hostname().split('.')[0] ?? 'here',
       signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
-      left: (path) => this.#planner.left(path),
-      pin: (paths) => this.#planner.pin(paths),
+      leaving: (places) => this.#planner.departures.begin(places),
     };
   }
 

@@ -23,10 +23,11 @@ export interface StepTools {
   readonly onConflict: (conflict: Conflict) => void;
   /** Called with a folder in which something changed on the remote. */
   readonly touched: (folder: string) => void;
-  /** Called with what was taken out of the upper folder: a scan that began before may still show it. */
-  readonly left: (path: string) => void;
-  /** Until the returned function is called, what is known of these places is not forgotten. */
-  readonly pin: (places: readonly string[]) => () => void;
+  /**
+   * Called before what is at these places is taken out of the upper folder. The returned function is called with
+   * what has left: a scan that began before may still show it, and miss what has come back.
+   */
+  readonly leaving: (places: readonly string[]) => (left: ReadonlySet<string>) => void;
 }
 
 export interface LocalStats extends Omit<UpperEntry, 'path' | 'isOpaque'> {

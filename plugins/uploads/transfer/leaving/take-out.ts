@@ -69,21 +69,22 @@ async function taking(
   tools: StepTools,
 ): Promise<ReadonlySet<string>> {
   // A look meanwhile finds them missing: what comes back must still be a change of the version that users saw.
-  const unpin = tools.pin(leaving.map(({ path }) => path));
+  const end = tools.leaving(leaving.map(({ path }) => path));
+  let taken: ReadonlySet<string> = new Set();
   try {
-    return new Set(await tools.layer.takeOut(entries));
+    taken = new Set(await tools.layer.takeOut(entries));
+    return taken;
   } catch (error) {
     for (const { path } of leaving)
       if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
     await tools.records.saved();
     throw error;
   } finally {
-    unpin();
+    end(taken);
   }
 }
 
-function left({ path, key }: ScanEntry, { records, left: tell }: StepTools): void {
-  tell(path);
+function left({ path, key }: ScanEntry, { records }: StepTools): void {
   records.drop(path);
   if (key !== undefined) records.setMove(key, null);
 }

@@ -27,8 +27,7 @@ it('notes what has left and what has not before it asks the remote about a white
       layer: { upper: folder, takeOut: async () => ['gone'] },
       remote: { forget: async () => undefined, stat: () => Promise.reject(refusal('No answer.', 'silent')) },
       signal: new AbortController().signal,
-      left: (path: string) => void told.push(path),
-      pin: () => () => undefined,
+      leaving: () => (left: ReadonlySet<string>) => void told.push(...left),
     } as unknown as StepTools;
     const entries = [entry('hidden', 'whiteout'), entry('gone', 'file'), entry('kept', 'file')];
     await assert.rejects(takeOutDone(entries, [''], tools), /No answer/);
