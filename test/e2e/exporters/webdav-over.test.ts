@@ -114,4 +114,16 @@ describe('a file that is moved over while something is killed, over WebDAV', () 
       await dav('-X', 'DELETE', url('fresh.bin'));
     }
   });
+
+  it('keeps the file when the move is asked for once more, or there is nothing to move', async () => {
+    const kept = await localFile(scratch, 'kept', 3_000);
+    await wasPut(kept.path, 'once.bin');
+    await wasPut(kept.path, 'target.bin');
+    const move = (from: string) => dav('-X', 'MOVE', '-H', `Destination: ${url('target.bin')}`, url(from));
+    assert.deepEqual(
+      [await move('once.bin'), await move('once.bin'), await move('never.bin')],
+      [204, 404, 404],
+    );
+    assert.equal(await get('target.bin'), kept.sum);
+  });
 });

@@ -74,9 +74,10 @@ export class FakeBackend {
     if (headers.depth === '1') return 400;
     const target = new URL(headers['destination'] as string).pathname;
     const file = this.files.get(path);
-    if (!file) return 404;
+    if (!file && method === 'COPY') return 404;
     if (this.files.has(target) && headers['overwrite'] !== 'T') return 412;
     const status = this.files.delete(target) ? 204 : 201;
+    if (!file) return 403;
     this.files.set(target, file);
     if (method === 'MOVE') this.files.delete(path);
     return status;

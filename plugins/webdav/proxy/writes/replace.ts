@@ -66,7 +66,11 @@ export async function replace(
   }
 }
 
-/** The file to be copied or moved, if it is one and would replace another file with content. */
+/**
+ * The file to be copied or moved, if it is one and would replace another file with content. Rejects when there is
+ * nothing to move: a backend finds that out after it has deleted the target. So it was with a client that asked
+ * again since it had not heard that its move was done.
+ */
 async function filesOf(
   { request, upstream, parts, gone }: Exchange,
   target: readonly string[],
@@ -75,9 +79,10 @@ async function filesOf(
   const there = await statOf(upstream, target, host, gone);
   if (!there) return undefined;
   const source = await statOf(upstream, parts, host, gone);
-  if (source && isSame(parts.join('/'), target.join('/'), source.etag === there.etag))
+  if (!source) throw new Refused(404, 'There is nothing of that name.');
+  if (isSame(parts.join('/'), target.join('/'), source.etag === there.etag))
     throw new Refused(403, 'That is one and the same file.');
-  return source && !source.isFolder && !there.isFolder && there.bytes > 0 ? source : undefined;
+  return !source.isFolder && !there.isFolder && there.bytes > 0 ? source : undefined;
 }
 
 /**

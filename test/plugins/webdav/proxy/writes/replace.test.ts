@@ -65,6 +65,17 @@ describe('copies and moves over a file, in the proxy of WebDAV', () => {
     );
   });
 
+  it('keeps the file when there is nothing to put in its place', async () => {
+    fixture.backend.files.set('/team/kept', OLD);
+    for (const method of ['COPY', 'MOVE']) {
+      assert.equal((await over(method)).status, 404);
+      assert.equal(written('/team/kept'), OLD.toString(), method);
+    }
+    fixture.backend.files.set('/team/new', Buffer.from('new'));
+    assert.deepEqual([(await over('MOVE')).status, (await over('MOVE')).status], [204, 404]);
+    assert.equal(written('/team/kept'), 'new');
+  });
+
   it('changes nothing when the source cannot be read to its end', async () => {
     fixture.backend.files.set('/team/new', randomBytes(400_000)).set('/team/kept', OLD);
     fixture.backend.before = ({ method }, response) => {
