@@ -91,6 +91,9 @@ export class ToldState {
     const certificate = now.certificate();
     const { cache, web, webdav } = config();
     const returning = [...this.#returning.keys()];
+    const absent = config()
+      .shares.filter(({ name, protocols }) => protocols.includes('webdav') && !shares.has(name))
+      .map(({ name }) => name);
     return {
       users,
       ...(certificate && { certificate }),
@@ -101,8 +104,9 @@ export class ToldState {
       spool: now.spool(),
       minFreeBytes: sizeBytes(cache.min_free_space),
       shares: [...shares.values()],
-      access: accessOf(config(), [...shares.keys(), ...returning]),
+      access: accessOf(config(), [...shares.keys(), ...returning, ...absent]),
       returning,
+      absent,
       mark,
     };
   }

@@ -6,6 +6,7 @@ import { Authenticator } from './authenticator.ts';
 import { clock } from './clock.ts';
 import { LockBook } from './lock-book.ts';
 import { Upstream } from './upstream.ts';
+import type { Away } from './upstream.ts';
 import { Visitors } from './visitors.ts';
 import type { UserName } from './visitors.ts';
 import { Journal } from './writes/journal.ts';
@@ -62,12 +63,12 @@ export class WebdavProxy {
     this.#cleared.add(state.spool);
     this.#state = state;
     const wanted = new Map(state.shares.map((share) => [share.name, share]));
-    for (const name of wanted.keys())
+    for (const name of [...wanted.keys(), ...(state.absent ?? [])])
       if (!this.upstreams.has(name)) this.upstreams.set(name, new Upstream(name));
     await Promise.all(
       [...this.upstreams.values()].map(async (upstream) => {
         const share = wanted.get(upstream.name);
-        if (!share) return upstream.detach(state.returning.includes(upstream.name));
+        if (!share) return upstream.detach(awayOf(upstream.name, state));
         const attaching = upstream.attach(share);
         this.clearUp.run(upstream);
         await attaching;
@@ -109,4 +110,9 @@ export class WebdavProxy {
     if (!this.#state) throw new Error('nothing has been said yet');
     return { folder: this.#state.spool, minFreeBytes: this.#state.minFreeBytes };
   }
+}
+
+function awayOf(share: string, { returning, absent }: ProxyState): Away {
+  if (returning.includes(share)) return 'returning';
+  return absent?.includes(share) === true ? 'absent' : 'gone';
 }

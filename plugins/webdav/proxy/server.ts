@@ -7,7 +7,7 @@ import type { Refusal } from './answer.ts';
 import type { Authenticator } from './authenticator.ts';
 import { clock } from './clock.ts';
 import { backendPath, Refused } from './exchange.ts';
-import { NOT_HERE, Unavailable } from './upstream.ts';
+import { NOT_HERE, NOT_MOUNTED, Unavailable } from './upstream.ts';
 import type { Upstream } from './upstream.ts';
 import { hasTrailingSlash, parsePath } from './requests/path.ts';
 import { serveRoot } from './requests/share-list.ts';
@@ -119,13 +119,16 @@ async function route(request: IncomingMessage, response: ServerResponse, tools: 
   const place = url === '*' ? { share: undefined, parts: [] } : parsePath(url);
   if (!place) throw new Refused(400, 'This path cannot be asked for.');
   // A share that its user may not enter is as one that is not there.
-  const known = [...tools.upstreams.values()].filter(
-    ({ isKnown, name }) => isKnown && visitors.entrance(user, name) !== 'none',
-  );
+  const theirs = [...tools.upstreams.values()].filter(({ name }) => visitors.entrance(user, name) !== 'none');
+  const known = theirs.filter(({ isKnown }) => isKnown);
   if (place.share === undefined)
     return serveRoot(request, response, known.map((upstream) => upstream.name).sort());
-  const upstream = known.find((one) => one.name.normalize('NFC') === place.share);
-  if (!upstream) return answer(request, response, NOT_HERE);
+  const isMeant = ({ name }: Upstream): boolean => name.normalize('NFC') === place.share;
+  const upstream = known.find(isMeant);
+  if (!upstream) {
+    const isAbsent = theirs.find(isMeant)?.isAbsent === true;
+    return answer(request, response, isAbsent ? NOT_MOUNTED : NOT_HERE);
+  }
   // An answer goes on after the work has ended, and the work after the client has left.
   const left = gone.signal.aborted ? undefined : once(gone.signal, 'abort');
   const work = serve(

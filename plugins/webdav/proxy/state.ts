@@ -23,6 +23,8 @@ export interface ProxyState {
   readonly access: Readonly<Record<string, ShareAccess>>;
   /** Shares that are away for a moment: their clients wait. */
   readonly returning: readonly string[];
+  /** Shares that are configured, and not shown now: what they hold is not gone. A former daemon does not say so. */
+  readonly absent?: readonly string[];
   /** What the daemon's own requests carry in `OWN_HEADER`, so that they are nobody's session. Nobody else knows it. */
   readonly mark: string;
 }

@@ -6,6 +6,9 @@ import { Attached, wasNeverReached } from './backend.ts';
 import type { BackendCall } from './backend.ts';
 import type { ProxyShare } from './state.ts';
 
+/** Why a share is not attached: its clients wait, or are told to come again, or there is no such share. */
+export type Away = 'returning' | 'absent' | 'gone';
+
 /** How long a client waits for a share that is away for a moment. */
 const AWAY_MS = 12_000;
 const TRY_AGAIN_MS = 150;
@@ -35,7 +38,7 @@ export class Upstream {
   readonly #waiting = new Set<() => void>();
   readonly #paths = createKeyedQueue();
   #attached: Attached | undefined;
-  #isReturning = false;
+  #away: Away = 'gone';
 
   constructor(name: string) {
     this.name = name;
@@ -47,12 +50,17 @@ export class Upstream {
 
   /** Whether clients can reach the share, now or in a moment. */
   get isKnown(): boolean {
-    return this.#attached !== undefined || this.#isReturning;
+    return this.#attached !== undefined || this.#away === 'returning';
+  }
+
+  /** Whether clients must not be told that the share's files do not exist, though nobody can reach them now. */
+  get isAbsent(): boolean {
+    return this.#attached === undefined && this.#away === 'absent';
   }
 
   /** Resolves once nothing of a former backend is in use. */
   async attach(share: ProxyShare): Promise<void> {
-    this.#isReturning = false;
+    this.#away = 'gone';
     const former = this.#attached;
     if (former?.backend.instance === share.backend.instance) {
       former.share = share;
@@ -64,11 +72,11 @@ export class Upstream {
   }
 
   /** Resolves once nothing of the share is in use. */
-  async detach(isReturning: boolean): Promise<void> {
-    this.#isReturning = isReturning;
+  async detach(away: Away): Promise<void> {
+    this.#away = away;
     const former = this.#attached;
     this.#attached = undefined;
-    if (!isReturning) this.#wake();
+    if (away !== 'returning') this.#wake();
     await former?.letGo();
   }
 
@@ -102,7 +110,8 @@ export class Upstream {
       signal?.throwIfAborted();
       const attached = this.#attached;
       if (attached?.isWhole === true) return attached;
-      if (!attached && !this.#isReturning) throw new Unavailable(NOT_HERE);
+      if (!attached && this.#away !== 'returning')
+        throw new Unavailable(this.#away === 'absent' ? NOT_MOUNTED : NOT_HERE);
       if (clock.now() >= end) throw new Unavailable(AWAY);
       await this.changed(attached ? TRY_AGAIN_MS : end - clock.now(), signal);
     }
@@ -134,9 +143,12 @@ function mayRepeat(isRepeatable: boolean, error: unknown): boolean {
   return isRepeatable || wasNeverReached(error);
 }
 
-export const NOT_HERE: Refusal = {
-  status: 404,
-  text: 'There is no such share here, or it is not healthy now.',
+export const NOT_HERE: Refusal = { status: 404, text: 'There is no such share here.' };
+/** Not 404, which says of each file that it was deleted: who keeps copies in step would delete theirs. */
+export const NOT_MOUNTED: Refusal = {
+  status: 503,
+  text: 'The share is not mounted now; its files are where they were. Try again, or ask who runs this server.',
+  headers: { 'retry-after': '15' },
 };
 export const AWAY: Refusal = {
   status: 503,

@@ -206,6 +206,26 @@ describe('the proxy of WebDAV', () => {
     assert.equal((await fixture.ask('GET', '/team/a')).status, 404);
   });
 
+  it('does not say of the files of a share that is not mounted that they do not exist', async () => {
+    const access = { boss: { write: ['bob'], read: [] } };
+    await fixture.tell({ shares: [fixture.share('team')], absent: ['photos', 'boss'], access });
+    for (const [method, path] of [
+      ['GET', '/photos/a'],
+      ['PROPFIND', '/photos/'],
+      ['PUT', '/photos/a'],
+      ['DELETE', '/photos/a'],
+    ] as const)
+      assert.equal((await fixture.ask(method, path)).status, 503, method);
+    assert.equal((await fixture.ask('GET', '/photos/a')).headers['retry-after'], '15');
+    assert.equal((await fixture.ask('GET', '/boss/a')).status, 404);
+    const list = await fixture.ask('PROPFIND', '/', { headers: { depth: '1' } });
+    assert.ok(!list.text.includes('photos'));
+    await fixture.tell({ shares: [], absent: ['team'] });
+    assert.equal((await fixture.ask('GET', '/team/a')).status, 503);
+    await fixture.tell({ shares: [fixture.share('team'), fixture.share('photos')], absent: [] });
+    assert.equal((await fixture.ask('PUT', '/photos/a', { body: 'x' })).status, 201);
+  });
+
   it('lets go of one share without touching the transfers of another', async () => {
     fixture.backend.files.set('/team/a', Buffer.alloc(4_000_000));
     await fixture.tell({ shares: [fixture.share('team'), fixture.share('other')] });
