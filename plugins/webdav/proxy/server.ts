@@ -113,6 +113,10 @@ interface Visiting extends HandleTools {
   readonly gone: AbortController;
 }
 
+function refusalFor(away: Upstream | undefined): Refusal {
+  return away?.isAbsent === true ? NOT_MOUNTED : NOT_HERE;
+}
+
 async function route(request: IncomingMessage, response: ServerResponse, tools: Visiting): Promise<void> {
   const { user, address, gone, visitors } = tools;
   const url = request.url ?? '';
@@ -125,10 +129,7 @@ async function route(request: IncomingMessage, response: ServerResponse, tools: 
     return serveRoot(request, response, known.map((upstream) => upstream.name).sort());
   const isMeant = ({ name }: Upstream): boolean => name.normalize('NFC') === place.share;
   const upstream = known.find(isMeant);
-  if (!upstream) {
-    const isAbsent = theirs.find(isMeant)?.isAbsent === true;
-    return answer(request, response, isAbsent ? NOT_MOUNTED : NOT_HERE);
-  }
+  if (!upstream) return answer(request, response, refusalFor(theirs.find(isMeant)));
   // An answer goes on after the work has ended, and the work after the client has left.
   const left = gone.signal.aborted ? undefined : once(gone.signal, 'abort');
   const work = serve(

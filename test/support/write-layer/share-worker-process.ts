@@ -4,10 +4,13 @@ import { join } from 'node:path';
 import { carryOut } from './operations.ts';
 import type { Step } from './operations.ts';
 import { treeOf } from './folder-tree.ts';
+import { carryOut as act } from '../torture/deeds.ts';
+import type { Action } from '../torture/plan.ts';
 
 export type ShareWorkerRequest =
   | { readonly op: 'steps'; readonly root: string; readonly steps: readonly Step[] }
   | { readonly op: 'read'; readonly root: string; readonly files: readonly string[]; readonly bytes: number }
+  | { readonly op: 'act'; readonly root: string; readonly action: Action }
   | { readonly op: 'tree'; readonly root: string };
 
 function read(root: string, files: readonly string[], bytes: number): number {
@@ -25,6 +28,7 @@ function read(root: string, files: readonly string[], bytes: number): number {
 
 function answer(request: ShareWorkerRequest): unknown {
   if (request.op === 'steps') return request.steps.map((step) => carryOut(request.root, step) ?? null);
+  if (request.op === 'act') return act(request.root, 'local', request.action) ?? null;
   return request.op === 'read' ? read(request.root, request.files, request.bytes) : treeOf(request.root);
 }
 

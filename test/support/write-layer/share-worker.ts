@@ -6,6 +6,7 @@ import type { Scratch } from '../platform/scratch-folder.ts';
 import { within } from '../platform/wait.ts';
 import type { ShareWorkerRequest } from './share-worker-process.ts';
 import type { Step } from './operations.ts';
+import type { Action } from '../torture/plan.ts';
 
 const WORKER = fileURLToPath(new URL('./share-worker-process.js', import.meta.url));
 
@@ -37,6 +38,11 @@ export class ShareWorker {
   /** Error codes, null for what was done. */
   steps(root: string, steps: readonly Step[], timeoutMs = 300_000): Promise<readonly (string | null)[]> {
     return this.#ask({ op: 'steps', root, steps }, timeoutMs);
+  }
+
+  /** The error's code, null when it was done. Rejects at the deadline: it may be done later. */
+  act(root: string, action: Action, timeoutMs: number): Promise<string | null> {
+    return this.#ask({ op: 'act', root, action }, timeoutMs);
   }
 
   /** Reads the first bytes of each file. Rejects at the deadline. */
