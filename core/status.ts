@@ -175,11 +175,13 @@ export class StatusStore implements StatusService {
 
 /** Plugins may still change the objects that they passed in; the snapshot must not change with them. */
 function frozenCopy<T>(value: T): T {
-  if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => frozenCopy(item))) as T;
   if (typeof value !== 'object' || value === null) return value;
-  return Object.freeze(
-    Object.fromEntries(
-      Object.entries(value).map(([key, item]: [string, unknown]) => [key, frozenCopy(item)]),
-    ),
-  ) as T;
+  if (Array.isArray(value)) return Object.freeze(value.map((item: unknown) => frozenCopy(item))) as T;
+  const copy = { ...value } as Record<string, unknown>;
+  for (const key of Object.keys(copy)) {
+    const item = copy[key];
+    // Hardly any is one, and there are many fields in each cycle.
+    if (typeof item === 'object' && item !== null) copy[key] = frozenCopy(item);
+  }
+  return Object.freeze(copy) as T;
 }

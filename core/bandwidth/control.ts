@@ -85,8 +85,9 @@ export class BandwidthControl {
   async #divideUntilCurrent(): Promise<void> {
     while (this.#isStale) {
       this.#isStale = false;
-      const users = this.#options.users();
-      const parts = this.#partsOf(users);
+      const all = this.#options.users();
+      const parts = this.#partsOf(all);
+      const users = all.filter(({ mount }) => !this.#has(mount, parts.get(mount.shareName) ?? UNLIMITED));
       const slowed = await Promise.all(
         users.map(({ mount }) =>
           this.#give(
@@ -122,13 +123,16 @@ export class BandwidthControl {
     return { up: sound(up, this.#budget.up), down: sound(down, this.#budget.down) };
   }
 
-  /**
-   * False when the mount did not accept it. A fresh mount is unlimited; an adopted one's limit is unknown.
-   */
+  /** Whether the mount has accepted just this. A fresh mount is unlimited; an adopted one's limit is unknown. */
+  #has(mount: Mount, part: Bandwidth): boolean {
+    const given = this.#given.get(mount) ?? (mount.adopted ? undefined : UNLIMITED);
+    return !this.#deaf.has(mount) && given?.up === part.up && given.down === part.down;
+  }
+
+  /** False when the mount did not accept it. */
   async #give(mount: Mount, part: Bandwidth): Promise<boolean> {
     const { clock, log } = this.#options;
-    const given = this.#given.get(mount) ?? (mount.adopted ? undefined : UNLIMITED);
-    if (!this.#deaf.has(mount) && given?.up === part.up && given.down === part.down) return true;
+    if (this.#has(mount, part)) return true;
     try {
       await mount.setBandwidth(part, clock.deadline(DEADLINE_MS));
       this.#given.set(mount, part);

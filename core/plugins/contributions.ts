@@ -160,20 +160,19 @@ export class Contributions {
   }
 
   #attempt<T>(plugin: string, field: string, read: () => T): T | undefined {
-    const key = `${plugin} ${field}`;
     const { clock, isStranger } = this.#options;
     const start = clock.monotonic();
-    if (start < (this.#restsUntil.get(key) ?? -Infinity)) return undefined;
+    if (this.#rests(plugin, field, start)) return undefined;
     try {
       const value = read();
       const tookMs = Math.round(clock.monotonic() - start);
       if (tookMs > SLOW_MS && isStranger?.(plugin) === true) {
-        this.#restsUntil.set(key, start + tookMs + REST_MS);
+        this.#restsUntil.set(keyOf(plugin, field), start + tookMs + REST_MS);
         throw new UnfitValue(
           `takes more than ${SLOW_MS} ms, while nothing else runs; it is asked again after ${REST_MS / 1_000} s`,
         );
       }
-      this.#told.delete(key);
+      if (this.#told.size > 0) this.#told.delete(keyOf(plugin, field));
       return value;
     } catch (error) {
       this.#refuse(plugin, field, error);
@@ -181,8 +180,13 @@ export class Contributions {
     }
   }
 
+  /** Asked for each field of each share in each cycle, and hardly ever there is one. */
+  #rests(plugin: string, field: string, nowMs: number): boolean {
+    return this.#restsUntil.size > 0 && nowMs < (this.#restsUntil.get(keyOf(plugin, field)) ?? -Infinity);
+  }
+
   #refuse(plugin: string, field: string, why: unknown): false {
-    const key = `${plugin} ${field}`;
+    const key = keyOf(plugin, field);
     const reason = why instanceof Error ? why.message : String(why);
     if (this.#told.get(key) === reason) return false;
     if (this.#told.size >= MOST_TOLD) this.#told.clear();
@@ -193,6 +197,10 @@ export class Contributions {
     );
     return false;
   }
+}
+
+function keyOf(plugin: string, field: string): string {
+  return `${plugin} ${field}`;
 }
 
 /** What the active plugins say of a share's fields before they are read. */

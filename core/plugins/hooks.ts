@@ -75,6 +75,10 @@ function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
   );
 }
 
+function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
 /** Wraps one tap: it is skipped while its plugin is not active or an earlier call still hangs. */
 function wrapTap(
   tap: Tap,
@@ -87,19 +91,20 @@ function wrapTap(
   let hanging = 0;
   return async (args) => {
     if (!isActive(tap.plugin) || hanging > 0) return undefined;
-    const call = (async () => stalls.call(place, () => (tap.fn as AnyFn)(...args)))();
+    let call: PromiseLike<unknown> | undefined;
     try {
+      const given = stalls.call(place, () => (tap.fn as AnyFn)(...args));
+      // Most taps answer at once, in each cycle: nothing has to be waited for.
+      if (!isPromiseLike(given)) return given;
+      call = Promise.resolve(given);
       return await timeBox(clock, timeoutMs, call);
     } catch (error) {
       log.error({ ...fields, err: error }, 'plugin failed in a hook and was skipped');
-      if (error instanceof TimeBoxError) {
+      if (error instanceof TimeBoxError && call) {
         hanging += 1;
+        const over = (): void => void (hanging -= 1);
         // Told as late already.
-        void call
-          .catch(() => undefined)
-          .then(() => {
-            hanging -= 1;
-          });
+        void call.then(over, over);
       }
       return undefined;
     }

@@ -37,12 +37,41 @@ export function textOf(text: LocalText, language: string): string {
 
 export const everywhere = (key: string): Readonly<Record<string, string>> => inEveryLanguage(CATALOGUES, key);
 
+/** Around the name of a value that is left out; no message has it. */
+const MARK = '\u0000';
+const NO_VALUES: Readonly<Record<string, string>> = {};
+
+interface Compiled {
+  readonly message: IntlMessageFormat;
+  /** Names of values that it only shows: no other word depends on them. */
+  readonly shown: ReadonlySet<string>;
+}
+
+/** As `intl-messageformat` gives them. */
+type Elements = ReturnType<IntlMessageFormat['getAst']>;
+/** `TYPE.argument` of its parser, whose module has nothing else that is needed here. */
+const ARGUMENT = 1;
+
+function shownIn(elements: Elements): ReadonlySet<string> {
+  const [shown, used] = [new Set<string>(), new Set<string>()];
+  const look = (some: Elements): void => {
+    for (const one of some) {
+      // The texts of a message are among them, which does no harm.
+      if ('value' in one) (one.type === ARGUMENT ? shown : used).add(one.value);
+      if ('children' in one) look(one.children);
+      if ('options' in one) for (const { value } of Object.values(one.options)) look(value);
+    }
+  };
+  look(elements);
+  return new Set([...shown].filter((name) => !used.has(name)));
+}
+
 /** The messages of one language, compiled at their first use. */
 export class Messages {
   readonly language: string;
-  readonly #compiled = new Map<string, IntlMessageFormat>();
-  /** Hundreds of shares say the same few things. */
-  readonly #plain = new Map<string, string>();
+  readonly #compiled = new Map<string, Compiled>();
+  /** Hundreds of shares say the same few things: what is between the texts in them. */
+  readonly #pieces = new Map<string, readonly string[]>();
 
   constructor(language: string) {
     this.language = language;
@@ -57,7 +86,7 @@ export class Messages {
     const message = messageOf(key, catalogues);
     return message === undefined
       ? key
-      : (this.#compile(message).format(values as Record<string, string>) as Content);
+      : (this.#compile(message).message.format(values as Record<string, string>) as Content);
   }
 
   /** The same for messages whose values are plain text. */
@@ -68,22 +97,40 @@ export class Messages {
   ): string {
     const message = messageOf(key, catalogues);
     if (message === undefined) return key;
-    const said = `${message} ${JSON.stringify(values)}`;
-    const known = this.#plain.get(said);
-    if (known !== undefined) return known;
-    if (this.#plain.size >= MOST_COMPILED) this.#plain.clear();
-    const text = [this.#compile(message).format<string>(values)].flat().join('');
-    this.#plain.set(said, text);
+    const pieces = this.#piecesOf(message, values ?? NO_VALUES);
+    let text = '';
+    // Every other piece names a value.
+    for (const [at, piece] of pieces.entries()) text += at % 2 === 0 ? piece : String(values?.[piece]);
     return text;
   }
 
-  #compile(message: string): IntlMessageFormat {
-    const known = this.#compiled.get(message);
+  /** The message with its values in it, but for the texts that it only shows: those are other ones each time. */
+  #piecesOf(text: string, values: Readonly<Record<string, string | number>>): readonly string[] {
+    const { message, shown } = this.#compile(text);
+    const isLeftOut = (name: string): boolean => typeof values[name] === 'string' && shown.has(name);
+    let key = text;
+    for (const name of Object.keys(values))
+      key += isLeftOut(name) ? `\n${name}` : `\n${name} ${values[name]}`;
+    const known = this.#pieces.get(key);
+    if (known) return known;
+    if (this.#pieces.size >= MOST_COMPILED) this.#pieces.clear();
+    const marked = Object.entries(values).map(([name, value]) => [
+      name,
+      isLeftOut(name) ? `${MARK}${name}${MARK}` : value,
+    ]);
+    const made = [message.format<string>(Object.fromEntries(marked))].flat().join('').split(MARK);
+    this.#pieces.set(key, made);
+    return made;
+  }
+
+  #compile(text: string): Compiled {
+    const known = this.#compiled.get(text);
     if (known) return known;
     if (this.#compiled.size >= MOST_COMPILED) this.#compiled.clear();
     const { IntlMessageFormat: Format } = libraries();
-    const made = new Format(message, this.language);
-    this.#compiled.set(message, made);
+    const message = new Format(text, this.language);
+    const made = { message, shown: shownIn(message.getAst()) };
+    this.#compiled.set(text, made);
     return made;
   }
 }

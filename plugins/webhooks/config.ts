@@ -133,9 +133,9 @@ export function notices(config: Readonly<WebhooksConfig>): readonly Notice[] {
 /** Nobody gives it just now: it may be off, or misspelt. */
 export function unknownFormat(
   { webhook_url: url, webhook_format: format }: Readonly<WebhooksConfig>,
-  names: readonly string[],
+  names: () => readonly string[],
 ): readonly Notice[] {
-  if (url === '' || !format.includes('/') || names.includes(format)) return [];
+  if (url === '' || !format.includes('/') || names().includes(format)) return [];
   return [
     {
       level: 'error',

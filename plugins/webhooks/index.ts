@@ -35,7 +35,7 @@ export default definePlugin<WebhooksConfig>({
     ctx.tap('shareHealthChanged', (change) => service()?.statusEvents.healthChanged(change));
     ctx.tap('collectNotices', () => [
       ...notices(ctx.config),
-      ...unknownFormat(ctx.config, ctx.use('webhookFormats').names()),
+      ...unknownFormat(ctx.config, () => ctx.use('webhookFormats').names()),
     ]);
     ctx.tap('collectChecks', (config) => checks(config));
     const access = { outbox: () => service()?.outbox, clock: () => ctx.use('clock'), signal: ctx.signal };

@@ -129,12 +129,10 @@ export class Feed {
   async #drawOnce(isWhole: boolean): Promise<void> {
     const from = this.#sequence;
     const parts = this.model.parts();
-    const drawn = await Promise.all(
-      parts.map(
-        async (part) => [part.id, await this.#redraw(part, this.#drawn.get(part.id), isWhole)] as const,
-      ),
-    );
-    const next = new Map(drawn);
+    const drawn = parts.map((part) => [part.id, this.#redraw(part, isWhole)] as const);
+    const next = new Map<string, Drawn>();
+    // Most parts have other values at most, and are there at once.
+    for (const [id, one] of drawn) next.set(id, one instanceof Promise ? await one : one);
     const isOther = !this.#isDrawn || [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
     this.#isDrawn = true;
@@ -144,18 +142,19 @@ export class Feed {
     else this.#sendSince(from);
   }
 
-  async #redraw(part: Part, known: Drawn | undefined, isWhole: boolean): Promise<Drawn> {
+  #redraw(part: Part, isWhole: boolean): Drawn | Promise<Drawn> {
+    const known = this.#drawn.get(part.id);
     const signature = part.signature?.();
     const given = part.values?.();
     const values = jsonOf(given, known);
-    if (!known || signature === undefined || signature !== known.signature) {
-      const html = await this.#draw(part, known);
-      return this.#anew(known, { signature: signature ?? '', html, given, values });
-    }
+    if (!known || signature === undefined || signature !== known.signature)
+      return this.#draw(part, known).then((html) =>
+        this.#anew(known, { signature: signature ?? '', html, given, values }),
+      );
     const current = this.#withValues(known, { given, values });
     if (!isWhole || current.drawnValues === values) return current;
     // Readers have these values already.
-    return { ...current, html: await this.#draw(part, known), drawnValues: values };
+    return this.#draw(part, known).then((html) => ({ ...current, html, drawnValues: values }));
   }
 
   #anew(known: Drawn | undefined, drawn: Fresh): Drawn {

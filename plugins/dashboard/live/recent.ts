@@ -30,7 +30,7 @@ export class Recent {
     for (const name of this.#trails.keys()) if (!names.has(name)) this.#trails.delete(name);
     for (const { name, speed } of record.shares) {
       const trail = this.#trail(name);
-      trail.speeds = [...trail.speeds.slice(1 - SAMPLES), Math.round(speed)];
+      trail.speeds = followed(trail.speeds, Math.round(speed));
     }
   }
 
@@ -68,4 +68,10 @@ export class Recent {
     this.#trails.set(share, made);
     return made;
   }
+}
+
+/** The same list where another one would have the same numbers: nothing moves on most shares for most of the time. */
+function followed(speeds: readonly number[], speed: number): readonly number[] {
+  const isSame = speeds.length === SAMPLES && speeds.every((one) => one === speed);
+  return isSame ? speeds : [...speeds.slice(1 - SAMPLES), speed];
 }

@@ -4,7 +4,7 @@
  */
 import type { View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
-import { hasLine, lineValues, meterValues } from '../pages/nodes.ts';
+import { hasLine, putLine, putMeter } from '../pages/nodes.ts';
 import type { ShareData } from './share-data.ts';
 
 /** The part of the cache that is surely used: rclone measures it only now and then, but waiting files are in it. */
@@ -17,20 +17,20 @@ export function isWarmed({ status: { warmupState } }: ShareData): boolean {
   return warmupState === 'caching' || warmupState === 'complete';
 }
 
+/** One object is filled, always in the same order: there are hundreds of cards in each cycle. */
 export function liveValues(data: ShareData, view: View): Values {
   const { status, speeds } = data;
-  return {
-    ...cacheValues(data, view),
-    waiting: waiting(data, view),
-    'waits@data-tone': status.dirtyCount > 0 ? 'warn' : '',
-    ...oldest(data),
-    speed: view.rate(status.speed),
-    moving: status.transfers > 0 ? view.plain('transfers', { count: status.transfers }) : '',
-    ...lineValues(speeds),
-    ...(isWarmed(data) && {
-      warmed: view.plain('done-of', { done: status.warmupDone, total: status.warmupTotal }),
-    }),
-  };
+  const values: Record<string, string> = {};
+  putCache(values, data, view);
+  values['waiting'] = waiting(data, view);
+  values['waits@data-tone'] = status.dirtyCount > 0 ? 'warn' : '';
+  putOldest(values, data);
+  values['speed'] = view.rate(status.speed);
+  values['moving'] = status.transfers > 0 ? view.plain('transfers', { count: status.transfers }) : '';
+  putLine(values, speeds);
+  if (isWarmed(data))
+    values['warmed'] = view.plain('done-of', { done: status.warmupDone, total: status.warmupTotal });
+  return values;
 }
 
 /** What a card is made of: equal `shape`s differ in their `values` at most. */
@@ -41,7 +41,6 @@ interface Card {
 
 interface Known extends Card {
   readonly data: ShareData;
-  readonly stable: object;
 }
 
 /** Of each share, made again where its data has changed: a page is also drawn because of other things. */
@@ -52,9 +51,8 @@ export class KnownCards {
     const { name } = data.status;
     const known = this.#known.get(name);
     if (known && isSame(known.data, data)) return known;
-    const stable = stableOf(data);
-    const shape = known && isSame(known.stable, stable) ? known.shape : JSON.stringify(stable);
-    const made = { data, stable, shape, values: liveValues(data, view) };
+    const shape = known && hasSameShape(known.data, data) ? known.shape : shapeOf(data);
+    const made = { data, shape, values: liveValues(data, view) };
     this.#known.set(name, made);
     return made;
   }
@@ -64,24 +62,26 @@ export class KnownCards {
 function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  const [before, after] = [one as Record<string, unknown>, other as Record<string, unknown>];
-  const keys = Object.keys(after);
-  if (keys.length !== Object.keys(before).length) return false;
-  for (const key of keys) if (!isSame(before[key], after[key])) return false;
+  return isSameBut(NOTHING, one, other);
+}
+
+function isSameBut(leftOut: ReadonlySet<string>, before: object, after: object): boolean {
+  const [one, other] = [before as Record<string, unknown>, after as Record<string, unknown>];
+  const keys = Object.keys(other);
+  if (keys.length !== Object.keys(one).length) return false;
+  for (const key of keys) if (!leftOut.has(key) && !isSame(one[key], other[key])) return false;
   return true;
 }
 
-function cacheValues(data: ShareData, view: View): Values {
+function putCache(values: Record<string, string>, data: ShareData, view: View): void {
   const { cacheLimit } = data;
   const dirty = data.dirtyBytes ?? 0;
   const used = usedCache(data);
-  return {
-    cache:
-      cacheLimit === 0
-        ? view.plain('cache-used', { used: view.bytes(used) })
-        : view.plain('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) }),
-    ...meterValues(cacheLimit === 0 ? Math.max(used, 1) : cacheLimit, { dirty, clean: used - dirty }),
-  };
+  values['cache'] =
+    cacheLimit === 0
+      ? view.plain('cache-used', { used: view.bytes(used) })
+      : view.plain('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) });
+  putMeter(values, cacheLimit === 0 ? Math.max(used, 1) : cacheLimit, { dirty, clean: used - dirty });
 }
 
 function waiting({ status, dirtyBytes }: ShareData, view: View): string {
@@ -92,24 +92,43 @@ function waiting({ status, dirtyBytes }: ShareData, view: View): string {
     : view.plain('files-bytes', { count, bytes: view.bytes(dirtyBytes) });
 }
 
-function oldest({ status, oldestDirtyAt }: ShareData): Values {
-  return status.dirtyCount > 0 && oldestDirtyAt !== undefined
-    ? { 'oldest@hidden': '', 'oldest@data-at': String(oldestDirtyAt) }
-    : { 'oldest@hidden': 'hidden' };
+function putOldest(values: Record<string, string>, { status, oldestDirtyAt }: ShareData): void {
+  const isShown = status.dirtyCount > 0 && oldestDirtyAt !== undefined;
+  values['oldest@hidden'] = isShown ? '' : 'hidden';
+  if (isShown) values['oldest@data-at'] = String(oldestDirtyAt);
 }
 
+/** What changes without a new rendering. */
+const LIVE_STATUS = {
+  cacheBytes: 0,
+  dirtyCount: 0,
+  speed: 0,
+  transfers: 0,
+  warmupDone: 0,
+  warmupTotal: 0,
+} as const;
+const NOTHING: ReadonlySet<string> = new Set();
+const LIVE_FIELDS: ReadonlySet<string> = new Set(Object.keys(LIVE_STATUS));
+/** Compared otherwise. */
+const LIVE_DATA: ReadonlySet<string> = new Set(['status', 'dirtyBytes', 'oldestDirtyAt', 'speeds']);
+
 /** What needs a new rendering where it changes. A field that is new in the data counts. */
-function stableOf(data: ShareData): object {
-  const live = { cacheBytes: 0, dirtyCount: 0, speed: 0, transfers: 0, warmupDone: 0, warmupTotal: 0 };
-  return {
+export function shapeOf(data: ShareData): string {
+  return JSON.stringify({
     ...data,
-    status: { ...data.status, ...live },
+    status: { ...data.status, ...LIVE_STATUS },
     dirtyBytes: usedCache(data) > 0,
     oldestDirtyAt: 0,
     speeds: hasLine(data.speeds),
-  };
+  });
 }
 
-export function shapeOf(data: ShareData): string {
-  return JSON.stringify(stableOf(data));
+/** Whether their `shapeOf` is the same, without making it. */
+function hasSameShape(before: ShareData, after: ShareData): boolean {
+  return (
+    usedCache(before) > 0 === usedCache(after) > 0 &&
+    hasLine(before.speeds) === hasLine(after.speeds) &&
+    isSameBut(LIVE_FIELDS, before.status, after.status) &&
+    isSameBut(LIVE_DATA, before, after)
+  );
 }

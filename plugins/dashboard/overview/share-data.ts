@@ -3,7 +3,7 @@
  * unchanged.
  */
 import { hostname } from 'node:os';
-import { isLoopback, sizeBytes } from 'mountkeeper';
+import { isLoopback } from 'mountkeeper';
 import type { Config, LiveShare, Offer, ShareStatus } from 'mountkeeper';
 import type { Tone } from './sentence.ts';
 
@@ -41,7 +41,8 @@ export interface ProtocolOffer extends Offer {
 }
 
 export interface ShareSources {
-  readonly config: Config;
+  /** Limit of the cache in bytes. */
+  readonly cacheLimit: number;
   readonly live: ReadonlyMap<string, LiveShare>;
   readonly addresses: (share: string) => readonly ShareAddress[];
   readonly since: (share: string) => number | undefined;
@@ -62,7 +63,7 @@ export function toneOf({ health, healthMessage, erroredFiles }: ShareStatus): To
 }
 
 export function shareData(status: ShareStatus, sources: ShareSources): ShareData {
-  const { addresses, config, live, since, speeds } = sources;
+  const { addresses, cacheLimit, live, since, speeds } = sources;
   const share = live.get(status.name);
   const figures = share?.figures?.stats;
   return {
@@ -73,7 +74,7 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
     dirtyBytes: status.dirtyCount === 0 ? 0 : figures?.dirtyBytes,
     oldestDirtyAt: figures?.oldestDirtyAt,
     pausedUntil: pausedUntil(share),
-    cacheLimit: sizeBytes(config.cache.max_size),
+    cacheLimit,
     speeds: speeds(status.name),
     addresses: status.mounted ? addresses(status.name) : [],
   };

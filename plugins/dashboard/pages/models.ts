@@ -1,5 +1,5 @@
 /** The pages: the overview, a plugin's tab, a share. Each lists its parts and lays them out. */
-import { html } from 'mountkeeper';
+import { html, sizeBytes } from 'mountkeeper';
 import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
@@ -35,7 +35,7 @@ function dataOf(
   const { config, live, offers, recent } = sources;
   book.renew({ config, offers, host });
   const from = {
-    config,
+    cacheLimit: sizeBytes(config.cache.max_size),
     live,
     addresses: (share: string) => book.of(share),
     since: (share: string) => recent.since(share),

@@ -36,18 +36,25 @@ const METER_WIDTH = 100;
 const METER_PARTS = ['dirty', 'clean'] as const;
 
 /** The attributes of a meter's bars. */
-export function meterValues(whole: number, sizes: Readonly<Record<(typeof METER_PARTS)[number], number>>) {
+export function putMeter(
+  values: Record<string, string>,
+  whole: number,
+  sizes: Readonly<Record<(typeof METER_PARTS)[number], number>>,
+): void {
   let x = 0;
-  const values: Record<string, string> = {};
   for (const kind of METER_PARTS) {
     const size = sizes[kind];
     // Even a very small part must be visible.
     const width = size > 0 ? Math.min(METER_WIDTH - x, Math.max(1, (size / whole) * METER_WIDTH)) : 0;
-    values[`${kind}@x`] = x.toFixed(2);
-    values[`${kind}@width`] = width.toFixed(2);
+    values[`${kind}@x`] = hundredths(x);
+    values[`${kind}@width`] = hundredths(width);
     x += width;
   }
-  return values;
+}
+
+/** As `toFixed(2)` would, without its zeros. */
+function hundredths(value: number): string {
+  return String(Math.round(value * 100) / 100);
 }
 
 /** Hidden from screen readers: the figures are next to it as text. */
@@ -69,14 +76,20 @@ export function hasLine(values: readonly number[]): boolean {
   return values.length > 1 && values.some((value) => value > 0);
 }
 
+/** The text of each point that a line had so far: making them takes longer than a whole line does. */
+const POINTS: string[] = [];
+
+function pointAt(x: number, y: number): string {
+  return (POINTS[x * LINE_HEIGHT + y] ??= `${x},${y}`);
+}
+
 /** The newest value is at the right. */
-export function lineValues(values: readonly number[]): Values {
-  if (!hasLine(values)) return {};
-  const scale = (LINE_HEIGHT - 2 * LINE_ROOM) / Math.max(...values);
-  let points = '';
-  for (let x = 0; x < values.length; x += 1)
-    points += `${x},${LINE_HEIGHT - LINE_ROOM - Math.round((values[x] ?? 0) * scale)} `;
-  return { 'spark@viewBox': `0 0 ${values.length - 1} ${LINE_HEIGHT}`, 'line@points': points.trimEnd() };
+export function putLine(values: Record<string, string>, line: readonly number[]): void {
+  if (!hasLine(line)) return;
+  const scale = (LINE_HEIGHT - 2 * LINE_ROOM) / Math.max(...line);
+  const points = line.map((value, x) => pointAt(x, LINE_HEIGHT - LINE_ROOM - Math.round(value * scale)));
+  values['spark@viewBox'] = `0 0 ${line.length - 1} ${LINE_HEIGHT}`;
+  values['line@points'] = points.join(' ');
 }
 
 /** Nothing is drawn when all values are zero. */

@@ -35,17 +35,12 @@ export class ReadOnlyLook {
     this.#clock = clock;
   }
 
-  /** The last result. */
-  get isReadOnly(): boolean {
-    return this.#isReadOnly;
-  }
-
   /** Never rejects: an unknown state is no reason to report a read-only disk. */
-  async look(): Promise<void> {
+  async isReadOnly(): Promise<boolean> {
     try {
       const table = await this.#mountTable.list();
       const nowMs = this.#clock.monotonic();
-      if (table === this.#table && nowMs - this.#lookedAtMs < FOLLOW_AGAIN_MS) return;
+      if (table === this.#table && nowMs - this.#lookedAtMs < FOLLOW_AGAIN_MS) return this.#isReadOnly;
       this.#isReadOnly = await isReadOnly(this.#path, this.#mountTable);
       this.#table = table;
       this.#lookedAtMs = nowMs;
@@ -53,5 +48,6 @@ export class ReadOnlyLook {
       // Unknown: reads and writes show by themselves whether it is.
       this.#isReadOnly = false;
     }
+    return this.#isReadOnly;
   }
 }

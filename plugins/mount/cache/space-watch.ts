@@ -15,8 +15,8 @@ export interface SpaceWatchOptions {
   readonly log: Logger;
   /** Free bytes of the file system that holds the folder. */
   readonly measure?: (cacheDir: string) => Promise<number>;
-  /** Whether that file system is read-only. */
-  readonly isReadOnly?: () => boolean;
+  /** Whether that file system is read-only. Never rejects. */
+  readonly isReadOnly?: () => Promise<boolean>;
 }
 
 /** Returns a sentence about a problem with the cache's disk; `isOutOfSpace` is rclone's own report. */
@@ -32,7 +32,7 @@ export function createSpaceWatch({
   clock,
   log,
   measure = freeBytes,
-  isReadOnly = () => false,
+  isReadOnly = () => Promise.resolve(false),
 }: SpaceWatchOptions): SpaceWatch {
   let lookedAtMs = -Infinity;
   let enoughAtMs = clock.monotonic();
@@ -43,7 +43,7 @@ export function createSpaceWatch({
     lookedAtMs = nowMs;
     // Unknown: rclone's own failures tell that the disk is full.
     free = await measure(cacheDir).catch(() => undefined);
-    takesNothing = isReadOnly();
+    takesNothing = await isReadOnly();
     if (free === undefined || free >= minFreeBytes()) enoughAtMs = nowMs;
   };
   return async (isOutOfSpace) => {

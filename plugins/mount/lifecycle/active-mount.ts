@@ -41,6 +41,7 @@ import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
 import type { MountNotes } from './mount-record.ts';
 import { deletedFiles, openFiles } from '../stats/open-files.ts';
+import { OpenFilesLook } from '../stats/open-files-look.ts';
 import { createRcClient, removeSocket } from '../rclone/remote-control.ts';
 import type { RcAddress, RcClient } from '../rclone/remote-control.ts';
 import type { ControlPort } from '../rclone/control-ports.ts';
@@ -86,7 +87,6 @@ export class ActiveMount implements RunningRclone {
   readonly #rescue: WriteBackRescue;
   readonly #truncateFix: TruncateFix;
   readonly #listings: ListingAge;
-  readonly #disk: ReadOnlyLook;
   readonly #pathCheck: PathCheck;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #unwatch: () => Promise<boolean>;
@@ -120,13 +120,13 @@ export class ActiveMount implements RunningRclone {
     this.#circuitBreaker = this.#createCircuitBreaker(log);
     this.#listings = this.#createListingAge(trees, log);
     void this.#circuitBreaker.begin();
-    this.#disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
+    const disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
     const space = createSpaceWatch({
       cacheDir: notes.cacheDir,
       minFreeBytes: () => sizeBytes(tools.config().cache.min_free_space),
       clock,
       log,
-      isReadOnly: () => this.#disk.isReadOnly,
+      isReadOnly: () => disk.isReadOnly(),
     });
     const failedUploads = createFailedUploads({
       clock,
@@ -148,11 +148,12 @@ export class ActiveMount implements RunningRclone {
       log,
       saveRecord: (name, modifiedMs) => setTime(join(notes.plan.mountPoint, name), modifiedMs, tools),
     });
+    const look = new OpenFilesLook(() => openFiles(this.pid, trees), clock);
     this.#readStats = createStatsReader({
       rc: this.#rc,
       clock,
       log,
-      pid: process.pid,
+      openFiles: look,
       trees,
       fs: notes.fs,
       rescue: this.#rescue,
@@ -187,7 +188,7 @@ export class ActiveMount implements RunningRclone {
         rescue: this.#rescue,
         truncateFix: this.#truncateFix,
         records,
-        openFiles: () => openFiles(this.pid, trees),
+        openFiles: look,
         clock,
         log,
       },
@@ -263,7 +264,6 @@ export class ActiveMount implements RunningRclone {
   }
 
   async stats(signal: AbortSignal): Promise<MountStats> {
-    await this.#disk.look();
     const stats = await this.#readStats(signal);
     const troubles = [stats.trouble, this.#pathCheck.trouble].filter((text) => text !== undefined);
     return troubles.length === 0 ? stats : { ...stats, trouble: troubles.join('; ') };

@@ -43,16 +43,96 @@ function joinChunks(body: Buffer): string {
 }
 
 /**
+ * Every connection is read into these bytes, which the caller of `onread` is done with before the next read: a
+ * connection of its own to each of many mounts would make 64 KiB for each answer.
+ */
+const PIECE = Buffer.alloc(65_536);
+const BROKEN = 'the remote control does not answer';
+
+interface Target {
+  readonly port: number;
+  readonly socket?: string | undefined;
+}
+
+/** One connection, which answers one request at a time. */
+class Line {
+  readonly #socket: Socket;
+  #received: Buffer | undefined;
+  #settle: ((answer: RcAnswer | Error) => void) | undefined;
+
+  constructor({ port, socket: path }: Target, onClose: (line: Line) => void) {
+    const onread = {
+      buffer: PIECE,
+      callback: (bytes: number): boolean => {
+        this.#hear(PIECE.subarray(0, bytes));
+        return true;
+      },
+    };
+    this.#socket =
+      path === undefined
+        ? connect({ port, host: '127.0.0.1', noDelay: true, onread })
+        : connect({ path, onread });
+    this.#socket
+      .on('error', () => undefined)
+      .once('close', () => {
+        onClose(this);
+        this.#end(new Error(BROKEN));
+      });
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
+
+  ask(request: string, settle: (answer: RcAnswer | Error) => void): void {
+    this.#settle = settle;
+    this.#socket.ref();
+    this.#socket.write(request);
+  }
+
+  /** `reason`: what the request in progress fails with. */
+  close(reason = new Error(BROKEN)): void {
+    this.#socket.destroy();
+    this.#end(reason);
+  }
+
+  #hear(piece: Buffer): void {
+    // Nobody has asked.
+    if (!this.#settle) return this.close();
+    const received = this.#received ? Buffer.concat([this.#received, piece]) : piece;
+    try {
+      const answer = parseAnswer(received);
+      if (answer) return this.#end(answer);
+      if (received.length > MAX_ANSWER_BYTES)
+        throw new Error('the answer of the remote control is too large');
+      // The bytes are read into again.
+      this.#received = this.#received ? received : Buffer.from(piece);
+    } catch (error) {
+      this.close(error as Error);
+    }
+  }
+
+  #end(answer: RcAnswer | Error): void {
+    const settle = this.#settle;
+    this.#settle = undefined;
+    this.#received = undefined;
+    // Kept open, but it does not keep the daemon running.
+    this.#socket.unref();
+    settle?.(answer);
+  }
+}
+
+/**
  * Persistent connections to one remote control, with one request at a time on each. Every share is asked
  * every other second for its whole life: node:http costs four times as much per request, which is most of
  * what an idle daemon does.
  */
 export class RcWire {
-  readonly #target: { readonly port: number; readonly socket?: string | undefined };
-  readonly #idle: Socket[] = [];
-  readonly #all = new Set<Socket>();
+  readonly #target: Target;
+  readonly #idle: Line[] = [];
+  readonly #all = new Set<Line>();
 
-  constructor(target: { readonly port: number; readonly socket?: string | undefined }) {
+  constructor(target: Target) {
     this.#target = target;
   }
 
@@ -62,61 +142,30 @@ export class RcWire {
    */
   ask(request: string, signal: AbortSignal): Promise<RcAnswer> {
     signal.throwIfAborted();
-    const socket = this.#idle.pop() ?? this.#open();
-    socket.ref();
+    const line = this.#idle.pop() ?? this.#open();
     return new Promise((resolve, reject) => {
-      let received: Buffer = Buffer.alloc(0);
-      const settle = (end: () => void): void => {
-        signal.removeEventListener('abort', onAbort);
-        socket.removeAllListeners('data').removeListener('close', onClose);
-        end();
-      };
-      const fail = (error: Error): void =>
-        settle(() => {
-          socket.destroy();
-          reject(error);
-        });
-      const onAbort = (): void => fail(signal.reason as Error);
-      const onClose = (): void => fail(new Error('the remote control does not answer'));
-      const onData = (piece: Buffer): void => {
-        received = received.length === 0 ? piece : Buffer.concat([received, piece]);
-        try {
-          const answer = parseAnswer(received);
-          if (answer) settle(() => resolve(this.#giveBack(socket, answer)));
-          else if (received.length > MAX_ANSWER_BYTES)
-            fail(new Error('the answer of the remote control is too large'));
-        } catch (error) {
-          fail(error as Error);
-        }
-      };
+      const onAbort = (): void => line.close(signal.reason as Error);
       signal.addEventListener('abort', onAbort, { once: true });
-      socket.on('data', onData).once('close', onClose);
-      socket.write(request);
+      line.ask(request, (answer) => {
+        signal.removeEventListener('abort', onAbort);
+        if (line.isOpen) this.#idle.push(line);
+        if (answer instanceof Error) reject(answer);
+        else resolve(answer);
+      });
     });
   }
 
   close(): void {
-    for (const socket of this.#all) socket.destroy();
+    for (const line of this.#all) line.close();
   }
 
-  #open(): Socket {
-    const { port, socket: path } = this.#target;
-    const socket =
-      path === undefined ? connect({ port, host: '127.0.0.1', noDelay: true }) : connect({ path });
-    this.#all.add(socket);
-    socket.on('error', () => undefined);
-    socket.once('close', () => {
-      this.#all.delete(socket);
-      const index = this.#idle.indexOf(socket);
+  #open(): Line {
+    const line = new Line(this.#target, (closed) => {
+      this.#all.delete(closed);
+      const index = this.#idle.indexOf(closed);
       if (index >= 0) this.#idle.splice(index, 1);
     });
-    return socket;
-  }
-
-  #giveBack(socket: Socket, answer: RcAnswer): RcAnswer {
-    // Kept open, but it does not keep the daemon running.
-    socket.unref();
-    if (!socket.destroyed) this.#idle.push(socket);
-    return answer;
+    this.#all.add(line);
+    return line;
   }
 }

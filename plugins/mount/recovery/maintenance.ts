@@ -3,13 +3,17 @@ import type { Clock, Logger } from 'mountkeeper';
 import { freeBytes } from '../cache/free-bytes.ts';
 import { keepReserve } from '../cache/reserve.ts';
 import type { OpenFiles } from '../stats/open-files.ts';
+import type { OpenFilesLook } from '../stats/open-files-look.ts';
 import type { OverwrittenRecords } from './overwritten-records.ts';
 import type { TruncateFix } from './truncate-fix.ts';
 import type { WriteBackRescue } from './write-back-rescue.ts';
 
 const LOOK_EVERY_MS = 1_000;
-/** While no file is open for writing. A look costs 0.1 ms for each share. */
-const LOOK_IDLE_EVERY_MS = 2_000;
+/**
+ * While no file is open for writing. The figures are read more often, and each time the open files are looked at; so
+ * an idle mount is not looked at for its upkeep as well.
+ */
+const LOOK_IDLE_EVERY_MS = 2_500;
 const RESERVE_EVERY_MS = 5_000;
 
 export interface MaintenanceOptions {
@@ -17,7 +21,7 @@ export interface MaintenanceOptions {
   readonly rescue: Pick<WriteBackRescue, 'tend'>;
   readonly truncateFix: Pick<TruncateFix, 'mend'>;
   readonly records: Pick<OverwrittenRecords, 'mend'>;
-  readonly openFiles: () => Promise<OpenFiles>;
+  readonly openFiles: Pick<OpenFilesLook, 'now' | 'next'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -32,10 +36,11 @@ export async function maintain(options: MaintenanceOptions, end: AbortSignal): P
   const { clock, log } = options;
   const keepRoom = createReserveStep(options);
   let isIdle = false;
+  let seen: OpenFiles | undefined;
   const steps: readonly (() => Promise<void>)[] = [
     async () => {
       isIdle = false;
-      const files = await options.openFiles();
+      const files = seen ?? (await options.openFiles.now());
       await options.rescue.tend(files);
       isIdle = files.open === 0;
     },
@@ -47,7 +52,9 @@ export async function maintain(options: MaintenanceOptions, end: AbortSignal): P
     for (const step of steps) {
       await step().catch((err: unknown) => log.debug({ err }, 'a step of the upkeep of a mount failed'));
     }
-    await rest(clock, isIdle ? LOOK_IDLE_EVERY_MS : LOOK_EVERY_MS, end);
+    seen = undefined;
+    if (isIdle) seen = await options.openFiles.next(LOOK_IDLE_EVERY_MS, end);
+    else await rest(clock, LOOK_EVERY_MS, end);
   }
 }
 

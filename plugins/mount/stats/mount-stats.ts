@@ -6,7 +6,7 @@ import type { TruncateFix } from '../recovery/truncate-fix.ts';
 import { failedUploadsTrouble } from './failed-uploads.ts';
 import type { FailedUploads } from './failed-uploads.ts';
 import type { WriteBackRescue } from '../recovery/write-back-rescue.ts';
-import { openFiles } from './open-files.ts';
+import type { OpenFilesLook } from './open-files-look.ts';
 import { queuedBytes } from './queued-bytes.ts';
 import type { RcClient } from '../rclone/remote-control.ts';
 import { RootCheck } from '../outage/root-check.ts';
@@ -43,7 +43,7 @@ export interface StatsSource {
   readonly rc: RcClient;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly pid: number;
+  readonly openFiles: Pick<OpenFilesLook, 'now'>;
   readonly trees: CacheTrees;
   /** The remote in rclone's notation. */
   readonly fs: string;
@@ -66,7 +66,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
   return async (signal) => {
     root.lookWhenDue();
     // Open files first: a file that is closed between the two reads is then counted twice instead of never.
-    const files = await openFiles(source.pid, source.trees);
+    const files = await source.openFiles.now();
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>(
       'vfs/stats',
       { fs: source.fs },

@@ -145,6 +145,8 @@ export class WarmupScheduler {
   /** Stops tasks that can no longer run and starts those that can. Waits for nothing. */
   look(): void {
     if (this.#isClosed) return;
+    // Most daemons have nothing to warm up, and are asked twice a second.
+    if (this.#rules.size + this.#asked.size + this.#runs.size === 0) return this.#mounts.clear();
     const all = this.#options.shares();
     const live = new Map(all.map((share) => [share.spec.share.name, share] as const));
     for (const [share, run] of this.#runs) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import type { Hooks } from 'mountkeeper';
 import { createHooks } from '../../../core/plugins/hooks.js';
@@ -44,6 +44,21 @@ describe('hooks', () => {
     await runner.observe('shareHealthChanged', change);
     assert.deepEqual(runner.resolve('resolveBandwidth', { up: 1, down: 2 }), { up: 1, down: 2 });
     assert.deepEqual(await runner.collect('collectNotices'), []);
+  });
+
+  it('set no time limit for a tap that has answered already', async () => {
+    const { clock, project, runner } = bench();
+    const after = mock.method(clock, 'after');
+    const notice = [{ level: 'error', message: 'm' }];
+    await project(
+      ledger('ant', [['collectNotices', () => notice]]),
+      ledger('bee', [['afterCycle', () => {}]]),
+    );
+    assert.deepEqual(await runner.collect('collectNotices'), notice);
+    assert.equal(after.mock.callCount(), 0);
+    await project(ledger('ant', [['collectNotices', async () => notice]]));
+    assert.deepEqual(await runner.collect('collectNotices'), notice);
+    assert.equal(after.mock.callCount(), 1);
   });
 
   it('run taps by stage, then by plugin name, whatever the order of loading', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { before, describe, it, mock } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
@@ -100,5 +100,59 @@ describe('languages', () => {
     assert.equal(messagesIn('zh').format('files', { count: 2 }, zh), '2 个文件');
     assert.equal(textOf({ en: 'Garden' }, 'zh'), 'Garden');
     assert.equal(messagesIn('zh').format('nobody-has-this', undefined, zh, en), 'nobody-has-this');
+  });
+});
+
+describe('a message of plain text', () => {
+  before(() => loadLibraries());
+
+  it('has the values of each time in it, those that choose its words as well', () => {
+    const catalogue = {
+      waits: '{count, plural, one {# file} other {# files}} of {name}, {size}',
+      state: '{state, select, on {on since {at}} other {off}} {state}',
+      twice: '{name} {name}',
+      bare: 'nothing',
+    };
+    const messages = messagesIn('en');
+    const said = (key: string, values?: Readonly<Record<string, string | number>>): string =>
+      messages.plain(key, values, catalogue);
+    const all = (): readonly string[] => [
+      said('waits', { count: 1, name: 'a', size: '1 KiB' }),
+      said('waits', { count: 1, name: '{b}', size: '2 KiB' }),
+      said('waits', { count: 2, name: '<c>', size: "'" }),
+      said('state', { state: 'on', at: 'noon' }),
+      said('state', { state: 'off', at: 'noon' }),
+      said('twice', { name: 'x' }),
+      said('twice', { name: 'y' }),
+      said('bare'),
+      said('unknown'),
+    ];
+    const right = [
+      '1 file of a, 1 KiB',
+      '1 file of {b}, 2 KiB',
+      "2 files of <c>, '",
+      'on since noon on',
+      'off off',
+      'x x',
+      'y y',
+      'nothing',
+      'unknown',
+    ];
+    assert.deepEqual(all(), right);
+    assert.deepEqual(all(), right, 'the same from what is known by now');
+    assert.throws(() => said('twice', {}), /name/);
+  });
+
+  it('is formatted once, however often its texts change', () => {
+    const select = mock.method(Intl.PluralRules.prototype, 'select');
+    try {
+      const catalogue = { k: '{count, plural, one {# file} other {# files}}: {bytes}' };
+      const messages = messagesIn('en');
+      for (let n = 0; n < 50; n += 1)
+        assert.equal(messages.plain('k', { count: 3, bytes: `${n} MiB` }, catalogue), `3 files: ${n} MiB`);
+      assert.equal(select.mock.callCount(), 1);
+    } finally {
+      select.mock.restore();
+    }
   });
 });

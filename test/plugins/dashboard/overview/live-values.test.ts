@@ -155,6 +155,17 @@ describe('cards that are known', () => {
     assert.equal(cards.of(data({}), view).shape, first.shape);
   });
 
+  it('have the shape of their data, whatever they were before', () => {
+    const named = createView({ language: 'zh', host: 'h' });
+    fc.assert(
+      fc.property(cards, cards, (former, now) => {
+        const known = new KnownCards();
+        known.of(former, named);
+        assert.equal(known.of(now, named).shape, shapeOf(now));
+      }),
+    );
+  });
+
   it('see each sample: the list of speeds is another one', () => {
     const recent = new Recent(createManualClock());
     const sample = (speed: number): readonly number[] => {

@@ -18,7 +18,7 @@ function addresses(offers: readonly ProtocolOffer[], config = configured): reado
   const data = shareData(
     { ...emptyShareStatus('files'), mounted: true },
     {
-      config,
+      cacheLimit: 1_073_741_824,
       live: new Map(),
       addresses: (share) => book.of(share),
       since: () => undefined,

@@ -39,7 +39,7 @@ describe('the look whether the disk of a cache can be read only', () => {
       { list: async () => mounts.table, find: () => Promise.reject(new Error('not asked')) },
       clock,
     );
-    const answer = async (): Promise<boolean> => look.look().then(() => look.isReadOnly);
+    const answer = (): Promise<boolean> => look.isReadOnly();
     return {
       clock,
       mounts,

@@ -48,7 +48,7 @@ describe('the watch over the space for a cache', () => {
       clock,
       log: pino({ level: 'silent' }),
       measure: () => Promise.resolve(500 * MB),
-      isReadOnly: () => isReadOnly,
+      isReadOnly: () => Promise.resolve(isReadOnly),
     });
     const said: (string | undefined)[] = [];
     for (isReadOnly of [false, true, false]) {
