@@ -67,6 +67,20 @@ export interface RemoteFiles {
     options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
   ): Promise<void>;
   /**
+   * True where `uploadNew` leaves what is at the path already, a file or a folder, and looks for it right before the
+   * transfer. Elsewhere it must be asked for first, and `upload` called.
+   */
+  readonly leavesTaken?: boolean;
+  /**
+   * As `upload`, to a path where nothing is to be; only where `leavesTaken`. False where a file was there already,
+   * which is left as it is, and where that cannot be told. Rejects where a folder is.
+   */
+  uploadNew?(
+    local: string,
+    path: string,
+    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+  ): Promise<boolean>;
+  /**
    * Removes temporary files that interrupted uploads of this daemon left next to the path. No upload to it
    * may be running.
    */

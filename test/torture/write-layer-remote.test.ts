@@ -131,6 +131,86 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       assert.equal(await onNas('share/b'), 'bbb');
     });
 
+    if (type !== 'webdav')
+      it('sends what is new, and leaves what it finds, a file or a folder', async () => {
+        assert.equal(files.leavesTaken, true);
+        const small = await local('new', 'of users');
+        const [empty, large] = [await local('empty', ''), scratch.path('upper', 'large')];
+        await writeFile(large, Buffer.alloc(5 * 1_048_576, 1));
+        assert.equal(await files.uploadNew(small, 'made/new', { signal: signal() }), true);
+        assert.equal(await files.uploadNew(empty, 'made/empty', { signal: signal() }), true);
+        assert.equal(await files.uploadNew(large, 'made/large', { signal: signal() }), true);
+        assert.equal(await onNas('share/made/new'), 'of users');
+        assert.equal((await stat(nas.path('share/made/large'))).size, 5 * 1_048_576);
+        for (const theirs of ['of other', 'of others, longer']) {
+          await writeFile(nas.path('share/made/new'), theirs);
+          assert.equal(await files.uploadNew(small, 'made/new', { signal: signal() }), false);
+          assert.equal(await onNas('share/made/new'), theirs);
+        }
+        assert.equal(await files.uploadNew(large, 'made/new', { signal: signal() }), false);
+        await mkdir(nas.path('share/made/folder'));
+        await assert.rejects(files.uploadNew(small, 'made/folder', { signal: signal() }));
+        assert.deepEqual((await readdir(nas.path('share/made'))).sort(), ['empty', 'folder', 'large', 'new']);
+      });
+
+    it('ends a small upload, too, before it says that it is given up', async () => {
+      await files.upload(await local('s', 'former'), 's', { signal: signal() });
+      const small = scratch.path('upper', 'small');
+      await writeFile(small, Buffer.alloc(3 * 1_048_576, 1));
+      const rc = createRcClient(address);
+      await rc.call('core/bwlimit', { rate: '100k' }, signal());
+      await assert.rejects(files.upload(small, 's', { signal: clock.deadline(1_500) }));
+      const { runningIds } = await rc.call<{ runningIds: number[] }>('job/list', {}, signal());
+      // The question itself is a job, too.
+      const groups = await Promise.all(
+        runningIds.map((jobid) =>
+          rc.call<{ group: string; finished: boolean }>('job/status', { jobid }, signal()),
+        ),
+      );
+      assert.deepEqual(
+        groups.filter(({ group, finished }) => group.startsWith('mountkeeper-write') && !finished),
+        [],
+      );
+      await rc.call('core/bwlimit', { rate: 'off' }, signal());
+      rc.close();
+      assert.equal(await onNas('share/s'), 'former');
+      await files.upload(await local('s', 'after'), 's', { signal: signal() });
+      assert.equal(await onNas('share/s'), 'after');
+    });
+
+    it('ends a small upload whose daemon is gone with its connection', async () => {
+      await files.upload(await local('g', 'former'), 'g', { signal: signal() });
+      const small = scratch.path('upper', 'gone');
+      await writeFile(small, Buffer.alloc(3 * 1_048_576, 1));
+      const [rc, gone] = [createRcClient(address), createRcClient(address)];
+      await rc.call('core/bwlimit', { rate: '100k' }, signal());
+      const cut = gone.call(
+        'operations/copyfile',
+        {
+          srcFs: ':local:/',
+          srcRemote: small.slice(1),
+          dstFs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share',
+          dstRemote: 'g',
+          _group: 'mountkeeper-write/former/2',
+        },
+        clock.deadline(1_000),
+      );
+      await assert.rejects(cut);
+      const next = new RcloneFiles({
+        address,
+        fs: type === 'local' ? `nas:${nas.path('share')}` : 'nas:share',
+        type,
+        clock,
+      });
+      await next.makeFolder('whatever', { signal: signal() });
+      await rc.call('core/bwlimit', { rate: 'off' }, signal());
+      await next.upload(await local('g', 'newer'), 'g', { signal: signal() });
+      await clock.sleep(500);
+      assert.equal(await onNas('share/g'), 'newer');
+      next.close();
+      rc.close();
+    });
+
     it('leaves the former version as it is, and nothing beside it, when an upload is ended', async () => {
       await files.upload(await local('c', 'former'), 'c', { signal: signal() });
       const big = scratch.path('upper', 'big');

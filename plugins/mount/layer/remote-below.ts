@@ -64,6 +64,18 @@ export class RemoteBelow implements RemoteFiles {
     await this.#now().upload(local, path, options);
   }
 
+  get leavesTaken(): boolean {
+    return this.#files?.leavesTaken === true;
+  }
+
+  async uploadNew(
+    local: string,
+    path: string,
+    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+  ): Promise<boolean> {
+    return this.#now().uploadNew(local, path, options);
+  }
+
   async moveFile(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void> {
     await this.#now().moveFile(from, to, options);
   }

@@ -2,10 +2,15 @@
  * Calls of rclone's remote control that change the remote, each as an rclone job. rclone goes on with a
  * call even when its client has gone, and a deletion that runs late would delete what was written since. So
  * a job is over only when rclone says so, and no new one begins before abandoned ones have ended.
+ *
+ * A short one is one call, which rclone answers when the job has ended; it is a job in rclone's list all the same, and
+ * rclone ends it when its connection breaks. One that may take long is begun, and asked about: rclone cuts a
+ * connection after an hour.
  */
 import { randomBytes } from 'node:crypto';
 import { pause } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
+import { RcRefusal } from './remote-control.ts';
 import type { RcClient } from './remote-control.ts';
 
 /** Prefix of our jobs' groups; a daemon that was killed may leave some behind. */
@@ -17,6 +22,8 @@ const LONGEST_LOOK_MS = 250;
 /** How long a stopped job may take to end: rclone's calls end with their connection. */
 const STOP_MS = 15_000;
 const STOP_LOOK_MS = 50;
+/** How often an rclone that has not answered a short job yet is asked whether it is there. */
+const ALIVE_LOOK_MS = 1_000;
 
 interface JobStatus {
   readonly finished: boolean;
@@ -29,7 +36,12 @@ export interface JobOptions {
   readonly signal: AbortSignal;
   /** Called with the bytes transferred so far. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
+  /** It is over long before an hour: a small file, one deletion. Its progress is not told. */
+  readonly isShort?: boolean;
 }
+
+/** How it ended; the error is empty when it was successful. */
+type JobEnd = Pick<JobStatus, 'success' | 'error'>;
 
 export class Jobs {
   readonly #rc: RcClient;
@@ -46,14 +58,25 @@ export class Jobs {
     this.#clock = clock;
   }
 
-  /** Rejects with rclone's own message, or with the signal's reason once the job has ended. */
-  async run(path: string, parameters: Readonly<Record<string, unknown>>, options: JobOptions): Promise<void> {
+  /**
+   * Resolves with the group of rclone's statistics that the job counts in. Rejects with rclone's own message, or with
+   * the signal's reason once the job has ended.
+   */
+  async run(
+    path: string,
+    parameters: Readonly<Record<string, unknown>>,
+    options: JobOptions,
+  ): Promise<string> {
     await this.#clear();
     options.signal.throwIfAborted();
     this.#count += 1;
     const group = `${this.#prefix}/${this.#count}`;
     this.#followed.add(group);
-    const status = await this.#begin(path, { ...parameters, _async: true, _group: group }, options)
+    const status = await (
+      options.isShort === true
+        ? this.#call(path, { ...parameters, _group: group }, options)
+        : this.#begin(path, { ...parameters, _async: true, _group: group }, options)
+    )
       // It may still be running: it is searched for before anything else begins.
       .catch((error: unknown) => {
         this.#isClear = false;
@@ -63,6 +86,44 @@ export class Jobs {
     if (!status) throw options.signal.reason as Error;
     if (!status.success)
       throw new Error(status.error === '' ? 'the job failed without a reason' : status.error);
+    return group;
+  }
+
+  /** As one call. Undefined when it was stopped; rejects when it may still be running. */
+  async #call(
+    path: string,
+    parameters: Readonly<Record<string, unknown>> & { _group: string },
+    { signal }: JobOptions,
+  ): Promise<JobEnd | undefined> {
+    const [lost, over] = [new AbortController(), new AbortController()];
+    const watch = this.#watch(parameters._group, signal, over.signal).catch((error: unknown) =>
+      lost.abort(error),
+    );
+    try {
+      await this.#rc.call(path, parameters, lost.signal);
+      return { success: true, error: '' };
+    } catch (error) {
+      if (!(error instanceof RcRefusal)) throw error;
+      return signal.aborted ? undefined : { success: false, error: error.message };
+    } finally {
+      over.abort();
+      await watch;
+    }
+  }
+
+  /** Until it is over: stops it when its caller gives it up. Rejects when rclone does not answer any more. */
+  async #watch(group: string, signal: AbortSignal, over: AbortSignal): Promise<void> {
+    const either = AbortSignal.any([signal, over]);
+    while (!either.aborted) {
+      await pause(this.#clock, ALIVE_LOOK_MS, either);
+      if (!either.aborted) await this.#rc.call('rc/noop', {}, this.#clock.deadline(CALL_MS));
+    }
+    const deadline = this.#clock.deadline(STOP_MS);
+    // Again and again: rclone may not have begun it when it is told to stop it.
+    while (!over.aborted) {
+      await this.#rc.call('job/stopgroup', { group }, deadline);
+      await pause(this.#clock, STOP_LOOK_MS, AbortSignal.any([over, deadline]));
+    }
   }
 
   /** Undefined when it was stopped. */
@@ -70,7 +131,7 @@ export class Jobs {
     path: string,
     parameters: Readonly<Record<string, unknown>> & { _group: string },
     options: JobOptions,
-  ): Promise<JobStatus | undefined> {
+  ): Promise<JobEnd | undefined> {
     // Without the signal: once a job has begun, its number must be known.
     const { jobid } = await this.#rc.call<{ jobid: number }>(path, parameters, this.#clock.deadline(CALL_MS));
     let pauseMs = FIRST_LOOK_MS;

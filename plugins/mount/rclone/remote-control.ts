@@ -10,9 +10,12 @@ export interface RcAddress {
   readonly password: string;
 }
 
+/** rclone has answered, and refuses: whatever the call was to do has ended. */
+export class RcRefusal extends Error {}
+
 /** One mount's remote control. */
 export interface RcClient {
-  /** Rejects with rclone's own error message, or the signal's reason. */
+  /** Rejects with rclone's own error message (`RcRefusal`), or the signal's reason. */
   call<T>(path: string, parameters: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<T>;
   close(): void;
 }
@@ -31,7 +34,7 @@ export function createRcClient(address: RcAddress): RcClient {
         signal,
       );
       if (status === 200) return JSON.parse(text) as T;
-      throw new Error(errorIn(text) ?? `the remote control answered ${status}`);
+      throw new RcRefusal(errorIn(text) ?? `the remote control answered ${status}`);
     },
     close: () => wire.close(),
   };

@@ -5,6 +5,7 @@
  * repeats a transfer without checking what the first attempt has done.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
 import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
@@ -30,6 +31,13 @@ const READ_BACK_HASH = 'md5';
  * upload leaves a partial file there.
  */
 const IN_PLACE: ReadonlySet<string> = new Set(['webdav']);
+/**
+ * Backends for which rclone finds out what is at the name right before it sends, a folder, too, and that refuse to
+ * rename a file over a folder. A bucket has no folders to find, and plain WebDAV replaces one.
+ */
+const LEAVES_TAKEN: ReadonlySet<string> = new Set(['sftp', 'smb', 'local']);
+/** An upload of at most so many bytes is over soon, however slow the line. */
+const SHORT_UPLOAD_BYTES = 4 * 1_048_576;
 /** Prefix of unfinished uploads; any other client may delete such a file when no upload is running. */
 export const UPLOAD_PREFIX = '.mountkeeper-upload-';
 const NANOSECONDS_PER_MS = 1e6;
@@ -69,6 +77,11 @@ export interface RemoteFilesOptions {
   readonly around?: (folders: readonly string[], forget: () => Promise<void>) => Promise<void>;
   /** Called after each `forget`. */
   readonly onForget?: (folders: readonly string[]) => void;
+}
+
+interface UploadOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((bytes: number) => void) | undefined;
 }
 
 export class RcloneFiles implements RemoteFiles {
@@ -148,27 +161,56 @@ export class RcloneFiles implements RemoteFiles {
     });
   }
 
-  async upload(
+  get leavesTaken(): boolean {
+    return LEAVES_TAKEN.has(this.#options.type);
+  }
+
+  /** rclone looks for the name itself, right before it sends, and skips what it finds. */
+  async uploadNew(local: string, path: string, { signal, onProgress }: UploadOptions): Promise<boolean> {
+    return this.#asked(signal, async () => {
+      await this.#knowledge(signal);
+      const group = await this.#copy(local, path, { signal, onProgress, _config: { IgnoreExisting: true } });
+      const stats = await this.#rc.call<{ transfers?: number }>('core/stats', { group, short: true }, signal);
+      return (stats.transfers ?? 0) > 0;
+    });
+  }
+
+  /** Resolves with the group of the job. */
+  async #copy(
     local: string,
     path: string,
-    { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
-  ): Promise<void> {
-    await this.#asked(signal, async () => {
-      await this.#knowledge(signal);
-      const from = {
+    {
+      signal,
+      onProgress,
+      _config = {},
+    }: UploadOptions & { readonly _config?: Readonly<Record<string, unknown>> },
+  ): Promise<string> {
+    return this.#jobs.run(
+      'operations/copyfile',
+      {
         srcFs: LOCAL,
         srcRemote: rclonePath(local.replace(/^\/+/, '')),
         dstFs: this.#options.fs,
-        _config: { ...ONCE, PartialSuffix: this.#suffix },
-      };
-      if (!IN_PLACE.has(this.#options.type))
-        return this.#jobs.run('operations/copyfile', { ...from, dstRemote: path }, { signal, onProgress });
+        dstRemote: path,
+        _config: { ...ONCE, PartialSuffix: this.#suffix, ..._config },
+      },
+      { signal, onProgress, isShort: (await stat(local)).size <= SHORT_UPLOAD_BYTES },
+    );
+  }
+
+  async upload(local: string, path: string, { signal, onProgress }: UploadOptions): Promise<void> {
+    await this.#asked(signal, async () => {
+      await this.#knowledge(signal);
+      if (!IN_PLACE.has(this.#options.type)) {
+        await this.#copy(local, path, { signal, onProgress });
+        return;
+      }
       const beside = posix.join(
         posix.dirname(path),
         `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`,
       );
       try {
-        await this.#jobs.run('operations/copyfile', { ...from, dstRemote: beside }, { signal, onProgress });
+        await this.#copy(local, beside, { signal, onProgress });
         await this.#move(beside, path, signal);
       } catch (error) {
         // A failed upload's remains do no harm; the error to report is the failure itself.
@@ -235,15 +277,11 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   async makeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () =>
-      this.#jobs.run('operations/mkdir', { fs: this.#options.fs, remote: path }, { signal }),
-    );
+    await this.#asked(signal, () => this.#change('mkdir', path, signal));
   }
 
   async removeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () =>
-      unlessMissing(this.#jobs.run('operations/rmdir', { fs: this.#options.fs, remote: path }, { signal })),
-    );
+    await this.#asked(signal, () => unlessMissing(this.#change('rmdir', path, signal)));
   }
 
   /**
@@ -280,23 +318,23 @@ export class RcloneFiles implements RemoteFiles {
 
   /** In a bucket, a folder that others have made is gone with the last thing in it: it gets an object of its own. */
   async #keepFolderOf(path: string, signal: AbortSignal): Promise<void> {
-    const [remote, { fs, type }] = [posix.dirname(path), this.#options];
-    if (remote === '.' || !HAS_FOLDER_OBJECTS.has(type)) return;
-    await this.#jobs.run('operations/mkdir', { fs, remote }, { signal });
+    const remote = posix.dirname(path);
+    if (remote === '.' || !HAS_FOLDER_OBJECTS.has(this.#options.type)) return;
+    await this.#change('mkdir', remote, signal);
   }
 
   /** rclone has moved what is in the folder; its own object, if it has one, is where it was. */
   async #moveFolderObject(from: string, to: string, signal: AbortSignal): Promise<void> {
-    const { fs, type } = this.#options;
-    if (!HAS_FOLDER_OBJECTS.has(type)) return;
-    await this.#jobs.run('operations/mkdir', { fs, remote: to }, { signal });
+    if (!HAS_FOLDER_OBJECTS.has(this.#options.type)) return;
+    await this.#change('mkdir', to, signal);
     if ((await this.#list(from, signal, { noModTime: true }))?.length !== 0) return;
-    await unlessMissing(this.#jobs.run('operations/rmdir', { fs, remote: from }, { signal }));
+    await unlessMissing(this.#change('rmdir', from, signal));
   }
 
-  #move(from: string, to: string, signal: AbortSignal): Promise<void> {
+  async #move(from: string, to: string, signal: AbortSignal): Promise<void> {
     const { fs } = this.#options;
-    return this.#jobs.run(
+    // A bucket copies the whole file.
+    await this.#jobs.run(
       'operations/movefile',
       { srcFs: fs, srcRemote: from, dstFs: fs, dstRemote: to, _config: ONCE },
       { signal },
@@ -304,9 +342,11 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   #delete(path: string, signal: AbortSignal): Promise<void> {
-    return unlessMissing(
-      this.#jobs.run('operations/deletefile', { fs: this.#options.fs, remote: path }, { signal }),
-    );
+    return unlessMissing(this.#change('deletefile', path, signal));
+  }
+
+  async #change(what: 'mkdir' | 'rmdir' | 'deletefile', remote: string, signal: AbortSignal): Promise<void> {
+    await this.#jobs.run(`operations/${what}`, { fs: this.#options.fs, remote }, { signal, isShort: true });
   }
 
   async #list(

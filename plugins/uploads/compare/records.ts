@@ -1,6 +1,6 @@
 /**
  * What is known about places on the remote that concern the upper folder. One JSON line per change, on disk
- * before anybody relies on it; rewritten without outdated lines at each start. A place without a record is
+ * before anybody relies on it; rewritten without outdated lines at each start, and when most of it is outdated. A place without a record is
  * examined again, so losing the file costs only time. A wrong record could cost data, so records are
  * written only for proven facts.
  */
@@ -88,6 +88,9 @@ type Line =
   | { readonly settled: Pick<Conflict, 'path' | 'copy'> };
 
 const MOST_CONFLICTS = 1_000;
+/** So many times what it holds may be in the file before it is written anew; a small one is left alone. */
+const MOST_OUTDATED = 4;
+const SMALL_BYTES = 65_536;
 
 export class Records {
   readonly places = new Map<string, PlaceRecord>();
@@ -100,6 +103,11 @@ export class Records {
   #handle: FileHandle | undefined;
   #waiting: string[] = [];
   #writing: Promise<void> | undefined;
+  /** Bytes of the file: now, and without what is outdated when that was last known. */
+  #bytes = 0;
+  #heldBytes = 0;
+  /** The file may have been replaced by one that says the same: it has to be opened anew. */
+  #isReplaced = false;
 
   private constructor(file: string) {
     this.#file = file;
@@ -110,11 +118,9 @@ export class Records {
     await makeFolder(folder);
     const records = new Records(join(folder, 'places.jsonl'));
     await records.#read(upper);
-    const text = records
-      .#lines()
-      .map((line) => `${JSON.stringify(line)}\n`)
-      .join('');
+    const text = records.#text();
     await withReserve(folder, () => writeWhole(records.#file, text));
+    records.#heldBytes = Buffer.byteLength(text);
     await keepReserve(folder);
     records.#handle = await open(records.#file, 'a', 0o600);
     return records;
@@ -186,11 +192,34 @@ export class Records {
     this.#waiting = [];
     try {
       if (this.#handle === undefined) throw new Error('the records are closed');
-      await this.#append(this.#handle, lines.join(''));
+      await this.#append(await this.#current(this.#handle), lines.join(''));
     } catch (error) {
       this.#waiting = [...lines, ...this.#waiting];
       throw error;
     }
+    const isDue = this.#bytes > MOST_OUTDATED * Math.max(this.#heldBytes, SMALL_BYTES);
+    // What waits would be in it, and be added once more.
+    if (isDue && this.#waiting.length === 0) await this.#rewrite();
+  }
+
+  /** Writes what is known to another file, and puts that in the place of this one, which says the same. */
+  async #rewrite(): Promise<void> {
+    const text = this.#text();
+    this.#isReplaced = true;
+    this.#heldBytes = Buffer.byteLength(text);
+    // No room, for instance: the file goes on as it is, and that is tried again when it has grown as much once more.
+    await writeWhole(this.#file, text).catch(() => (this.#heldBytes = this.#bytes));
+  }
+
+  /** What a former write may have put in the place of the file, with its name on the disk. */
+  async #current(handle: FileHandle): Promise<FileHandle> {
+    if (!this.#isReplaced) return handle;
+    await syncNames(dirname(this.#file));
+    const fresh = await open(this.#file, 'a', 0o600);
+    this.#handle = fresh;
+    this.#isReplaced = false;
+    await handle.close();
+    return fresh;
   }
 
   /** On a full disk, a partly written line is removed again, because it would corrupt the file. */
@@ -201,6 +230,7 @@ export class Records {
       await handle.appendFile(text);
       await handle.datasync();
     });
+    this.#bytes = size + Buffer.byteLength(text);
   }
 
   #apply(line: Line): void {
@@ -246,6 +276,12 @@ export class Records {
     this.#upper = upper;
   }
 
+  #text(): string {
+    return this.#lines()
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join('');
+  }
+
   #lines(): Line[] {
     return [
       { upper: this.#upper },
@@ -281,6 +317,16 @@ export function isSameFile(a: Identity | undefined, b: Identity): boolean {
 /** The same content in the same file, whatever was done to its names and its owner. */
 export function isSameWriting(a: Identity | undefined, b: Identity): boolean {
   return a !== undefined && isSameFile({ ...a, changedNs: b.changedNs }, b);
+}
+
+/** Until then a loss of power may bring back the file that was replaced, without what is added to the new one. */
+async function syncNames(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 function put<T>(map: Map<string, T>, key: string, value: T | null): void {

@@ -52,6 +52,15 @@ async function uploadContent(item: Item, step: Upload): Promise<void> {
   const record = records.places.get(place) ?? { remote: NOTHING };
   // A scan that began before the last upload ended does not know about it.
   if (isSameFile(record.proved, local)) return;
+  if (isFirst(place, record, step) && (await sendNew(item, local, step))) return;
+  await compareAndSend(item, local, step);
+}
+
+/** Asks what the remote has there, and decides by that. */
+async function compareAndSend(item: Item, local: Identity, step: Upload): Promise<void> {
+  const { records } = step;
+  const { place } = item;
+  const record = records.places.get(place) ?? { remote: NOTHING };
   const target = record.copy?.path ?? place;
   const now = await askForNew(step, target);
   const expected = expectedAt(record);
@@ -66,6 +75,38 @@ async function uploadContent(item: Item, step: Upload): Promise<void> {
   }
   if (now.kind === 'nothing' && record.copy === undefined) await noteMissing(item, record, step);
   await send(item, { target, local, now }, step);
+}
+
+/** Nothing of ours or of others is known to be there, nor may have come there unseen. */
+function isFirst(place: string, record: PlaceRecord, { records, remote }: Upload): boolean {
+  return (
+    remote.leavesTaken === true &&
+    record.remote.kind === 'nothing' &&
+    record.sending === undefined &&
+    record.copy === undefined &&
+    !records.twins.has(place)
+  );
+}
+
+/**
+ * Sends it without asking first: the remote itself looks, right before the transfer, and leaves what it finds. False
+ * where others have put something there, or may have: then it is asked for.
+ */
+async function sendNew(item: Item, local: Identity, step: Upload): Promise<boolean> {
+  const { content, records, remote, signal } = step;
+  const { place } = item;
+  const { proved: _, ...rest } = records.places.get(place) ?? { remote: NOTHING };
+  records.set(place, { ...rest, sending: lookOf(local) });
+  await records.saved();
+  const wasSent = await remote.uploadNew!(content.file, place, { signal, onProgress: step.onProgress });
+  if (!wasSent) {
+    records.set(place, rest);
+    await records.saved();
+    return false;
+  }
+  step.touched(parentOf(place));
+  await prove(item, { target: place, local, now: await ask(step, place, true) }, step);
+  return true;
 }
 
 /** Others have deleted what users saw there, but where it is on its way between two names. */

@@ -32,7 +32,7 @@ export function forgetfulSmbd(files: RemoteFiles, folder: string, connections = 
   };
   return spelling(files, (call, paths) => {
     // Folders are looked for and made by the same connection.
-    if (call !== 'moveFile' && call !== 'upload')
+    if (call !== 'moveFile' && call !== 'upload' && call !== 'uploadNew')
       return paths.map((path) => found(folder, look(path)) ?? path);
     for (const path of paths) look(path);
     const connection = next();
@@ -55,7 +55,12 @@ function spelling(files: RemoteFiles, spell: Spell): RemoteFiles {
       const value: unknown = Reflect.get(target, call, target);
       if (typeof value !== 'function') return value;
       return (...args: unknown[]) => {
-        const spots = call === 'upload' ? [1] : call === 'moveFile' || call === 'moveFolder' ? [0, 1] : [0];
+        const spots =
+          call === 'upload' || call === 'uploadNew'
+            ? [1]
+            : call === 'moveFile' || call === 'moveFolder'
+              ? [0, 1]
+              : [0];
         const given = spots.filter((spot) => typeof args[spot] === 'string' && args[spot] !== '');
         const paths = spell(
           String(call),

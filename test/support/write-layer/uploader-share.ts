@@ -64,6 +64,8 @@ export class TestShare {
   readonly discarded = join(this.root, 'discarded');
   readonly conflicts: Conflict[] = [];
   precisionMs = 1_000;
+  /** As over SFTP and SMB; `false`: as over WebDAV and S3. */
+  leavesTaken = true;
   /** Another way to the folder that is the NAS. */
   files: RemoteFiles | undefined;
   /** What the mount has in listings that it read long ago, where the NAS has nothing by now. */
@@ -236,10 +238,20 @@ export class TestShare {
     if (this.files !== undefined) return this.files;
     const at = (path: string): string => join(this.nas, path);
     const precisionMs = (): number => this.precisionMs;
+    const upload = async (local: string, path: string): Promise<void> => {
+      const beside = join(this.root, `part-${Math.random()}`);
+      copyFileSync(local, beside);
+      const second = Math.floor(Number(statSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
+      utimesSync(beside, second, second);
+      if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true)
+        throw refusal(`${path} is a folder`);
+      renameSync(beside, at(path));
+    };
     return {
       get precisionMs() {
         return precisionMs();
       },
+      leavesTaken: this.leavesTaken,
       stat: async (path) => entryAt(at(path)),
       readBack: async (path) => ({
         kind: 'md5',
@@ -249,14 +261,12 @@ export class TestShare {
       }),
       list: async (folder) => listing(at(folder)),
       clearLeftovers: async () => undefined,
-      upload: async (local, path) => {
-        const beside = join(this.root, `part-${Math.random()}`);
-        copyFileSync(local, beside);
-        const second = Math.floor(Number(statSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
-        utimesSync(beside, second, second);
-        if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true)
-          throw refusal(`${path} is a folder`);
-        renameSync(beside, at(path));
+      upload,
+      uploadNew: async (local, path) => {
+        if (lstatSync(at(path), { throwIfNoEntry: false })?.isFile() === true) return false;
+        mkdirSync(dirname(at(path)), { recursive: true });
+        await upload(local, path);
+        return true;
       },
       moveFile: async (from, to) => renameChecked(at(from), at(to), false),
       moveFolder: async (from, to) => renameChecked(at(from), at(to), true),
@@ -315,10 +325,11 @@ function guarded<T extends object>(target: T, fault: Fault): T {
     get: (object, name, receiver) => {
       const value: unknown = Reflect.get(object, name, receiver);
       if (typeof value !== 'function' || name === 'nameProblem') return value;
+      const call = name === 'uploadNew' ? 'upload' : String(name);
       return async (...args: unknown[]) => {
-        await fault(String(name), 'before');
+        await fault(call, 'before');
         const result: unknown = await (value as (...all: unknown[]) => unknown).apply(object, args);
-        await fault(String(name), 'after');
+        await fault(call, 'after');
         return result;
       };
     },

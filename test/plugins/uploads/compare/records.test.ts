@@ -1,0 +1,63 @@
+/** The file of records while it is in use. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { Records } from '../../../../plugins/uploads/compare/records.ts';
+
+const CONFLICT = { path: 'a', copy: 'a (conflict)', what: 'changed', at: 1 } as const;
+
+describe('the file of records', () => {
+  let folder: string;
+  let file: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'mk-records-'));
+    file = join(folder, 'places.jsonl');
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Renames a file to and fro, and has each on the disk before the next. */
+  const rename = async (records: Records, times: number): Promise<void> => {
+    records.set('d/0', { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } });
+    records.addConflict(CONFLICT);
+    for (let at = 0; at < times; at += 1) {
+      records.renamed(`d/${at}`, `d/${at + 1}`);
+      records.drop(`d/${at}`);
+      if (at % 20 === 0) await records.saved();
+    }
+    await records.saved();
+  };
+  const isRight = async (times: number): Promise<void> => {
+    const after = await Records.open(folder, 'one');
+    assert.deepEqual(
+      [...after.places],
+      [[`d/${times}`, { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } }]],
+    );
+    assert.deepEqual(after.conflicts, [CONFLICT]);
+    await after.close();
+  };
+
+  it('does not grow with what is outdated, and says the same', async () => {
+    const records = await Records.open(folder, 'one');
+    await rename(records, 20_000);
+    assert.ok(statSync(file).size < 300_000, `${statSync(file).size} bytes`);
+    // What came after it was written anew is there, too.
+    records.noteTwin('Twin');
+    await records.saved();
+    assert.match(readFileSync(file, 'utf8'), /"twin"/);
+    await records.close();
+    await isRight(20_000);
+  });
+
+  it('goes on as it is where it cannot be written anew', async () => {
+    const records = await Records.open(folder, 'one');
+    mkdirSync(`${file}.new/in the way`, { recursive: true });
+    await rename(records, 20_000);
+    assert.ok(statSync(file).size > 600_000, `${statSync(file).size} bytes`);
+    await records.close();
+    rmSync(`${file}.new`, { recursive: true });
+    await isRight(20_000);
+  });
+});
