@@ -63,6 +63,7 @@ export const schema = Joi.object<SmbConfig, true>({
     .max(64)
     .unique()
     .default(['127.0.0.1'])
+    .meta({ names: 'address' })
     .description('Addresses or names of network interfaces to listen on; "0.0.0.0" or "::" is all of them.'),
   guest: Joi.boolean().default(false).description('Let everybody in without a password, to read and write.'),
   users: Joi.array()

@@ -12,6 +12,7 @@ import type {
 import { everywhere } from '../languages.ts';
 import { ADDABLE, at, editOf, fieldsPanel } from './fields.ts';
 import type { Path } from './fields.ts';
+import { namesOf } from './offers.ts';
 import { settingIn } from '../said.ts';
 import { digest, verdictPanel } from './verdict.ts';
 
@@ -82,7 +83,7 @@ export class Editor {
     return (
       document &&
       html`<div id="settings-fields" hx-swap-oob=${isSwapped ? 'morph' : undefined}>
-        ${fieldsPanel(document, this.#ctx.use('config').keys(), view)}
+        ${fieldsPanel(document, this.#ctx.use('config').keys(), view, namesOf(this.#ctx))}
       </div>`
     );
   }
