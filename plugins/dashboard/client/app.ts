@@ -153,6 +153,8 @@ const TODAY = new Intl.DateTimeFormat(root.lang, { timeStyle: 'short' });
 const ANY_DAY = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'short' });
 const IN_FULL = new Intl.DateTimeFormat(root.lang, { dateStyle: 'full', timeStyle: 'medium' });
 
+const MOST_MOMENTS = 1_000;
+
 /** Those of less than a day: hundreds of cards say the same ones. */
 const written = new Map<string, string>();
 
@@ -167,9 +169,21 @@ function ago(at: number): string {
   return text;
 }
 
+/** By the minute; for one day. */
+const moments = new Map<number, string>();
+let today = 0;
+
 function moment(at: number): string {
-  const isToday = new Date(at).toDateString() === new Date().toDateString();
-  return (isToday ? TODAY : ANY_DAY).format(at);
+  const day = new Date().setHours(0, 0, 0, 0);
+  if (day !== today || moments.size > MOST_MOMENTS) moments.clear();
+  today = day;
+  const minute = Math.floor(at / 60_000);
+  const known = moments.get(minute);
+  if (known !== undefined) return known;
+  const isToday = new Date(at).setHours(0, 0, 0, 0) === day;
+  const text = (isToday ? TODAY : ANY_DAY).format(at);
+  moments.set(minute, text);
+  return text;
 }
 
 function writeTime(element: HTMLElement): void {
