@@ -124,15 +124,15 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
     <summary><strong>${array}</strong> <small>${view.number(sections.length)}</small></summary>
     ${sections.map(
       (section) =>
-        html`<fieldset>
-          <legend><bdi>${titleOf(at(document, section.path) as Table)}</bdi></legend>
+        html`<details class="item" open=${sections.length === 1}>
+          <summary><bdi>${titleOf(at(document, section.path) as Table)}</bdi></summary>
           ${sectionFields(section, drawing)}
           <div class="actions">
             <button type="button" class="quiet" ...${posting(view, 'remove', section.path)}>
               ${view.t('remove')}
             </button>
           </div>
-        </fieldset>`,
+        </details>`,
     )}
     ${
       ADDABLE[array]
