@@ -69,6 +69,10 @@ export type ConfigCheck =
       readonly message: string;
     };
 
+/** What a key's values are the names of: `.meta({ names: 'share' })`. A form offers them. */
+export type NamesOf =
+  'address' | 'connection' | 'login' | 'protocol' | 'share' | 'time zone' | 'webhook format';
+
 /** One documented key of the configuration; the source of help, comments and reference pages. */
 export interface ConfigKey {
   /** Dotted, `[]` for arrays: `shares[].name`. */
@@ -81,6 +85,10 @@ export interface ConfigKey {
   readonly tier: ChangeTier;
   readonly secret: boolean;
   readonly fileOnly: FileOnly;
+  /** Words that the schema names beside what else it takes; of a list, those of its items. */
+  readonly words?: readonly string[];
+  /** Of a list: of its items. */
+  readonly names?: NamesOf;
   /** Name of the plugin that declares it, or `core`. */
   readonly owner: string;
 }

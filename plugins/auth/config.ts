@@ -135,6 +135,7 @@ const token = Joi.object<WebToken, true>({
     .max(1_000)
     .optional()
     .messages(EMPTIED)
+    .meta({ names: 'share' })
     .example(['photos'])
     .description('Shares that the token is bound to: it sees nothing of others. Left out: all.'),
   expires: Joi.string()

@@ -19,9 +19,15 @@ const MOST_PARTS = 8;
 const MOST_KEPT = 1_000;
 const DEEPEST = 3;
 const VALUE = /\{(\w+)\}/g;
-/** A value of this name is a number: "{count} files" is no folder "my files". */
-const COUNT = 'count';
-const DIGITS = /^\d+$/;
+/** What values of some names are: "{count} files" is no folder "my files", "{key} is required" no whole sentence. */
+const FORMS: ReadonlyMap<string, RegExp> = new Map([
+  ['count', /^\d+$/],
+  ['key', /^(?:[^\s"]|"(?:[^"\\]|\\.)*")+$/],
+]);
+/** A value of this name is what is wrong with a configuration. */
+const NESTED = 'problems';
+/** Between sentences that stand side by side; a catalogue may say how its language writes it. */
+const BETWEEN = '; ';
 
 type Catalogues = Readonly<Record<string, Catalogue>>;
 
@@ -29,6 +35,8 @@ type Catalogues = Readonly<Record<string, Catalogue>>;
 export const SAID: Catalogues = readTexts(import.meta.url, 'said');
 /** What the doctor finds. Of its own: some of its titles are words that may be names elsewhere. */
 export const FOUND: Catalogues = readTexts(import.meta.url, 'doctor');
+/** What is wrong with a configuration, and what a change of it does. Of its own: Joi's sentences are short. */
+export const SETTINGS: Catalogues = readTexts(import.meta.url, 'settings');
 /** What plugins say of themselves. */
 export const DESCRIBED: Catalogues = readTexts(import.meta.url, 'plugins');
 
@@ -67,12 +75,25 @@ function endsOf(text: string): readonly number[] {
   return ends;
 }
 
+interface Said {
+  readonly text: string;
+  readonly isTranslated: boolean;
+  /** The number of the next part. */
+  readonly to: number;
+}
+
 class Translator {
   readonly #sentences: readonly Sentence[];
+  readonly #between: string;
+  readonly #problems: (text: string, depth: number) => string;
   readonly #kept = new Map<string, string>();
 
-  constructor(catalogue: Catalogue) {
-    this.#sentences = Object.entries(catalogue).map(sentenceOf);
+  /** `nested`: for what is wrong with a configuration. */
+  constructor(catalogue: Catalogue, nested?: Translator) {
+    const { [BETWEEN]: between = BETWEEN, ...sentences } = catalogue;
+    this.#sentences = Object.entries(sentences).map(sentenceOf);
+    this.#between = between;
+    this.#problems = (text, depth) => (nested ?? this).#all(text, depth);
   }
 
   text(text: string): string {
@@ -88,32 +109,32 @@ class Translator {
   #all(text: string, depth: number): string {
     const parts = text.split('; ');
     if (text.length > LONGEST || parts.length > MOST_PARTS || depth > DEEPEST) return text;
-    const said: string[] = [];
-    for (let from = 0; from < parts.length;) {
-      const { translated, to } = this.#longest(parts, from, depth);
-      said.push(translated);
-      from = to;
-    }
-    return said.join('; ');
+    const said: Said[] = [];
+    for (let from = 0; from < parts.length; from = said.at(-1)?.to ?? parts.length)
+      said.push(this.#longest(parts, from, depth));
+    return said.map((one, at) => this.#joint(said[at - 1], one) + one.text).join('');
   }
 
-  #longest(
-    parts: readonly string[],
-    from: number,
-    depth: number,
-  ): { readonly translated: string; readonly to: number } {
+  /** Words of others keep what stood before and behind them. */
+  #joint(before: Said | undefined, after: Said): string {
+    if (!before) return '';
+    return before.isTranslated && after.isTranslated ? this.#between : BETWEEN;
+  }
+
+  #longest(parts: readonly string[], from: number, depth: number): Said {
     for (let to = parts.length; to > from; to -= 1) {
-      const translated = this.#one(parts.slice(from, to).join('; '), depth);
-      if (translated !== undefined) return { translated, to };
+      const text = this.#one(parts.slice(from, to).join(BETWEEN), depth);
+      if (text !== undefined) return { text, isTranslated: true, to };
     }
-    return { translated: parts[from] ?? '', to: from + 1 };
+    return { text: parts[from] ?? '', isTranslated: false, to: from + 1 };
   }
 
   #one(text: string, depth: number): string | undefined {
     for (const end of endsOf(text)) {
       const translated = this.#sentence(text.slice(0, end), depth);
       if (translated === undefined) continue;
-      return end === text.length ? translated : `${translated}（${text.slice(end + 2, -1)}）`;
+      if (end === text.length) return translated;
+      return `${translated}（${this.#all(text.slice(end + 2, -1), depth + 1)}）`;
     }
     return undefined;
   }
@@ -121,34 +142,50 @@ class Translator {
   #sentence(text: string, depth: number): string | undefined {
     for (const sentence of this.#sentences) {
       const found = valuesIn(text, sentence);
-      if (!found?.every((value, at) => sentence.names[at] !== COUNT || DIGITS.test(value))) continue;
-      const values = new Map(sentence.names.map((name, at) => [name, this.#all(found[at] ?? '', depth + 1)]));
+      if (!found?.every((value, at) => isOfForm(sentence.names[at], value))) continue;
+      const values = new Map(
+        sentence.names.map((name, at) => [name, this.#value(name, found[at] ?? '', depth + 1)]),
+      );
       return sentence.translated.replaceAll(VALUE, (_, name: string) => values.get(name) ?? '');
     }
     return undefined;
   }
+
+  #value(name: string, value: string, depth: number): string {
+    return name === NESTED ? this.#problems(value, depth) : this.#all(value, depth);
+  }
+}
+
+function isOfForm(name = '', value: string): boolean {
+  return FORMS.get(name)?.test(value) ?? true;
 }
 
 type Translators = ReadonlyMap<string, Translator>;
 
-function translatorsOf(catalogues: Catalogues): Translators {
+/** Of one catalogue and, behind it, of `SAID`. */
+function translatorsOf(own: Catalogues, nested?: Translators): Translators {
   return new Map(
-    Object.entries(catalogues).map(([language, catalogue]) => [language, new Translator(catalogue)]),
+    Object.keys(SAID).map((language) => [
+      language,
+      new Translator({ ...own[language], ...SAID[language] }, nested?.get(language)),
+    ]),
   );
 }
 
-const said = translatorsOf(SAID);
-const found = translatorsOf(
-  Object.fromEntries(
-    Object.entries(FOUND).map(([language, catalogue]) => [language, { ...catalogue, ...SAID[language] }]),
-  ),
-);
+const inSettings = translatorsOf(SETTINGS);
+const said = translatorsOf({}, inSettings);
+const found = translatorsOf(FOUND, inSettings);
 const described = new Map(
   Object.entries(DESCRIBED).map(([language, catalogue]) => [language, new Map(Object.entries(catalogue))]),
 );
 
 export function saidIn(language: string, text: string): string {
   return said.get(language)?.text(text) ?? text;
+}
+
+/** A problem of a configuration, or a line of what a change of it does. */
+export function settingIn(language: string, text: string): string {
+  return inSettings.get(language)?.text(text) ?? text;
 }
 
 /** A title, detail or advice of the doctor's. */

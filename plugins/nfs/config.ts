@@ -45,6 +45,7 @@ export const schema = Joi.object<NfsConfig, true>({
   port: Joi.number().integer().min(1).max(65_535).default(2049).description('TCP port.'),
   listen: address('forbidden')
     .default('127.0.0.1')
+    .meta({ names: 'address' })
     .description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
   allowed_clients: Joi.array()
     .items(address('optional'))

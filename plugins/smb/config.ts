@@ -63,6 +63,7 @@ export const schema = Joi.object<SmbConfig, true>({
     .max(64)
     .unique()
     .default(['127.0.0.1'])
+    .meta({ names: 'address' })
     .description('Addresses or names of network interfaces to listen on; "0.0.0.0" or "::" is all of them.'),
   guest: Joi.boolean().default(false).description('Let everybody in without a password, to read and write.'),
   users: Joi.array()
@@ -73,18 +74,25 @@ export const schema = Joi.object<SmbConfig, true>({
     .description('Who may log in. Nobody, when there is no user and no guest.'),
 }).meta({ tier: 'protocol' });
 
-/** Samba ignores case. Joi's own `unique` compares every pair, which is slow. */
+/** Samba ignores case. Joi's own `unique` compares every pair, which is slow. Also asked about what is no user. */
 function withoutDoubles(users: readonly SmbUser[], helpers: Joi.CustomHelpers): unknown {
-  const names = users.map(({ name }) => name.toLowerCase());
-  const first = new Map(names.toReversed().map((name, index) => [name, names.length - 1 - index]));
+  const names = users.map((user, index) => nameOf(user)?.toLowerCase() ?? index);
+  const first = new Map<string | number, number>(
+    names.toReversed().map((name, index) => [name, names.length - 1 - index]),
+  );
   const pos = names.findIndex((name, index) => first.get(name) !== index);
   if (pos === -1) return users;
-  const dupePos = first.get(names[pos] ?? '');
+  const dupePos = first.get(names[pos] ?? pos);
   return helpers.error(
     'array.unique',
     { pos, dupePos, value: users[pos], dupeValue: users[dupePos ?? 0] },
     helpers.state.localize?.([...(helpers.state.path ?? []), pos]) as never,
   );
+}
+
+function nameOf(user: unknown): string | undefined {
+  const name = (user as Partial<SmbUser> | null)?.name as unknown;
+  return typeof name === 'string' ? name : undefined;
 }
 
 /** Checks that a schema cannot make. */

@@ -63,6 +63,7 @@ export const schema = Joi.object<WarmupConfig, true>({
     ),
   timezone: checked((value) => cronProblem(EVERY_MINUTE, value))
     .default('')
+    .meta({ names: 'time zone' })
     .description('Time zone of the schedule, such as "Europe/Berlin"; empty for the system\'s.'),
   concurrency: Joi.number()
     .integer()
@@ -75,7 +76,7 @@ export const schema = Joi.object<WarmupConfig, true>({
     .description('What is to lie in the cache before anybody asks for it.')
     .items(
       Joi.object({
-        share: Joi.string().required().description('Name of the share.'),
+        share: Joi.string().required().meta({ names: 'share' }).description('Name of the share.'),
         path: folder()
           .default('')
           .description('Folder in the share, with all below it; empty for the whole share.'),

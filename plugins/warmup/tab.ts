@@ -47,7 +47,9 @@ function row(task: Task, view: View): Content {
       ${isFull ? html` <small>${view.t('full')}</small>` : null}</td>
     <td>${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
       ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}</td>
-    <td>${view.bytes(counts.skippedBytes + counts.cachedBytes)} / ${view.bytes(counts.totalBytes)}</td>
+    <td>${view.bytes(counts.skippedBytes + counts.cachedBytes).replace(' ', '\u00A0')} / ${view
+      .bytes(counts.totalBytes)
+      .replace(' ', '\u00A0')}</td>
     <td><div class="actions">${view.button({
       action: 'run',
       label: text('run'),

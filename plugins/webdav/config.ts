@@ -49,6 +49,7 @@ export const schema = Joi.object<WebdavConfig, true>({
       'string.ipVersion': '{{#label}} must be an address',
     })
     .default('127.0.0.1')
+    .meta({ names: 'address' })
     .description('Address to listen on; "0.0.0.0" or "::" is all of them.'),
   users: Joi.array()
     .items(user)

@@ -62,6 +62,7 @@ export const schema = Joi.object<WebhooksConfig, true>({
       'string.pattern.base': `{{#label}} must be one of ${NAMES}, or "<plugin>/<format>" of a plugin`,
     })
     .default('auto')
+    .meta({ names: 'webhook format' })
     .description(
       `What the receiver understands: ${FORMATS.join(', ')}, or \`<plugin>/<format>\` of a plugin that gives one; ` +
         '"auto" tells it by the address, else it is "generic".',

@@ -12,9 +12,9 @@ const MOST_SHOWN = 100;
 
 function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery, view: View): Content {
   const problem = attempts.at(-1)?.problem;
-  return html`<tr><td>${view.time(createdAt)}</td><td><bdi>${event.message}</bdi> <small>${event.type}</small></td>
+  return html`<tr><td>${view.time(createdAt)}</td><td><bdi>${view.said(event.message)}</bdi> <small>${event.type}</small></td>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
-      ${state !== 'delivered' && typeof problem === 'string' ? html` <small><bdi>${problem}</bdi></small>` : null}
+      ${state !== 'delivered' && typeof problem === 'string' ? html` <small><bdi>${view.said(problem)}</bdi></small>` : null}
       ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}</td>
     <td>${view.number(tries)}</td><td>${view.button({
       action: 'again',
@@ -28,7 +28,7 @@ function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery,
 function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
   const deliveries = [...(outbox()?.deliveries ?? [])].reverse().slice(0, MOST_SHOWN);
   const heads = ['when', 'event', 'state', 'tries', 'what'];
-  return html`<div class="drawn">${isOn ? null : html`<p class="empty">${view.t('off')}</p>`}
+  return html`<div class="drawn">${isOn ? null : html`<p class="empty">${view.t('off')} <a href="/tabs/settings">${view.t('to-settings')}</a></p>`}
     ${isOn && deliveries.length === 0 ? html`<p class="empty">${view.t('none')}</p>` : null}
     ${
       deliveries.length === 0

@@ -34,7 +34,7 @@ async function recorded(origin: string, path: string): Promise<readonly string[]
   // A cycle begins with the sentence, which counts the waiting files of all shares.
   const cycles: string[] = [];
   for (const event of events.filter((one) => /^event: (?:sentence|values|share-|panel-)/m.test(one)))
-    if (event.includes('event: sentence')) cycles.push(event);
+    if (/event: sentence|"id":"sentence"/.test(event)) cycles.push(event);
     else if (cycles.length > 0) cycles.push(`${cycles.pop() ?? ''}\n\n${event}`);
   return cycles.slice(0, -1);
 }

@@ -109,7 +109,7 @@ function usersOfShare(description: string): ArraySchema {
       'array.min':
         '{{#label}} names nobody; leave the key out to let every user in, or name a group without members for nobody',
     })
-    .meta({ tier: 'protocol' })
+    .meta({ tier: 'protocol', names: 'login' })
     .description(description);
 }
 
@@ -151,7 +151,11 @@ export function shareKeys(): ObjectSchema {
       .description(
         'Name of the share: letters, digits, ".", "_", "-" and inner spaces, up to 63; unique, whatever the case.',
       ),
-    connection: Joi.string().required().example('nas').description('Name of the connection that it uses.'),
+    connection: Joi.string()
+      .required()
+      .meta({ names: 'connection' })
+      .example('nas')
+      .description('Name of the connection that it uses.'),
     remote_path: remotePath()
       .allow('')
       .default('')
@@ -171,7 +175,7 @@ export function shareKeys(): ObjectSchema {
       .max(100)
       .example([...USUAL_PROTOCOLS])
       .messages({ 'string.pattern.name': '{{#label}} must be a name of small letters, digits and hyphens' })
-      .meta({ tier: 'protocol' })
+      .meta({ tier: 'protocol', names: 'protocol' })
       .description(
         'Which of the enabled protocols show it: those of the plugins smb, nfs and webdav, ' +
           'and of others that bring one. Left out: all there are.',
@@ -252,7 +256,7 @@ function web(): ObjectSchema {
   return Joi.object({
     listen: Joi.alternatives(Joi.string().ip({ cidr: 'forbidden' }), Joi.string().pattern(HOST_NAME))
       .default('127.0.0.1')
-      .meta({ type: 'string' })
+      .meta({ type: 'string', names: 'address' })
       .messages({
         'alternatives.match':
           '{{#label}} must be an address, such as "127.0.0.1", "0.0.0.0" or "::", or a host name',

@@ -3,7 +3,7 @@
  * owner. Read from Joi's own description of the schemas; differences, rendering, masking and the reference
  * pages all walk it.
  */
-import type { ChangeTier, ConfigKey, FileOnly } from '../../contract/config.ts';
+import type { ChangeTier, ConfigKey, FileOnly, NamesOf } from '../../contract/config.ts';
 
 /** `table`: known keys; `tables`: array of tables with known keys; `value`: everything else. */
 export type KeyKind = 'value' | 'table' | 'tables';
@@ -19,6 +19,8 @@ export interface KeyNode {
   readonly tier: ChangeTier;
   readonly secret: boolean;
   readonly fileOnly: FileOnly;
+  readonly words?: readonly string[];
+  readonly names?: NamesOf;
   readonly owner: string;
   /** A table that also keeps keys nobody declared. */
   readonly open: boolean;
@@ -40,6 +42,7 @@ interface Meta {
   readonly secret?: boolean;
   readonly type?: string;
   readonly fileOnly?: FileOnly;
+  readonly names?: NamesOf;
 }
 
 /** What `schema.describe()` of Joi gives, as far as it is read here. */
@@ -73,6 +76,7 @@ export function buildNode(description: object, origin: Origin): KeyNode {
   const inside = inherit({ ...here, path }, metaOf(body));
   return {
     ...documentation(described),
+    ...offered(described, item),
     path: origin.path,
     kind,
     tier: here.tier,
@@ -98,6 +102,18 @@ function documentation(
     example: described.examples?.[0],
     required: described.flags?.presence === 'required',
     secret: metaOf(described).secret === true,
+  };
+}
+
+/** What a form can offer beside the type. */
+function offered(described: Described, item: Described | undefined): Pick<KeyNode, 'words' | 'names'> {
+  const { allow = [], flags } = item ?? described;
+  const isListed = item === undefined && flags?.only === true;
+  const words = isListed ? [] : allow.filter((one) => typeof one === 'string' && one !== '');
+  const names = metaOf(described).names;
+  return {
+    ...(words.length > 0 && { words: words as readonly string[] }),
+    ...(names !== undefined && { names }),
   };
 }
 
@@ -182,6 +198,10 @@ export function mergeTables(first: KeyNode, second: KeyNode): KeyNode {
 export function listKeys(node: KeyNode): DeclaredKey[] {
   const below = [...node.children.values()].flatMap((child) => listKeys(child));
   if (node.kind !== 'value' && (node.children.size > 0 || node.path === '')) return below;
-  const { path, type, description, tier, secret, fileOnly, owner } = node;
-  return [{ path, type, description, default: node.default, tier, secret, fileOnly, owner }, ...below];
+  const { path, type, description, tier, secret, fileOnly, words, names, owner } = node;
+  const offers = { ...(words && { words }), ...(names && { names }) };
+  return [
+    { path, type, description, default: node.default, tier, secret, fileOnly, ...offers, owner },
+    ...below,
+  ];
 }

@@ -1,9 +1,10 @@
 /**
- * What the page does in addition to htmx: says when its figures are old, writes times in the reader's time
- * zone, copies addresses, and shows errors next to the button that was clicked.
+ * What the page does in addition to htmx: says when its figures are old, copies addresses, and shows errors next to
+ * the button that was clicked.
  */
 
 import './focus.js';
+import { writeTime } from './times.js';
 import { watchValues } from './values.js';
 import { findWayIn, isSignedOut, markSignedIn } from './way-in.js';
 
@@ -22,7 +23,6 @@ declare const htmx: Htmx;
 const OLD_MS = 10_000;
 const LOOK_MS = 1_000;
 const HIDDEN_MS = 30_000;
-const TIMES_MS = 15_000;
 
 const root = document.documentElement;
 let source: EventSource | undefined;
@@ -40,6 +40,8 @@ function heard(event: MessageEvent<string>): void {
   if (beat.build !== root.dataset['build']) location.reload();
   look();
 }
+
+const showValues = watchValues(writeTime);
 
 htmx.createEventSource = (url) => {
   const made = new EventSource(url);
@@ -137,74 +139,6 @@ addEventListener('online', () => {
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
-
-// ---------------------------------------------------------------- times
-
-const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-];
-
-// Made once: hundreds of times are written at each update, and making a format takes longer than using it.
-const AGO = new Intl.RelativeTimeFormat(root.lang, { numeric: 'auto' });
-const TODAY = new Intl.DateTimeFormat(root.lang, { timeStyle: 'short' });
-const ANY_DAY = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'short' });
-const IN_FULL = new Intl.DateTimeFormat(root.lang, { dateStyle: 'full', timeStyle: 'medium' });
-
-/** Those of less than a day: hundreds of cards say the same ones. */
-const written = new Map<string, string>();
-
-function ago(at: number): string {
-  const passed = Math.max(0, (Date.now() - at) / 1_000);
-  const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
-  const count = Math.floor(passed / size);
-  const known = written.get(`${count} ${unit}`);
-  if (known !== undefined) return known;
-  const text = AGO.format(-count, unit);
-  if (unit !== 'day') written.set(`${count} ${unit}`, text);
-  return text;
-}
-
-function moment(at: number): string {
-  const isToday = new Date(at).toDateString() === new Date().toDateString();
-  return (isToday ? TODAY : ANY_DAY).format(at);
-}
-
-function writeTime(element: HTMLElement): void {
-  const at = Number(element.dataset['at']);
-  const text = element.dataset['style'] === 'ago' ? ago(at) : moment(at);
-  if (element.textContent !== text) element.textContent = text;
-}
-
-function writeTimes(place: ParentNode): void {
-  for (const element of place.querySelectorAll<HTMLElement>('time[data-at]')) writeTime(element);
-}
-
-// Written for who points at it: a page has hundreds of them.
-document.addEventListener('mouseover', ({ target }) => {
-  const time = target instanceof Element ? target.closest<HTMLElement>('time[data-at]') : null;
-  if (time) time.title = IN_FULL.format(Number(time.dataset['at']));
-});
-
-const changed = new Set<ParentNode>();
-
-/** Once for all parts that one update brings, before they are painted. */
-function writeTimesSoon(place: unknown): void {
-  if (changed.size === 0)
-    requestAnimationFrame(() => {
-      for (const one of changed) writeTimes(one);
-      changed.clear();
-    });
-  changed.add(place instanceof Element ? place : document);
-}
-
-const showValues = watchValues(writeTime);
-setInterval(() => writeTimes(document), TIMES_MS);
-document.addEventListener('htmx:afterSettle', ({ target }) => writeTimesSoon(target));
-document.addEventListener('htmx:sseMessage', ({ target }) => writeTimesSoon(target));
-writeTimes(document);
 
 // ---------------------------------------------------------------- long lists
 

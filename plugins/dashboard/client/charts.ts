@@ -17,6 +17,10 @@ interface Answer {
 
 const HEIGHT = 150;
 const RENEW_MS = 15_000;
+/** Seconds between two labels of time. */
+const STEPS: readonly number[] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440].map(
+  (minutes) => minutes * 60,
+);
 const COLUMN = { speed: 1, cache: 2, dirty: 3 } as const;
 type ChartName = keyof typeof COLUMN;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
@@ -86,6 +90,8 @@ function options(name: ChartName, box: HTMLElement): object {
     axes: [
       {
         ...axis,
+        // Labels say minutes: closer ones would read the same.
+        incrs: STEPS,
         values: (_: unknown, ticks: readonly number[]) =>
           ticks.map((tick) => (tick % 86_400 === 0 ? day : clock).format(tick * 1_000)),
       },

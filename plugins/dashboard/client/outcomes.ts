@@ -80,9 +80,10 @@ Object.assign(Idiomorph.defaults.callbacks, {
       ? beforeForm(old, fresh)
       : !kept.has(old) && !isPlaceOfPanel(old),
   beforeNodeRemoved: (old) => !(old instanceof HTMLElement) || beforeRemoval(old),
-  // A panel to which the focus was given (focus.ts) loses it with this.
+  // A panel to which the focus was given (focus.ts) loses it with this; what somebody has opened is open.
   beforeAttributeUpdated: (name, old, how) =>
-    name !== 'tabindex' || how !== 'remove' || old !== document.activeElement,
+    !(old instanceof HTMLDetailsElement && name === 'open') &&
+    (name !== 'tabindex' || how !== 'remove' || old !== document.activeElement),
 } satisfies Callbacks);
 
 document.addEventListener('htmx:afterRequest', (event) => {

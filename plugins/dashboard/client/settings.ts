@@ -15,6 +15,12 @@ function problems(): readonly Problem[] {
   }));
 }
 
+/** Of a list's item both it and the list. */
+function open(field: Element): void {
+  for (let at = field.closest('details'); at; at = at.parentElement?.closest('details') ?? null)
+    at.open = true;
+}
+
 /** A problem of a key without a field is shown at none; one inside a table at the field of that table. */
 function place(): void {
   const found = problems();
@@ -32,7 +38,7 @@ function place(): void {
     said.hidden = text === '';
     if (text === '') input.removeAttribute('aria-invalid');
     else input.setAttribute('aria-invalid', 'true');
-    if (text !== '') field.closest('details')?.setAttribute('open', '');
+    if (text !== '') open(field);
   }
 }
 

@@ -9,8 +9,10 @@ interface Update {
   readonly values: Readonly<Record<string, string>>;
 }
 
-interface SightEvent extends Event {
-  readonly skipped: boolean;
+/** As it came: an object is made of it only where it is shown. */
+interface Line {
+  readonly id: string;
+  readonly json: string;
 }
 
 const SLICE_MS = 2_000;
@@ -18,10 +20,16 @@ const SLICE = 50;
 /** However many there are, each is renewed before it is as old as what the page calls old. */
 const SLICES = 4;
 
-/** Cards that the browser does not draw now. */
+/** Of many, only these are watched: the browser lays the others out always. */
+const CARDS = '.shares > .cards > .card, main > .cards > .card';
+/** So much further than one sees, of the window's height. The browser draws ahead much more than that. */
+const AHEAD = '50%';
+const ID = /^\{"id":"([\w-]+)"/;
+
+/** Cards further away than that. */
 const unseen = new WeakSet<Element>();
 /** The newest figures of cards out of sight. */
-const waiting = new Map<string, Update>();
+const waiting = new Map<string, string>();
 /** Those of which not even the text was put, for screen readers and searches. Oldest first. */
 const unread = new Set<string>();
 
@@ -45,6 +53,24 @@ function placesOf(part: Element): Places {
   return found;
 }
 
+interface Place {
+  readonly name: string;
+  /** Undefined: its text. */
+  readonly attribute: string | undefined;
+}
+
+const named = new Map<string, Place>();
+
+/** What the key of a value says: there are few, and each comes hundreds of times. */
+function placeNamed(key: string): Place {
+  const known = named.get(key);
+  if (known) return known;
+  const [name = '', attribute] = key.split('@');
+  const found = { name, attribute };
+  named.set(key, found);
+  return found;
+}
+
 /** Another text in the same node is laid out sooner than another node. */
 function putText(element: Element, text: string): void {
   const { firstChild } = element;
@@ -62,9 +88,10 @@ type OnTime = (time: HTMLElement) => void;
 /** What a former version of the part has no place for is left out: its markup follows. */
 function put(part: Element, { values }: Update, isSeen: boolean, onTime: OnTime): void {
   const { elements, shown } = placesOf(part);
-  for (const [key, value] of Object.entries(values)) {
+  for (const key of Object.keys(values)) {
+    const value = values[key] ?? '';
     if (shown.get(key) === value) continue;
-    const [name = '', attribute] = key.split('@');
+    const { name, attribute } = placeNamed(key);
     const element = elements.get(name);
     if (!element || (!isSeen && element instanceof SVGElement)) continue;
     shown.set(key, value);
@@ -86,41 +113,59 @@ function forget(id: string): void {
   unread.delete(id);
 }
 
+function lineOf(json: string): Line {
+  return { id: ID.exec(json)?.[1] ?? (JSON.parse(json) as Update).id, json };
+}
+
+/** Says of each card whether it is in sight, or nearly so. */
+function watchSight(onSight: (card: Element) => void): () => void {
+  const watch = new IntersectionObserver(
+    (changes) => {
+      for (const { target, isIntersecting } of changes) {
+        if (isIntersecting) unseen.delete(target);
+        else unseen.add(target);
+        if (isIntersecting) onSight(target);
+      }
+    },
+    { rootMargin: `${AHEAD} 0px` },
+  );
+  return () => {
+    for (const card of document.querySelectorAll(CARDS)) watch.observe(card);
+  };
+}
+
 /** `onTime` is told of each `<time>` that has another moment. */
 export function watchValues(onTime: OnTime): (event: MessageEvent<string>) => void {
-  const show = (update: Update, isSeen: boolean): void => {
-    unread.delete(update.id);
-    if (isSeen) waiting.delete(update.id);
-    const part = document.getElementById(update.id);
-    if (part) put(part, update, isSeen, onTime);
+  const show = ({ id, json }: Line, isSeen: boolean): void => {
+    unread.delete(id);
+    if (isSeen) waiting.delete(id);
+    const part = document.getElementById(id);
+    if (part) put(part, JSON.parse(json) as Update, isSeen, onTime);
   };
   setInterval(() => {
     for (const id of [...unread].slice(0, Math.max(SLICE, unread.size / SLICES)))
-      show(waiting.get(id) ?? { id, values: {} }, false);
+      show({ id, json: waiting.get(id) ?? '{"values":{}}' }, false);
   }, SLICE_MS);
-  document.addEventListener('contentvisibilityautostatechange', (event) => {
-    const { target, skipped } = event as SightEvent;
-    if (!(target instanceof Element)) return;
-    if (skipped) unseen.add(target);
-    else unseen.delete(target);
-    if (skipped) return;
-    for (const update of waiting.values()) if (target.querySelector(`#${update.id}`)) show(update, true);
+  const lookAtCards = watchSight((card) => {
+    for (const [id, json] of waiting) if (card.querySelector(`#${id}`)) show({ id, json }, true);
   });
+  lookAtCards();
   // New markup is newer than what waits for the former one.
   document.addEventListener('htmx:sseMessage', ({ target }) => {
     if (!(target instanceof Element)) return;
     const isPage = target.tagName === 'MAIN';
     if (isPage) places = new WeakMap();
     else places.delete(target);
+    if (isPage) lookAtCards();
     for (const id of isPage ? waiting.keys() : [target.id]) forget(id);
   });
-  const take = (update: Update): void => {
-    const card = document.getElementById(update.id)?.closest('.card');
-    if (!card || !unseen.has(card)) return show(update, true);
-    waiting.set(update.id, update);
-    unread.add(update.id);
+  const take = (line: Line): void => {
+    const card = document.getElementById(line.id)?.closest('.card');
+    if (!card || !unseen.has(card)) return show(line, true);
+    waiting.set(line.id, line.json);
+    unread.add(line.id);
   };
   return ({ data }) => {
-    for (const line of data.split('\n')) take(JSON.parse(line) as Update);
+    for (const json of data.split('\n')) take(lineOf(json));
   };
 }

@@ -74,17 +74,21 @@ export interface ServerFacts {
   readonly record: StatusRecord;
   readonly offers: readonly ProtocolOffer[];
   readonly host: string;
+  /** Whether the configuration switches a server on. */
+  readonly isOn: (section: 'smb' | 'nfs' | 'webdav') => boolean;
 }
 
 /** Whether each server is serving, and at which address. */
-export function serversPanel({ record, offers, host }: ServerFacts, view: View): Content {
+export function serversPanel({ record, offers, host, isOn }: ServerFacts, view: View): Content {
   const isUp = { smb: record.smbdRunning, nfs: record.nfsExported, webdav: record.webdavRunning };
   return html`<ul class="servers">${PROTOCOLS.map(({ protocol, key, services }) => {
     const offer = offerOf(offers, key, services);
     const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
-    return html`<li data-tone=${isUp[key] ? 'good' : 'off'}><span class="protocol">${protocol}</span> <span>${view.t(
-      isUp[key] ? 'serving' : 'not-serving',
-    )}</span>${isUp[key] ? where : null}</li>`;
+    const state = isUp[key] ? 'serving' : isOn(key) ? 'not-ready' : 'not-serving';
+    const tone = isUp[key] ? 'good' : isOn(key) ? 'warn' : 'off';
+    return html`<li data-tone=${tone}><span class="protocol">${protocol}</span> <span>${view.t(state)}</span>${
+      isUp[key] ? where : null
+    }</li>`;
   })}</ul>`;
 }
 

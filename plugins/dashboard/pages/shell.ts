@@ -142,6 +142,7 @@ function footer({ view, theme, path, signOutAt }: ShellTraits): Content {
       <span role="group" aria-label=${view.t('theme')}>${(['auto', 'light', 'dark'] as const).map((one) =>
         choice('theme', one, view.t(`theme-${one}`), one === theme),
       )}</span>
+      <button type="button" class="quiet" data-exact aria-pressed="false" hidden>${view.t('exact-times')}</button>
     </form>
     ${
       signOutAt !== undefined

@@ -12,6 +12,8 @@ import type {
 import { everywhere } from '../languages.ts';
 import { ADDABLE, at, editOf, fieldsPanel } from './fields.ts';
 import type { Path } from './fields.ts';
+import { namesOf } from './offers.ts';
+import { settingIn } from '../said.ts';
 import { digest, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
@@ -81,7 +83,7 @@ export class Editor {
     return (
       document &&
       html`<div id="settings-fields" hx-swap-oob=${isSwapped ? 'morph' : undefined}>
-        ${fieldsPanel(document, this.#ctx.use('config').keys(), view)}
+        ${fieldsPanel(document, this.#ctx.use('config').keys(), view, namesOf(this.#ctx))}
       </div>`
     );
   }
@@ -269,7 +271,7 @@ function meanwhile(summary: string | null, view: View): Content {
         ? null
         : html`<p>${view.t('settings-since')}</p>
             <ul class="difference">
-              ${summary.split('\n').map((line) => html`<li><bdi>${line}</bdi></li>`)}
+              ${summary.split('\n').map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
             </ul>`
     }
     <p><a href="/tabs/settings">${view.t('settings-reload')}</a></p>

@@ -4,6 +4,8 @@
  */
 import { html } from 'mountkeeper';
 import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
+import { offersOf } from './offers.ts';
+import type { Names, Offers } from './offers.ts';
 
 export type Path = readonly (string | number)[];
 type Table = Readonly<Record<string, unknown>>;
@@ -75,7 +77,12 @@ export const ADDABLE: Readonly<Record<string, Table>> = {
   'warmup.rules': { share: 'files', path: '' },
 };
 
-export function fieldsPanel(document: Table, keys: readonly ConfigKey[], view: View): Content {
+export function fieldsPanel(
+  document: Table,
+  keys: readonly ConfigKey[],
+  view: View,
+  known: Names = () => [],
+): Content {
   const sections = sectionsOf(document, keys);
   const arrays = [...bySection(keys).keys()]
     .filter((name) => name.endsWith('[]'))
@@ -92,14 +99,14 @@ export function fieldsPanel(document: Table, keys: readonly ConfigKey[], view: V
       arrayPanel(
         array,
         sections.filter((one) => one.array === array),
-        { document, view },
+        { document, view, known },
       ),
     )}
     ${plain.map(
       (section) =>
         html`<details class="card" data-section=${section.path.join('.')}>
           <summary><strong>${section.path.join('.')}</strong></summary>
-          ${sectionFields(section, { document, view })}
+          ${sectionFields(section, { document, view, known })}
         </details>`,
     )}
   </div>`;
@@ -108,6 +115,7 @@ export function fieldsPanel(document: Table, keys: readonly ConfigKey[], view: V
 interface Drawing {
   readonly document: Table;
   readonly view: View;
+  readonly known: Names;
 }
 
 function arrayPanel(array: string, sections: readonly Section[], drawing: Drawing): Content {
@@ -116,15 +124,15 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
     <summary><strong>${array}</strong> <small>${view.number(sections.length)}</small></summary>
     ${sections.map(
       (section) =>
-        html`<fieldset>
-          <legend><bdi>${titleOf(at(document, section.path) as Table)}</bdi></legend>
+        html`<details class="item" open=${sections.length === 1}>
+          <summary><bdi>${titleOf(at(document, section.path) as Table)}</bdi></summary>
           ${sectionFields(section, drawing)}
           <div class="actions">
             <button type="button" class="quiet" ...${posting(view, 'remove', section.path)}>
               ${view.t('remove')}
             </button>
           </div>
-        </fieldset>`,
+        </details>`,
     )}
     ${
       ADDABLE[array]
@@ -145,12 +153,15 @@ function posting(view: View, action: string, path: Path): Readonly<Record<string
   return { 'hx-post': view.action(action), 'hx-vals': JSON.stringify({ path: JSON.stringify(path) }) };
 }
 
-function sectionFields({ path, keys }: Section, { document, view }: Drawing): Content {
+function sectionFields({ path, keys }: Section, { document, view, known }: Drawing): Content {
   return keys.flatMap((key) => {
     const name = key.path.slice(key.path.lastIndexOf('.') + 1);
     const isFree = key.path === String(path[0]);
     const own = isFree ? path : [...path, name];
-    if (name !== OPTIONS && !isFree) return [field({ key, path: own, value: at(document, own) }, view)];
+    if (name !== OPTIONS && !isFree)
+      return [
+        field({ key, path: own, value: at(document, own), offers: offersOf(key, document, known) }, view),
+      ];
     const options = at(document, own);
     const names = typeof options === 'object' && options !== null ? Object.keys(options) : [];
     return names.map((option) =>
@@ -176,6 +187,7 @@ interface Field {
   readonly key: ConfigKey;
   readonly path: Path;
   readonly value: unknown;
+  readonly offers?: Offers | undefined;
 }
 
 /** Dotted path, as in problems and differences. */
@@ -187,7 +199,7 @@ export function dotted(path: Path): string {
   );
 }
 
-function field({ key, path, value }: Field, view: View): Content {
+function field({ key, path, value, offers }: Field, view: View): Content {
   const id = `field-${dotted(path).replaceAll(/[^\w-]/g, '_')}`;
   const byDefault = key.default === undefined ? undefined : shownValue(key.default);
   return html`<div class="field" data-field=${dotted(path)}>
@@ -200,9 +212,9 @@ function field({ key, path, value }: Field, view: View): Content {
         >${view.t(`tier-${key.tier}`)}</span
       ></label
     >
-    ${input({ key, path, value }, { id, byDefault, view })}
+    ${input({ key, path, value, offers }, { id, byDefault, view })}
     <p class="help" id=${`${id}-help`}>
-      ${described(key, view)}${unitOf(key, view)}${key.fileOnly === true ? view.t('by-file-only') : null}
+      ${described(key, view)}${unitOf(key, view)}${possible(key, offers, view)}${key.fileOnly === true ? view.t('by-file-only') : null}
     </p>
     <p class="problem" id=${`${id}-problem`} hidden></p>
   </div>`;
@@ -221,13 +233,36 @@ function unitOf({ type }: ConfigKey, view: View): Content {
   return type.startsWith('array of') ? html`${view.t('unit-list')} ` : null;
 }
 
+/** A list is typed: what it may hold is named beside it. */
+function possible({ type }: ConfigKey, offers: Offers | undefined, view: View): Content {
+  if (!offers || !type.startsWith('array of')) return null;
+  const { values } = offers;
+  return html`${view.t('offered', { values: html`<code>${values.join(', ')}</code>` })} `;
+}
+
 interface Input {
   readonly id: string;
   readonly byDefault: string | undefined;
   readonly view: View;
 }
 
-function input({ key, path, value }: Field, { id, byDefault, view }: Input): Content {
+/** All values that a key takes; undefined where it takes others, too. */
+function choicesOf({
+  key: { type, default: byDefault },
+  value,
+  offers,
+}: Field): readonly string[] | undefined {
+  if (type === 'boolean') return ['true', 'false'];
+  if (CHOICE.test(type)) return type.split(' | ').map((one) => one.slice(1, -1));
+  if (offers?.isWhole !== true || type.startsWith('array of')) return undefined;
+  // What stands there may be of a plugin that is off, or a name that is not there yet.
+  const own = typeof value === 'string' ? typeable(value, byDefault) : '';
+  return [...new Set([...offers.values, ...(own === '' ? [] : [own])])];
+}
+
+function input(shown: Field, drawn: Input): Content {
+  const { key, path } = shown;
+  const { id, view } = drawn;
   const attributes = {
     id,
     name: 'value',
@@ -236,35 +271,37 @@ function input({ key, path, value }: Field, { id, byDefault, view }: Input): Con
     'hx-trigger': 'change',
     ...posting(view, 'set', path),
   };
-  const choices =
-    key.type === 'boolean'
-      ? ['true', 'false']
-      : CHOICE.test(key.type)
-        ? key.type.split(' | ').map((one) => one.slice(1, -1))
-        : undefined;
-  if (choices) {
-    return html`<select ...${attributes}>
-      <option value="" selected=${value === undefined}>
-        ${view.t('default-is', { value: word(byDefault ?? '', view) })}
-      </option>
-      ${choices.map(
-        (one) =>
-          html`<option value=${one} selected=${
-            value !== undefined && shownValue(value) === one
-          }>${word(one, view)}</option>`,
-      )}
-    </select>`;
-  }
+  const choices = choicesOf(shown);
+  return choices
+    ? html`<select ...${attributes}>${options(choices, shown, drawn)}</select>`
+    : textInput(attributes, shown, drawn);
+}
+
+function options(choices: readonly string[], { key, value }: Field, { byDefault, view }: Input): Content {
+  const chosen = value === undefined ? undefined : typeable(value, key.default);
+  return html`<option value="" selected=${chosen === undefined}>
+      ${byDefault === undefined ? '–' : view.t('default-is', { value: word(byDefault, view) })}
+    </option>
+    ${choices.map((one) => html`<option value=${one} selected=${chosen === one}>${word(one, view)}</option>`)}`;
+}
+
+function textInput(
+  attributes: Readonly<Record<string, unknown>>,
+  { key, value, offers }: Field,
+  { id, byDefault }: Input,
+): Content {
   const isSecret = key.secret || isMask(value);
-  const shown = value === undefined ? '' : typeable(value, key.default);
+  const proposed = key.type.startsWith('array of') ? undefined : offers?.values;
+  const list = `${id}-offers`;
   return html`<input
     ...${attributes}
+    list=${proposed && list}
     type=${isSecret ? 'password' : 'text'}
     autocomplete=${isSecret ? 'new-password' : 'off'}
-    value=${shown}
+    value=${value === undefined ? '' : typeable(value, key.default)}
     placeholder=${byDefault}
     spellcheck="false"
-  />`;
+  />${proposed && html`<datalist id=${list}>${proposed.map((one) => html`<option value=${one} />`)}</datalist>`}`;
 }
 
 /** An empty text that stands in place of another default is written as TOML does, to be told from none. */

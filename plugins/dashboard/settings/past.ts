@@ -3,6 +3,7 @@ import { html } from 'mountkeeper';
 import type { AppliedConfig, ConfigChanges, ConfigTrial, Content, Outcome, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
+import { settingIn } from '../said.ts';
 
 export function pastPanel(changes: ConfigChanges, view: View): Content {
   const { trial } = changes;
@@ -48,7 +49,7 @@ function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boo
       lines.length === 0
         ? html`<p class="help">${view.t(summary === '' ? 'version-first' : 'version-notes')}</p>`
         : html`<ul class="difference">
-            ${lines.map((line) => html`<li><bdi>${line}</bdi></li>`)}
+            ${lines.map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
           </ul>`
     }
     ${

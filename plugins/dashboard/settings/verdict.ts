@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { html } from 'mountkeeper';
 import type { ConfigProblem, ConfigVerdict, Content, Interruption, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
+import { settingIn } from '../said.ts';
 
 /** Hash of the checked text, so that only what was shown can be applied. */
 export function digest(text: string): string {
@@ -17,7 +18,7 @@ export function verdictPanel(text: string, verdict: ConfigVerdict, view: View): 
   return html`<div class="drawn" data-verdict="good">
     <h3>${view.t('settings-difference', { count: lines.length })}</h3>
     <ul class="difference">
-      ${lines.map((line) => html`<li><bdi>${line}</bdi></li>`)}
+      ${lines.map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
     </ul>
     ${interruption(interrupts, view)}
     ${
@@ -28,7 +29,7 @@ export function verdictPanel(text: string, verdict: ConfigVerdict, view: View): 
               (warning) =>
                 html`<li data-tone="warn">
                   ${icon('warn')}
-                  <p><bdi>${warning}</bdi></p>
+                  <p><bdi>${settingIn(view.language, warning)}</bdi></p>
                 </li>`,
             )}
           </ul>`
@@ -78,7 +79,10 @@ function question({ shares, servers }: Interruption, view: View): string | undef
 
 /** The page's script also shows each one at its field. */
 function problemsPanel(problems: readonly ConfigProblem[], message: string, view: View): Content {
-  const shown = problems.length > 0 ? problems : [{ message }];
+  const shown: readonly ConfigProblem[] = (problems.length > 0 ? problems : [{ message }]).map((problem) => ({
+    ...problem,
+    message: settingIn(view.language, problem.message),
+  }));
   return html`<div class="drawn" data-verdict="bad">
     <h3>${view.t('settings-problems', { count: shown.length })}</h3>
     <ul class="notices">
@@ -87,7 +91,7 @@ function problemsPanel(problems: readonly ConfigProblem[], message: string, view
           html`<li data-tone="bad" data-problem=${problem.path} data-message=${problem.message}>
             ${icon('bad')}
             <div>
-              <p><bdi lang="en">${problem.message}</bdi></p>
+              <p><bdi>${problem.message}</bdi></p>
               ${
                 problem.line === undefined
                   ? null

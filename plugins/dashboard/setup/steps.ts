@@ -2,6 +2,7 @@
 import { html } from 'mountkeeper';
 import type { ConfigVerdict, Content, FoundNas, LanAddresses, NasAnswers, NasKind, View } from 'mountkeeper';
 import { copyable } from '../pages/nodes.ts';
+import { settingIn } from '../said.ts';
 import type { Session } from './sessions.ts';
 
 export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
@@ -176,9 +177,9 @@ export function reviewStep(
   view: View,
 ): Content {
   const fields = html`<ul class="difference">
-      ${verdict.summary.split('\n').map((line) => html`<li><bdi>${line}</bdi></li>`)}
+      ${verdict.summary.split('\n').map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
     </ul>
-    ${verdict.warnings.map((warning) => html`<p class="help"><bdi>${warning}</bdi></p>`)}
+    ${verdict.warnings.map((warning) => html`<p class="help"><bdi>${settingIn(view.language, warning)}</bdi></p>`)}
     <div class="actions"><button type="submit" class="primary">${view.t('set-up')}</button></div>`;
   return form({ action: 'finish', session: id, step: 4, heading: 'step-review' }, fields, view);
 }

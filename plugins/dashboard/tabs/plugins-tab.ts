@@ -68,7 +68,8 @@ function entry(info: PluginInfo, view: View): Content {
         ? null
         : html`<details><summary>${view.t('contributes')}</summary><dl class="lists">
       ${contributes.map(
-        ([kind, names]) => html`<div><dt>${kind}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
+        ([kind, names]) =>
+          html`<div><dt>${view.t(`kind-${kind.replaceAll(' ', '-')}`)}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
       )}</dl></details>`
     }
     <div class="actions">${wayBack(info, view)}${

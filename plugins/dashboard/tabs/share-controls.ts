@@ -1,6 +1,6 @@
 /** The dashboard's own actions for a share, and the cards next to the shares. */
 import { rateBytes } from 'mountkeeper';
-import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
+import type { Config, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { limitForm, limitPanel } from '../overview/limit.ts';
 import { certificatesPanel, serversPanel } from '../overview/panels.ts';
@@ -24,6 +24,13 @@ async function setLimit(ctx: PluginContext, { form: { up = '', down = '' } }: Vi
   }
   await ctx.send('bwlimit', { up, down });
   return { ok: true, message: everywhere('limit-done') };
+}
+
+/** The servers are plugins; one that is not there is off. */
+function isOn(config: Readonly<Config>, section: 'smb' | 'nfs' | 'webdav'): boolean {
+  return (
+    (config as Partial<Record<typeof section, { readonly enabled?: boolean }>>)[section]?.enabled === true
+  );
 }
 
 export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
@@ -53,7 +60,15 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
       access: { see: 'viewer' },
       texts: CATALOGUES,
       render: (view) => [
-        serversPanel({ record: sources.record, offers: sources.offers, host: view.host }, view),
+        serversPanel(
+          {
+            record: sources.record,
+            offers: sources.offers,
+            host: view.host,
+            isOn: (section) => isOn(sources.config, section),
+          },
+          view,
+        ),
         certificatesPanel(sources.certificates, view),
       ],
     },

@@ -82,6 +82,19 @@ describe('the catalogues', () => {
   }
 });
 
+describe('what a plugin contributes', () => {
+  it('has a name in every language for each kind that the code knows', () => {
+    const source = readFileSync(join(PLUGINS, '../core/plugins/contributed.ts'), 'utf8');
+    const kinds = [...source.matchAll(/\[\s*'([a-z ]+)',\s/g)].map(([, kind = '']) => kind);
+    assert.ok(kinds.includes('hooks') && kinds.includes('fields of each share') && kinds.length > 10);
+    for (const catalogue of Object.values(CATALOGUES))
+      assert.deepEqual(
+        kinds.filter((kind) => !Object.hasOwn(catalogue, `kind-${kind.replaceAll(' ', '-')}`)),
+        [],
+      );
+  });
+});
+
 describe('languages', () => {
   it("are the reader's own choice, else what the browser asks for, else English", () => {
     assert.equal(pickLanguage('zh', 'en'), 'zh');

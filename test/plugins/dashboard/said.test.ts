@@ -85,7 +85,7 @@ describe('what Mountkeeper says, in other languages', () => {
       for (const [english, translated] of Object.entries(catalogue)) {
         const missing = english
           .split(/\{\w+\}/)
-          .map((part) => part.trim())
+          .map((part) => part.replaceAll(/^[\s:]+|[\s:]+$/g, ''))
           .filter((part) => part.length > 12 && !code.includes(part));
         assert.deepEqual(missing, [], english);
         for (const value of translated.match(/\{\w+\}/g) ?? []) assert.ok(english.includes(value), english);
@@ -138,7 +138,7 @@ describe('what Mountkeeper says, in other languages', () => {
         'no notifications are sent: notifications.webhook_url names a loopback address, which gets no ' +
           'notifications; notifications.allow_private = true in the configuration file allows it',
       ),
-      '不发送通知：notifications.webhook_url 指向本机回环地址，不会向其发送通知; ' +
+      '不发送通知：notifications.webhook_url 指向本机回环地址，不会向其发送通知；' +
         '在配置文件中设置 notifications.allow_private = true 可以允许',
     );
     assert.equal(

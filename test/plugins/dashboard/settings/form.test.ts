@@ -22,6 +22,7 @@ import {
   typed,
 } from '../../../../plugins/dashboard/settings/fields.ts';
 import type { Path } from '../../../../plugins/dashboard/settings/fields.ts';
+import { namesOf } from '../../../../plugins/dashboard/settings/offers.ts';
 import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/verdict.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import { inTreePlugins } from '../../../support/plugins/in-tree.ts';
@@ -75,6 +76,49 @@ describe('the form of the settings', () => {
       editToml('[groups]\noffice = ["anna", "ben"]\n', [edit]),
       '[groups]\noffice = ["anna", "carl"]\n',
     );
+  });
+
+  it('lets choose where all values are known, keeps others that stand there, and proposes the rest', () => {
+    const keys = [
+      key('connections[].name', 'string'),
+      key('shares[].connection', 'string', { names: 'connection' }),
+      key('hook.format', 'string', { names: 'webhook format', words: ['auto', 'generic'], default: 'auto' }),
+      key('hook.zone', 'string', { names: 'time zone', default: '' }),
+      key('hook.shares', 'array of string', { names: 'share' }),
+    ];
+    const document = {
+      connections: [{ name: 'nas' }, { name: 'office' }],
+      shares: [{ name: 'photos', connection: 'gone' }],
+      hook: { format: 'lights/dmx' },
+    };
+    const known = namesOf({
+      find: (name: string) => (name === 'webhookFormats' ? { names: () => ['webhooks/slack'] } : undefined),
+    } as never);
+    const page = toHtml(fieldsPanel(document, keys, view, known));
+    const fieldOf = (path: string): string =>
+      page.split(`data-field="${path}"`)[1]?.split('data-field=')[0] ?? '';
+    const options = (path: string): readonly string[] =>
+      [...fieldOf(path).matchAll(/<option value(?:="([^"]*)")?/g)].map(([, value = '']) => value);
+    assert.deepEqual(options('shares[0].connection'), ['', 'nas', 'office', 'gone']);
+    assert.match(fieldOf('shares[0].connection'), /<option value="gone" selected/);
+    assert.deepEqual(options('hook.format'), ['', 'auto', 'generic', 'webhooks/slack', 'lights/dmx']);
+    assert.match(fieldOf('hook.zone'), /<input[^>]*list="field-hook_zone-offers"/);
+    assert.ok(options('hook.zone').includes('Asia/Shanghai'));
+    assert.match(fieldOf('hook.shares'), /There are <code>photos<\/code>\./);
+    assert.doesNotMatch(toHtml(fieldsPanel({}, KEYS, view)), /<datalist/);
+  });
+
+  it('finds what is offered in the schemas of all plugins', async () => {
+    const entries = (await inTreePlugins()).flatMap((plugin) => entryOf(plugin));
+    const offered = new Map(
+      listKeys(assemble(entries).root).map(({ path, words, names }) => [path, { words, names }]),
+    );
+    assert.deepEqual(offered.get('shares[].connection'), { words: undefined, names: 'connection' });
+    assert.deepEqual(offered.get('warmup.rules[].share'), { words: undefined, names: 'share' });
+    assert.equal(offered.get('notifications.webhook_format')?.names, 'webhook format');
+    assert.ok(offered.get('notifications.webhook_format')?.words?.includes('ntfy'));
+    assert.ok(offered.get('web.tokens[].verbs')?.words?.includes('reconnect'));
+    assert.equal(offered.get('shares[].users')?.names, 'login');
   });
 
   it('puts what is typed into the text as the schema wants it', () => {

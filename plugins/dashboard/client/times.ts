@@ -1,0 +1,124 @@
+/** Writes times in the reader's time zone and language, and keeps those true that count from now. */
+
+const TIMES_MS = 15_000;
+const BUTTON = 'button[data-exact]';
+const KEPT_AS = 'exact-times';
+const root = document.documentElement;
+let isExact = kept();
+
+const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+// Made once: hundreds of times are written at each update, and making a format takes longer than using it.
+const AGO = new Intl.RelativeTimeFormat(root.lang, { numeric: 'auto' });
+const TODAY = new Intl.DateTimeFormat(root.lang, { timeStyle: 'short' });
+const ANY_DAY = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'short' });
+const EXACT = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'medium' });
+
+const MOST_MOMENTS = 1_000;
+
+/** Those of less than a day: hundreds of cards say the same ones. */
+const written = new Map<string, string>();
+
+function ago(at: number): string {
+  const passed = Math.max(0, (Date.now() - at) / 1_000);
+  const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
+  const count = Math.floor(passed / size);
+  const known = written.get(`${count} ${unit}`);
+  if (known !== undefined) return known;
+  const text = AGO.format(-count, unit);
+  if (unit !== 'day') written.set(`${count} ${unit}`, text);
+  return text;
+}
+
+/** By the minute; for one day. */
+const moments = new Map<number, string>();
+let today = 0;
+
+function moment(at: number): string {
+  const day = new Date().setHours(0, 0, 0, 0);
+  if (day !== today || moments.size > MOST_MOMENTS) moments.clear();
+  today = day;
+  const minute = Math.floor(at / 60_000);
+  const known = moments.get(minute);
+  if (known !== undefined) return known;
+  const isToday = new Date(at).setHours(0, 0, 0, 0) === day;
+  const text = (isToday ? TODAY : ANY_DAY).format(at);
+  moments.set(minute, text);
+  return text;
+}
+
+function textOf(at: number, style: string | undefined): string {
+  if (isExact) return EXACT.format(at);
+  return style === 'ago' ? ago(at) : moment(at);
+}
+
+export function writeTime(element: HTMLElement): void {
+  const at = Number(element.dataset['at']);
+  const text = textOf(at, element.dataset['style']);
+  if (element.textContent !== text) element.textContent = text;
+  // Under a pointer that rests on it.
+  if (element.title !== '') element.title = EXACT.format(at);
+}
+
+function writeTimes(place: ParentNode): void {
+  for (const element of place.querySelectorAll<HTMLElement>('time[data-at]')) writeTime(element);
+}
+
+// Written when somebody points at it: a page has hundreds of them.
+document.addEventListener('mouseover', ({ target }) => {
+  const time = target instanceof Element ? target.closest<HTMLElement>('time[data-at]') : null;
+  if (time) time.title = EXACT.format(Number(time.dataset['at']));
+});
+
+// ---------------------------------------------------------------- exact ones
+
+/** For who has no pointer to rest on a time: all of them, with the day and the second. */
+function showWhich(button: HTMLElement | null): void {
+  button?.setAttribute('aria-pressed', isExact ? 'true' : 'false');
+  button?.removeAttribute('hidden');
+}
+
+/** A browser may keep nothing: then the choice holds for this page. */
+function kept(change?: boolean): boolean {
+  try {
+    if (change !== undefined) localStorage.setItem(KEPT_AS, change ? 'yes' : '');
+    return localStorage.getItem(KEPT_AS) === 'yes';
+  } catch {
+    // Asked by the reader's own settings.
+    return change ?? false;
+  }
+}
+
+document.addEventListener('click', ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLElement>(BUTTON) : null;
+  if (!button) return;
+  isExact = !isExact;
+  kept(isExact);
+  showWhich(button);
+  writeTimes(document);
+});
+
+// ---------------------------------------------------------------- when
+
+const changed = new Set<ParentNode>();
+
+/** Once for all parts that one update brings, before they are painted. */
+function writeTimesSoon(place: unknown): void {
+  if (changed.size === 0)
+    requestAnimationFrame(() => {
+      for (const one of changed) writeTimes(one);
+      changed.clear();
+    });
+  changed.add(place instanceof Element ? place : document);
+}
+
+setInterval(() => writeTimes(document), TIMES_MS);
+document.addEventListener('htmx:afterSettle', ({ target }) => writeTimesSoon(target));
+document.addEventListener('htmx:sseMessage', ({ target }) => writeTimesSoon(target));
+writeTimes(document);
+showWhich(document.querySelector(BUTTON));
