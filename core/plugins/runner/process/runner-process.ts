@@ -17,7 +17,7 @@ import { readProcStat } from '../../../platform/processes/proc-stat.ts';
 import { nodeFlags } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { asUser } from './own-user.ts';
-import { hasOwnNetwork, killTree, leftBy, memoryOf, processTree } from './process-tree.ts';
+import { hasOwnNetwork, killAll, killGroup, leftBy, memoryOf, processTree } from './process-tree.ts';
 import type { Seen } from './process-tree.ts';
 import { ProcessorShare } from './processor-share.ts';
 import type { ProcessorLimit } from './processor-share.ts';
@@ -147,6 +147,7 @@ export class RunnerProcess implements Runner {
   #reason: string | undefined;
   #by: string | undefined;
   #isEnding = false;
+  #hasExited = false;
   #isOver = false;
   #output = '';
   #cancelLook: () => void = () => undefined;
@@ -164,12 +165,15 @@ export class RunnerProcess implements Runner {
     for (const stream of [child.stdout, child.stderr]) this.#listen(stream as Readable);
     this.#ended = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
-        this.#sweep();
+        this.#hasExited = true;
+        const swept = this.#sweep();
         // What it said last may lie in the socket still.
         const over = (): void => {
           cancel();
-          this.#over(code, signal);
-          resolve();
+          void swept.then(() => {
+            this.#over(code, signal);
+            resolve();
+          });
         };
         // Where the daemon was busy meanwhile, it reads first.
         const late = (): void => void setImmediate(over);
@@ -236,8 +240,16 @@ export class RunnerProcess implements Runner {
   }
 
   #kill(): void {
+    void this.#killTree();
+  }
+
+  /** Looked at first: whose parent has ended is nobody's child. */
+  async #killTree(): Promise<void> {
     const { pid } = this.#child;
-    if (pid !== undefined && !this.#isOver) killTree(pid, processTree(pid, true));
+    if (pid === undefined || this.#hasExited) return;
+    const tree = await processTree(pid, true);
+    if (!this.#hasExited) killGroup(pid);
+    killAll(tree);
   }
 
   #take(chunk: Buffer): void {
@@ -304,17 +316,20 @@ export class RunnerProcess implements Runner {
 
   /** Every other second: does it answer, and what does it take? */
   #look(): void {
-    this.#cancelLook = this.#options.clock.after(LOOK_MS, () => {
-      const { pid } = this.#child;
-      if (this.#isOver || pid === undefined) return;
-      this.#tree = processTree(pid);
-      const problem = this.#problem();
-      if (problem !== undefined && !this.#isEnding) return this.kill(problem);
-      this.#forgetCalls();
-      this.#silentLooks += 1;
-      this.send({ is: 'ping' });
-      this.#look();
-    });
+    this.#cancelLook = this.#options.clock.after(LOOK_MS, () => void this.#lookAt(this.#child.pid));
+  }
+
+  async #lookAt(pid: number | undefined): Promise<void> {
+    if (pid === undefined) return;
+    const tree = await processTree(pid);
+    if (this.#hasExited || this.#isOver) return;
+    this.#tree = tree;
+    const problem = this.#problem();
+    if (problem !== undefined && !this.#isEnding) return this.kill(problem);
+    this.#forgetCalls();
+    this.#silentLooks += 1;
+    this.send({ is: 'ping' });
+    this.#look();
   }
 
   /** Those that never settle there must not be in the way of others. */
@@ -340,10 +355,11 @@ export class RunnerProcess implements Runner {
   }
 
   /** Its shell and all that it has started, also what has a session of its own and no parent any more. */
-  #sweep(): void {
+  async #sweep(): Promise<void> {
     const { pid } = this.#child;
     if (pid === undefined) return;
-    killTree(pid, [...this.#tree, ...leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks)]);
+    killGroup(pid);
+    killAll([...this.#tree, ...(await leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks))]);
   }
 
   #over(code: number | null, signal: string | null): void {
