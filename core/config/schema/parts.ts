@@ -104,11 +104,32 @@ const tablesOf = kept<ConfigContribution, Map<string, Part>>(() => new Map());
 function tableAnew(entry: ContributionEntry): Part {
   const { owner, contribution } = entry;
   const path = `plugins.${owner}`;
-  const base = Joi.object({
+  const base = switches(entry);
+  const standing = part(base, path, 'core');
+  if (contribution.section !== undefined) return standing;
+  const addition = part(contribution.schema, path, owner);
+  assertDisjoint(standing, addition);
+  return { schema: withKeys(base)(contribution.schema), node: mergeTables(standing.node, addition.node) };
+}
+
+const withKeys = kept((base: ObjectSchema) => kept((keys: ObjectSchema) => base.concat(keys)));
+
+const madeSwitches = new Map<string, ObjectSchema>();
+
+/** The core's own keys of a plugin's table: the same for hundreds of plugins that are off. */
+function switches({ enabledByDefault, thirdParty }: ContributionEntry): ObjectSchema {
+  const key = `${enabledByDefault} ${thirdParty}`;
+  const made = madeSwitches.get(key) ?? switchesAnew(enabledByDefault, thirdParty);
+  madeSwitches.set(key, made);
+  return made;
+}
+
+function switchesAnew(isOn: boolean, thirdParty: boolean): ObjectSchema {
+  return Joi.object({
     // Switching a third-party plugin on runs its code.
     enabled: Joi.boolean()
-      .default(entry.enabledByDefault)
-      .meta({ tier: 'live', fileOnly: entry.thirdParty && 'but-default' })
+      .default(isOn)
+      .meta({ tier: 'live', fileOnly: thirdParty && 'but-default' })
       .description('Whether the plugin is on.'),
     log_level: Joi.string()
       .valid('', ...LOG_LEVELS)
@@ -116,7 +137,7 @@ function tableAnew(entry: ContributionEntry): Part {
       .description(
         'Lowest level that the plugin logs; none or empty: `log.level`. A change needs no restart.',
       ),
-    ...(entry.thirdParty && {
+    ...(thirdParty && {
       isolation: Joi.string()
         .valid('own', 'shared', 'none')
         .default('own')
@@ -128,9 +149,4 @@ function tableAnew(entry: ContributionEntry): Part {
         ),
     }),
   });
-  const standing = part(base, path, 'core');
-  if (contribution.section !== undefined) return standing;
-  const addition = part(contribution.schema, path, owner);
-  assertDisjoint(standing, addition);
-  return { schema: base.concat(contribution.schema), node: mergeTables(standing.node, addition.node) };
 }

@@ -77,20 +77,33 @@ export function entryOf(found: FoundPlugin): ContributionEntry[] {
   return [{ owner: name, version, thirdParty, enabledByDefault: enabledByDefault(found), contribution }];
 }
 
+/** Any keys: of plugins that are off. One schema, so that the configuration describes it once for all of them. */
+const anyKeys = Joi.object().unknown();
+const dormant = new Map<string, ConfigContribution>();
+/** More kinds of them than plugins: then a plugin changes its package.json all the time. */
+const MOST_DORMANT = 500;
+
 /**
- * The keys of a plugin that is off pass unchecked, and are masked: no schema knows that they are harmless.
+ * The keys of a plugin that is off pass unchecked, and are masked: no schema knows that they are harmless. The very
+ * same object for the same keys: the configuration keeps what it has made of it.
  */
 export function dormantContribution({
   section,
   shareKeys,
 }: Partial<Declared> & Pick<Declared, 'shareKeys'>): ConfigContribution {
-  return {
-    schema: Joi.object().unknown(),
+  const key = JSON.stringify([section, shareKeys]);
+  const known = dormant.get(key);
+  if (known) return known;
+  if (dormant.size >= MOST_DORMANT) dormant.clear();
+  const made = {
+    schema: anyKeys,
     ...(section !== undefined && { section }),
     ...(shareKeys.length > 0 && {
-      share: Joi.object(Object.fromEntries(shareKeys.map((key) => [key, Joi.any()]))),
+      share: Joi.object(Object.fromEntries(shareKeys.map((one) => [one, Joi.any()]))),
     }),
   };
+  dormant.set(key, made);
+  return made;
 }
 
 /** Protocols that shares may name, and those that are there for shares that name none. */

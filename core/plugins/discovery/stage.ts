@@ -5,11 +5,12 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  constants,
   link,
   lstat,
   mkdir,
+  open,
   readdir,
-  readFile,
   readlink,
   rename,
   rm,
@@ -101,14 +102,18 @@ async function hashOf(source: string, target?: Target): Promise<string> {
   for await (const file of pluginFiles(source)) {
     const { name, kind, content, isExecutable } = file;
     hash.update(`${name}\0${kind}\0${String(isExecutable)}\0${String(content.length)}\0`);
-    for (let at = 0; at < content.length; at += PIECE_BYTES) {
-      hash.update(content.subarray(at, at + PIECE_BYTES));
+    for (const piece of piecesOf(content)) {
+      hash.update(piece);
       // Others have their turn.
       if (content.length > PIECE_BYTES) await new Promise((resolve) => setImmediate(resolve));
     }
     if (target && !(await linked(file, target))) await put(file, path.join(target.draft, name));
   }
   return hash.digest('hex').slice(0, HASH_DIGITS);
+}
+
+function* piecesOf(content: Buffer): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += PIECE_BYTES) yield content.subarray(at, at + PIECE_BYTES);
 }
 
 async function put({ kind, content, isExecutable }: PluginFile, target: string): Promise<void> {
@@ -132,12 +137,27 @@ async function linked(
     // By what its owner may: the group of runners was given the former copy to read since.
     const isLike =
       stats.isFile() && stats.size === content.length && (stats.mode & 0o700) === modeOf(isExecutable);
-    if (!isLike || !content.equals(await readFile(file))) return false;
+    if (!isLike || !(await holds(file, content))) return false;
     await link(file, path.join(draft, name));
     return true;
   } catch {
     // It is new, or its file system takes no more names.
     return false;
+  }
+}
+
+/** Read piece by piece: a package may have a file of 200 MB, and half the memory is enough. */
+async function holds(file: string, content: Buffer): Promise<boolean> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    const held = Buffer.allocUnsafe(Math.min(content.length, PIECE_BYTES));
+    for (const piece of piecesOf(content)) {
+      const { bytesRead } = await handle.read(held, 0, piece.length);
+      if (bytesRead !== piece.length || !piece.equals(held.subarray(0, bytesRead))) return false;
+    }
+    return true;
+  } finally {
+    await handle.close();
   }
 }
 

@@ -9,6 +9,7 @@ import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
 import { agreeToMore } from './consent.ts';
+import { unfitTable } from './unfit.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
 import { judgePackage } from './judge.ts';
 import type { Judged } from './judge.ts';
@@ -48,12 +49,13 @@ export async function installPlugin(what: string, isAgreed: boolean, cli: CliCon
       const npm = npmIn(project, cli);
       cli.progress(`npm fetches ${source.spec} …`);
       const fetched = await fetchPackage(source, npm).catch((error: unknown) => orFolder(error, what));
-      const { name, former, permissions } = await judged(fetched, project, workshop);
+      const { name, former, permissions, contribution } = await judged(fetched, project, workshop);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
       if (former) await agreeToMore({ name, version: fetched.version, permissions }, workshop);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
-      report({ name, fetched, former, source, provenance, permissions }, workshop);
+      const unfit = await unfitTable({ name, contribution }, cli.configFile);
+      report({ name, fetched, former, source, provenance, permissions, unfit }, workshop);
     }),
   );
   return EXIT.ok;
@@ -72,8 +74,8 @@ export async function judged(
   { peeked, store }: Workshop,
 ): Promise<Judged & { readonly former: Installed | undefined }> {
   const installed = await store.list();
-  const { name, permissions } = await judgePackage(fetched, project, { peeked, installed });
-  return { name, permissions, former: installed.find((one) => one.name === name) };
+  const found = await judgePackage(fetched, project, { peeked, installed });
+  return { ...found, former: installed.find((one) => one.name === found.name) };
 }
 
 interface Result {
@@ -83,10 +85,12 @@ interface Result {
   readonly source: Source;
   readonly provenance: string | undefined;
   readonly permissions: readonly Permission[];
+  /** The sentence about a table of its that does not fit. */
+  readonly unfit: string | undefined;
 }
 
 function report(
-  { name, fetched, former, source, provenance, permissions }: Result,
+  { name, fetched, former, source, provenance, permissions, unfit }: Result,
   { cli, configFile, peeked }: Workshop,
 ): void {
   const { version, integrity, hasScripts } = fetched;
@@ -94,7 +98,7 @@ function report(
   if (cli.json) {
     const { package: packageName } = fetched;
     const known = { name, version, package: packageName, integrity, provenance, permissions, enabled: isOn };
-    cli.print(JSON.stringify({ ...known, former: former?.version }));
+    cli.print(JSON.stringify({ ...known, former: former?.version, unfit }));
     return;
   }
   cli.print(`${name} ${version} is installed${former ? `, in place of ${former.version}` : ''}`);
@@ -107,9 +111,13 @@ function report(
     ...(hasScripts ? [['  scripts', 'the package has scripts for its installation; they were not run']] : []),
   ];
   cli.table(rows);
-  if (isOn) return cli.print(`It is on: ${configFile} says so.`);
+  if (isOn) return cli.print(onWords(configFile, unfit));
   cli.print(`It is off. To switch it on, write into ${configFile}:\n`);
   cli.print(`  [plugins.${name}]\n  enabled = true`);
+}
+
+function onWords(configFile: string, unfit: string | undefined): string {
+  return `It is on: ${configFile} says so.${unfit === undefined ? '' : ` But ${unfit}`}`;
 }
 
 function provenanceText(provenance: string | undefined): string {

@@ -7,9 +7,12 @@ import path from 'node:path';
 import { pino } from 'pino';
 import { enabledIn } from '../../../config/peek.ts';
 import type { Peeked } from '../../../config/peek.ts';
+import type { ConfigContribution } from '../../../contract/config.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { IN_TREE_PLUGINS } from '../../../platform/package.ts';
 import { examinePlugin } from '../../../plugins/discovery/discover.ts';
+import { entryOf } from '../../../plugins/discovery/found.ts';
+import type { FoundPlugin } from '../../../plugins/discovery/found.ts';
 import { NAME, readPackage } from '../../../plugins/discovery/manifest.ts';
 import { pluginFiles } from '../../../plugins/discovery/plugin-files.ts';
 import type { Fetched, Installed } from './store.ts';
@@ -24,6 +27,8 @@ export interface Surroundings {
 export interface Judged {
   readonly name: string;
   readonly permissions: readonly Permission[];
+  /** What it declares of its keys. */
+  readonly contribution: ConfigContribution | undefined;
 }
 
 /** The plugin's name and what it asks for. Rejects with a sentence that names the package and what is wrong with it. */
@@ -39,13 +44,13 @@ export async function judgePackage(
     // First of all: where the name belongs to a plugin that is on, its code would be run.
     refuseOther(name, fetched, installed);
     await refuseDouble(name, peeked.pluginDirs);
-    await examine(name, { fetched, project, peeked });
+    const found = await examine(name, { fetched, project, peeked });
     const { entry, permissions } = readPackage(text);
     await access(path.join(fetched.folder, entry)).catch((cause: unknown) => {
       throw new Error(`its entry ${entry} is not in the package`, { cause });
     });
     for await (const _ of pluginFiles(fetched.folder));
-    return { name, permissions };
+    return { name, permissions, contribution: entryOf(found)[0]?.contribution };
   } catch (error) {
     throw new Error(`${label} is not installed: ${(error as Error).message}`, { cause: error });
   }
@@ -96,14 +101,14 @@ interface Examination {
   readonly peeked: Peeked;
 }
 
-async function examine(name: string, { fetched, project, peeked }: Examination): Promise<void> {
+async function examine(name: string, { fetched, project, peeked }: Examination): Promise<FoundPlugin> {
   const room = path.join(project, 'check');
   await mkdir(room, { mode: 0o700 });
   try {
     // Discovery takes the name of the folder for that of the plugin.
     const folder = path.join(room, name);
     await symlink(path.relative(room, fetched.folder), folder);
-    const { problem } = await examinePlugin(folder, peeked.isolation.get(name) ?? 'own', {
+    const found = await examinePlugin(folder, peeked.isolation.get(name) ?? 'own', {
       inTree: IN_TREE_PLUGINS,
       thirdPartyDirs: [],
       stateDir: room,
@@ -111,7 +116,9 @@ async function examine(name: string, { fetched, project, peeked }: Examination):
       log: pino({ level: 'silent' }),
       importMs: IMPORT_MS,
     });
+    const { problem } = found;
     if (problem !== undefined) throw new Error(problem.replaceAll(folder, 'the package') + adviceOn(problem));
+    return found;
   } finally {
     await rm(room, { recursive: true, force: true });
   }

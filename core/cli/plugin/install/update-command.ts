@@ -9,6 +9,7 @@ import { judged, notInstalled, npmIn, workshopOf } from './install-command.ts';
 import type { Workshop } from './install-command.ts';
 import { isPinned } from './source.ts';
 import type { Installed } from './store.ts';
+import { unfitTable } from './unfit.ts';
 
 /** All of them when no name is given. What cannot be updated stays as it is, and others go on. */
 export async function updatePlugins(
@@ -55,13 +56,14 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
       }
       const found = await judged(fetched, project, workshop);
       if (found.name !== name) throw new Error(`it calls itself "${found.name}" now; install it anew`);
-      const { permissions } = found;
+      const { permissions, contribution } = found;
       await agreeToMore({ name, version, permissions }, workshop);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
       const may = mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' });
+      const unfit = await unfitTable({ name, contribution }, cli.configFile);
       tellUpdate(
-        { name, former: former.version, version, permissions },
+        { name, former: former.version, version, permissions, unfit },
         `-> ${version}  ${integrity}`.trimEnd() + `; it may ${may}`,
         cli,
       );
@@ -80,8 +82,11 @@ interface Update {
   readonly version: string;
   /** Of the version that is there now. */
   readonly permissions: readonly Permission[];
+  /** What its table in the configuration lacks, and what to do. */
+  readonly unfit?: string | undefined;
 }
 
 function tellUpdate(update: Update, words: string, cli: CliContext): void {
   cli.print(cli.json ? JSON.stringify(update) : `${update.name} ${update.former} ${words}`);
+  if (update.unfit !== undefined && !cli.json) cli.print(`${update.name}: ${update.unfit}`);
 }

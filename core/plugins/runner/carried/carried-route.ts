@@ -41,15 +41,47 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/**
+ * What browsers take for the whole site and its other pages: cookies, which no route of a process of its own is sent
+ * back, what is kept or reported of all pages, and another server to ask in its place.
+ */
+const OF_SITE: ReadonlySet<string> = new Set([
+  'accept-ch',
+  'alt-svc',
+  'clear-site-data',
+  'expect-ct',
+  'nel',
+  'origin-agent-cluster',
+  'public-key-pins',
+  'report-to',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'set-cookie',
+  'set-cookie2',
+  'strict-transport-security',
+  'x-content-type-options',
+  'x-frame-options',
+]);
+const POLICY = 'content-security-policy';
+/**
+ * A page of a stranger's is none of this site: its scripts run, but with no rights of whoever looks at it. Else they
+ * could ask the API for whatever that person may.
+ */
+const SANDBOX =
+  "frame-ancestors 'none'; sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads";
+
 /** Throws for what is no answer. */
 export function answerWith(given: unknown, h: ResponseToolkit): Lifecycle.ReturnValue {
   const { status, headers, body } = plainAnswer(given);
-  const response = h.response(Buffer.from(body, 'base64')).code(status);
+  const response = h.response(Buffer.from(body, 'base64')).code(status).header(POLICY, SANDBOX);
   // Else hapi names a type of its own.
   if (headers['content-type'] === undefined) response.type('application/octet-stream');
-  for (const [name, value] of Object.entries(headers)) {
-    if (OF_CONNECTION.has(name.toLowerCase())) continue;
-    for (const [index, one] of [value].flat().entries()) response.header(name, one, { append: index > 0 });
+  for (const [header, value] of Object.entries(headers)) {
+    const name = header.toLowerCase();
+    if (OF_CONNECTION.has(name) || OF_SITE.has(name)) continue;
+    // Browsers keep to all policies of an answer, so its own makes it no freer.
+    for (const [index, one] of [value].flat().entries())
+      response.header(header, one, { append: index > 0 || name === POLICY });
   }
   return response;
 }

@@ -41,7 +41,8 @@ const [OPEN, CLOSE] = ['\u{e000}', '\u{e001}'];
 /** An element that stands for a node of the view's. */
 const PLACE = 'carried-call';
 const PLACES = /\u{e000}(\d{1,5})\u{e001}/gu;
-const MOST_NODES = 20_000;
+/** 50 ms of the daemon's processor time, in which nothing else runs. */
+const MOST_NODES = 10_000;
 const DEEPEST = 60;
 /** Of a whole page, in characters: places show one text again and again. */
 const MOST_CHARACTERS = 2_097_152;

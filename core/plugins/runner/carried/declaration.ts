@@ -271,9 +271,47 @@ const shape = Joi.object({
   labels: list(text()),
 });
 
+/** Of all schemas of a plugin together. The daemon builds them, and does nothing else meanwhile. */
+const MOST_KEYS = 500;
+const MOST_VALUES = 20_000;
+/** Of everything in a declaration. Joi takes minutes for a schema that is nested a thousand deep. */
+const DEEPEST = 40;
+
 /** What a runner has sent, as it may be used. Throws a sentence. */
 export function checkedDeclaration(sent: unknown): Declaration {
+  refuseDeep(sent);
   const { error, value } = shape.validate(sent, { convert: false });
   if (error) throw new Error(`what it declares cannot be used: ${error.message}`);
+  const { config, events } = value as Declaration;
+  refuseLarge([config?.schema, config?.share, ...events.map((event) => event.value)]);
   return value as Declaration;
+}
+
+function refuseDeep(sent: unknown): void {
+  let level = [sent];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > DEEPEST)
+      throw new Error(`what it declares cannot be used: it is nested more than ${DEEPEST} deep`);
+    level = level.flatMap(partsOf);
+  }
+}
+
+function partsOf(value: unknown): unknown[] {
+  return typeof value === 'object' && value !== null ? Object.values(value) : [];
+}
+
+function refuseLarge(schemas: readonly unknown[]): void {
+  const all: unknown[] = [...schemas];
+  let keys = 0;
+  // Grows while it is gone through.
+  for (const value of all) {
+    const parts = partsOf(value);
+    if (typeof (value as { type?: unknown } | null | undefined)?.type === 'string') keys += 1;
+    if (keys > MOST_KEYS || all.length + parts.length > MOST_VALUES)
+      throw new Error(
+        'what it declares cannot be used: the schemas of its keys and events hold more than ' +
+          `${MOST_KEYS} keys, or ${MOST_VALUES} values, in all`,
+      );
+    all.push(...parts);
+  }
 }

@@ -4,6 +4,10 @@ import { textOf } from '../protocol.ts';
 import { Budget, plainCopy } from '../../instance/given-values.ts';
 
 const MOST_A_SECOND = 50;
+const SECOND_MS = 1_000;
+/** In characters. At 50 long lines a second, a plugin would write 70 GB in a day. */
+const MOST_A_MINUTE = 1_048_576;
+const MINUTE_MS = 60_000;
 const LONGEST = 8_192;
 const MOST_VALUES = 200;
 const LEVELS: ReadonlySet<string> = new Set(['fatal', 'error', 'warn', 'info', 'debug', 'trace']);
@@ -11,8 +15,9 @@ const LEVELS: ReadonlySet<string> = new Set(['fatal', 'error', 'warn', 'info', '
 export class LogLines {
   readonly #clock: Clock;
   readonly #log: Logger;
-  #sinceMs = -Infinity;
-  #lines = 0;
+  #second = { sinceMs: -Infinity, lines: 0 };
+  #minute = { sinceMs: -Infinity, characters: 0 };
+  #leftOut = 0;
 
   constructor(clock: Clock, log: Logger) {
     this.#clock = clock;
@@ -21,29 +26,43 @@ export class LogLines {
 
   /** One call of `ctx.log`. */
   logged({ level, message, fields }: { level: unknown; message: unknown; fields: unknown }): void {
-    if (!this.#hasRoom()) return;
+    if (!this.#isInTime()) return;
     const at = (LEVELS.has(level as string) ? level : 'info') as 'info';
-    this.#log[at](fieldsIn(fields), textOf(message, LONGEST));
+    const [own, text] = [fieldsIn(fields), textOf(message, LONGEST)];
+    if (this.#hasRoom(text.length + JSON.stringify(own).length)) this.#log[at](own, text);
   }
 
   /** One line of its standard output or error. */
   printed(line: string): void {
-    if (this.#hasRoom()) this.#log.info({ line: line.slice(0, LONGEST) }, 'the plugin printed a line');
+    if (this.#isInTime() && this.#hasRoom(Math.min(line.length, LONGEST)))
+      this.#log.info({ line: line.slice(0, LONGEST) }, 'the plugin printed a line');
   }
 
-  #hasRoom(): boolean {
+  #isInTime(): boolean {
     const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#sinceMs > 1_000) {
-      if (this.#lines > MOST_A_SECOND)
-        this.#log.warn(
-          { lines: this.#lines - MOST_A_SECOND },
-          'the plugin logs too much; lines were left out',
-        );
-      this.#sinceMs = nowMs;
-      this.#lines = 0;
+    if (nowMs - this.#second.sinceMs > SECOND_MS) {
+      this.#second = { sinceMs: nowMs, lines: 0 };
+      this.#tellLeftOut();
     }
-    this.#lines += 1;
-    return this.#lines <= MOST_A_SECOND;
+    this.#second.lines += 1;
+    if (this.#second.lines <= MOST_A_SECOND) return true;
+    this.#leftOut += 1;
+    return false;
+  }
+
+  #hasRoom(characters: number): boolean {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#minute.sinceMs > MINUTE_MS) this.#minute = { sinceMs: nowMs, characters: 0 };
+    const isRoom = this.#minute.characters + characters <= MOST_A_MINUTE;
+    if (isRoom) this.#minute.characters += characters;
+    else this.#leftOut += 1;
+    return isRoom;
+  }
+
+  #tellLeftOut(): void {
+    if (this.#leftOut > 0)
+      this.#log.warn({ lines: this.#leftOut }, 'the plugin logs too much; lines were left out');
+    this.#leftOut = 0;
   }
 }
 

@@ -18,22 +18,56 @@ const TICK_MS = 10;
 
 /** One look serves all runners that ask at about the same time. */
 const FRESH_MS = 500;
+/** Looked at in one turn: about a millisecond, in which nothing else runs. */
+const AT_ONCE = 50;
 let last: { readonly atMs: number; readonly seen: readonly Seen[] } | undefined;
+let coming: Promise<readonly Seen[]> | undefined;
+let running: Promise<readonly Seen[]> | undefined;
 
-function seenNow(): readonly Seen[] {
-  const nowMs = performance.now();
-  if (!last || nowMs - last.atMs > FRESH_MS) last = { atMs: nowMs, seen: look() };
-  return last.seen;
+async function seenNow(): Promise<readonly Seen[]> {
+  if (last && performance.now() - last.atMs <= FRESH_MS) return last.seen;
+  return freshLook();
 }
 
-function look(): readonly Seen[] {
-  return namesInProc().flatMap((name) => {
-    const pid = Number(name);
-    const stat = Number.isInteger(pid) ? readProcStat(pid) : undefined;
-    if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
-    const { parent, session, startTicks, busyTicks } = stat;
-    return [{ pid, parent, session, startTicks, busyMs: busyTicks * TICK_MS }];
-  });
+/** One after the other, each in turns of its own: where many plugins end at the same time, one look serves them all. */
+function freshLook(): Promise<readonly Seen[]> {
+  coming ??= (async () => {
+    await (running ?? nextTurn());
+    coming = undefined;
+    running = look();
+    return running;
+  })();
+  return coming;
+}
+
+async function look(): Promise<readonly Seen[]> {
+  const atMs = performance.now();
+  const seen = (await inTurns(namesInProc(), seenAs)).flat();
+  last = { atMs, seen };
+  running = undefined;
+  return seen;
+}
+
+function seenAs(name: string): readonly Seen[] {
+  const pid = Number(name);
+  const stat = Number.isInteger(pid) ? readProcStat(pid) : undefined;
+  if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
+  const { parent, session, startTicks, busyTicks } = stat;
+  return [{ pid, parent, session, startTicks, busyMs: busyTicks * TICK_MS }];
+}
+
+/** A machine may run thousands of processes: others have their turn between. */
+async function inTurns<T, V>(all: readonly T[], work: (one: T) => V): Promise<readonly V[]> {
+  const done: V[] = [];
+  for (let at = 0; at < all.length; at += AT_ONCE) {
+    if (at > 0) await nextTurn();
+    done.push(...all.slice(at, at + AT_ONCE).map(work));
+  }
+  return done;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 function namesInProc(): readonly string[] {
@@ -46,9 +80,8 @@ function namesInProc(): readonly string[] {
 }
 
 /** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
-export function processTree(leader: number, isFresh = false): readonly Seen[] {
-  if (isFresh) last = undefined;
-  return treeIn(seenNow(), leader);
+export async function processTree(leader: number, isFresh = false): Promise<readonly Seen[]> {
+  return treeIn(await (isFresh ? freshLook() : seenNow()), leader);
 }
 
 function treeIn(seen: readonly Seen[], leader: number): readonly Seen[] {
@@ -81,22 +114,25 @@ function ownMemory(pid: number): number {
  * `NAME=value`, whoever their parent is by now. Of processes older than `sinceTicks` the environment is not looked at:
  * that of one that hangs on a dead mount may not be readable.
  */
-export function leftBy(leader: number, variable: string, sinceTicks: string): readonly ProcessIdentity[] {
+export async function leftBy(
+  leader: number,
+  variable: string,
+  sinceTicks: string,
+): Promise<readonly ProcessIdentity[]> {
   // One look at all processes of the machine serves both.
-  const seen = look();
-  return [...treeIn(seen, leader), ...markedIn(seen, variable, sinceTicks)];
+  const seen = await freshLook();
+  const young = seen.filter(({ startTicks }) => Number(startTicks) >= Number(sinceTicks));
+  const marked = await inTurns(young, (one) => (hasVariable(one.pid, variable) ? [one] : []));
+  return [...treeIn(seen, leader), ...marked.flat()];
 }
 
-function markedIn(seen: readonly Seen[], variable: string, sinceTicks: string): readonly ProcessIdentity[] {
-  return seen.filter(({ pid, startTicks }) => {
-    if (Number(startTicks) < Number(sinceTicks)) return false;
-    try {
-      return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);
-    } catch {
-      // It is another user's, or has ended.
-      return false;
-    }
-  });
+function hasVariable(pid: number, variable: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(variable);
+  } catch {
+    // It is another user's, or has ended.
+    return false;
+  }
 }
 
 /** Whether the kernel gives the process another network than the daemon's. False where that cannot be read. */
@@ -109,9 +145,13 @@ export function hasOwnNetwork(pid: number): boolean {
   }
 }
 
-/** SIGKILL to the leader's group, and to each of these that still is the same process. */
-export function killTree(leader: number, processes: readonly ProcessIdentity[]): void {
+/** SIGKILL to the leader's group. Only while the leader, or one of its group, is known to be there. */
+export function killGroup(leader: number): void {
   kill(-leader);
+}
+
+/** SIGKILL to each that still is the same process. */
+export function killAll(processes: readonly ProcessIdentity[]): void {
   for (const { pid, startTicks } of processes) if (readProcStat(pid)?.startTicks === startTicks) kill(pid);
 }
 

@@ -9,15 +9,18 @@
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import path from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../../contract/platform.ts';
 import { childEnvironment } from '../../../platform/processes/environment.ts';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
-import { nodeFlags } from './confinement.ts';
+import { nodeFlags, ownFolder } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
+import { OwnSpace, SPACE } from './own-space.ts';
+import type { SpaceLimit } from './own-space.ts';
 import { asUser } from './own-user.ts';
-import { hasOwnNetwork, killTree, leftBy, memoryOf, processTree } from './process-tree.ts';
+import { hasOwnNetwork, killAll, killGroup, leftBy, memoryOf, processTree } from './process-tree.ts';
 import type { Seen } from './process-tree.ts';
 import { ProcessorShare } from './processor-share.ts';
 import type { ProcessorLimit } from './processor-share.ts';
@@ -40,7 +43,8 @@ by_user='unshare --user --map-current-user --net'
   [ -z "$apart" ] || $apart true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && break
 done
 kind=$2
-shift 2
+ulimit -f "$3" 2>/dev/null
+shift 3
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
 [ "$kind" = plain ] && for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
   drop="setpriv --no-new-privs --inh-caps=-all $drop"
@@ -66,6 +70,8 @@ const LATER_COMPILED: Readonly<Record<string, readonly string[]>> = {
 const MOST_MEMORY_MIB = 256;
 /** The runner itself and its shell are two of them. */
 const MOST_PROCESSES = 20;
+/** Of one file, in 512 bytes, where it may write to its own folder alone: also of one that has no name any more. */
+const MOST_FILE_BLOCKS = SPACE.mostBytes / 512;
 const LOOK_MS = 2_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
@@ -120,6 +126,8 @@ export interface RunnerOptions {
   readonly onLine: (line: string) => void;
   /** Default: half a core over five minutes. */
   readonly processor?: ProcessorLimit;
+  /** Default: 512 MiB and 50,000 files in the folder of each plugin. */
+  readonly space?: SpaceLimit;
 }
 
 interface OpenCall extends Seated {
@@ -144,9 +152,11 @@ export class RunnerProcess implements Runner {
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly Seen[] = [];
   readonly #share: ProcessorShare;
+  readonly #space: OwnSpace;
   #reason: string | undefined;
   #by: string | undefined;
   #isEnding = false;
+  #hasExited = false;
   #isOver = false;
   #output = '';
   #cancelLook: () => void = () => undefined;
@@ -154,6 +164,11 @@ export class RunnerProcess implements Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#share = new ProcessorShare(options.processor);
+    const { stateDir, name: alone, company = [alone] } = options.confinement;
+    this.#space = new OwnSpace(
+      company.map((name) => ownFolder({ stateDir, name })),
+      options.space,
+    );
     const child = spawned(options.confinement, { [MARK]: this.#mark });
     this.#child = child;
     this.#startTicks = (child.pid === undefined ? undefined : readProcStat(child.pid))?.startTicks ?? '0';
@@ -164,12 +179,15 @@ export class RunnerProcess implements Runner {
     for (const stream of [child.stdout, child.stderr]) this.#listen(stream as Readable);
     this.#ended = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
-        this.#sweep();
+        this.#hasExited = true;
+        const swept = this.#sweep();
         // What it said last may lie in the socket still.
         const over = (): void => {
           cancel();
-          this.#over(code, signal);
-          resolve();
+          void swept.then(() => {
+            this.#over(code, signal);
+            resolve();
+          });
         };
         // Where the daemon was busy meanwhile, it reads first.
         const late = (): void => void setImmediate(over);
@@ -236,8 +254,16 @@ export class RunnerProcess implements Runner {
   }
 
   #kill(): void {
+    void this.#killTree();
+  }
+
+  /** Looked at first: whose parent has ended is nobody's child. */
+  async #killTree(): Promise<void> {
     const { pid } = this.#child;
-    if (pid !== undefined && !this.#isOver) killTree(pid, processTree(pid, true));
+    if (pid === undefined || this.#hasExited) return;
+    const tree = await processTree(pid, true);
+    if (!this.#hasExited) killGroup(pid);
+    killAll(tree);
   }
 
   #take(chunk: Buffer): void {
@@ -304,17 +330,21 @@ export class RunnerProcess implements Runner {
 
   /** Every other second: does it answer, and what does it take? */
   #look(): void {
-    this.#cancelLook = this.#options.clock.after(LOOK_MS, () => {
-      const { pid } = this.#child;
-      if (this.#isOver || pid === undefined) return;
-      this.#tree = processTree(pid);
-      const problem = this.#problem();
-      if (problem !== undefined && !this.#isEnding) return this.kill(problem);
-      this.#forgetCalls();
-      this.#silentLooks += 1;
-      this.send({ is: 'ping' });
-      this.#look();
-    });
+    this.#cancelLook = this.#options.clock.after(LOOK_MS, () => void this.#lookAt(this.#child.pid));
+  }
+
+  async #lookAt(pid: number | undefined): Promise<void> {
+    if (pid === undefined) return;
+    const tree = await processTree(pid);
+    if (this.#hasExited || this.#isOver) return;
+    this.#tree = tree;
+    const problem = this.#problem() ?? (await this.#spaceProblem());
+    if (this.#hasExited || this.#isOver) return;
+    if (problem !== undefined && !this.#isEnding) return this.kill(problem);
+    this.#forgetCalls();
+    this.#silentLooks += 1;
+    this.send({ is: 'ping' });
+    this.#look();
   }
 
   /** Those that never settle there must not be in the way of others. */
@@ -339,11 +369,19 @@ export class RunnerProcess implements Runner {
     return this.#share.problem(busyMs, this.#options.clock.monotonic());
   }
 
+  /** Of several in the process, it is known whose folder it is. */
+  async #spaceProblem(): Promise<string | undefined> {
+    const found = await this.#space.problem(this.#options.clock.monotonic());
+    if (found) this.#by ??= path.basename(found.folder);
+    return found?.reason;
+  }
+
   /** Its shell and all that it has started, also what has a session of its own and no parent any more. */
-  #sweep(): void {
+  async #sweep(): Promise<void> {
     const { pid } = this.#child;
     if (pid === undefined) return;
-    killTree(pid, [...this.#tree, ...leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks)]);
+    killGroup(pid);
+    killAll([...this.#tree, ...(await leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks))]);
   }
 
   #over(code: number | null, signal: string | null): void {
@@ -374,8 +412,10 @@ function spawned(confinement: Confinement, variables: Readonly<Record<string, st
   const later = LATER_COMPILED[/^\d+\.\d+/.exec(process.versions.v8)?.[0] ?? ''] ?? [];
   const node = [process.execPath, ...heap, ...later, ...nodeFlags(confinement), MAIN];
   const { user } = confinement;
-  const command = user ? ['as-user', ...asUser(user, confinement, node)] : ['plain', ...node];
-  const child = spawn('/bin/sh', ['-c', WITH_LIFELINE, 'sh', network, ...command], {
+  const command = user ? asUser(user, confinement, node) : node;
+  const kind = user ? 'as-user' : 'plain';
+  const file = confinement.permissions.includes('files') ? 'unlimited' : String(MOST_FILE_BLOCKS);
+  const child = spawn('/bin/sh', ['-c', WITH_LIFELINE, 'sh', network, kind, file, ...command], {
     cwd: '/',
     // The daemon's home is shut for another user.
     env: childEnvironment({ ...variables, ...(user && { HOME: '/nonexistent' }) }),

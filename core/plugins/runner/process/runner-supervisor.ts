@@ -83,6 +83,8 @@ export class RunnerSupervisor {
       onLine: (line) => this.#lines.printed(line),
       onMessage: (message) => {
         if (message.is === 'up') {
+          // Said again it means nothing: each time, the daemon would tell all that it tells one that begins.
+          if (this.#isUp) return;
           cancel();
           this.#isUp = true;
           this.#options.onAbsence(undefined);

@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
+import { Joi } from 'mountkeeper';
 import { agreeToMore } from '../../../../core/cli/plugin/install/consent.ts';
 import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
 import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
 import { isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
+import { unfitTable } from '../../../../core/cli/plugin/install/unfit.ts';
 import { PluginStore } from '../../../../core/cli/plugin/install/store.ts';
+import type { ConfigContribution } from '../../../../core/contract/config.ts';
 import type { Permission } from '../../../../core/contract/services.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { searchedFolders } from '../../../../core/plugins/discovery/installed.ts';
@@ -202,5 +205,33 @@ describe('a version that asks for more', () => {
       { before: ['network', 'files', 'processes'] },
     ] as const)
       assert.equal(await taken(t, one), '');
+  });
+});
+
+describe('the table of a plugin that has another version now', () => {
+  const schema = Joi.object({ beds: Joi.number().default(1) });
+  const migrate = (): object => ({ beds: 2 });
+  const contribution = { schema, migrate } as ConfigContribution;
+
+  it('is named with what to do, where it does not fit', async (t) => {
+    const file = join(await scratch(t), 'mountkeeper.toml');
+    const said = async (table: string, of: ConfigContribution | undefined): Promise<string> => {
+      await writeFile(file, table);
+      return (await unfitTable({ name: 'garden', contribution: of }, file)) ?? 'nothing';
+    };
+    const former = '[plugins.garden]\nenabled = true\nbed_count = 2\n';
+    assert.match(
+      await said(former, contribution),
+      /^its table \[plugins\.garden\] is not .*bed_count.*"mountkeeper plugin migrate garden" shows it/,
+    );
+    assert.match(await said(former, { schema }), /has no migration: .*bed_count.*; change it by hand$/);
+    for (const table of [
+      '[plugins.garden]\nenabled = true\nbeds = 2\n',
+      '[plugins]\n',
+      '',
+      'no = toml = at all',
+    ])
+      assert.equal(await said(table, contribution), 'nothing', table);
+    assert.equal(await said(former, undefined), 'nothing');
   });
 });

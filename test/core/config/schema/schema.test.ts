@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { Joi } from '../../../../core/sdk/index.ts';
 import { listKeys } from '../../../../core/config/schema/key-tree.ts';
 import { assemble, contributionProblems } from '../../../../core/config/schema/schema.ts';
+import { dormantContribution } from '../../../../core/plugins/discovery/found.ts';
 import { accepted, openRoom, PHOTOS, refused } from '../../../support/config/config-fixture.ts';
 import { foldName, shareNameProblem } from '../../../../core/config/schema/share-name.ts';
 import { entry, sampleEntries } from '../../../support/config/config-fixture.ts';
@@ -20,6 +21,29 @@ function foreignJoi(): typeof Joi {
   for (const [file, module] of kept) require.cache[file] = module;
   return copy;
 }
+
+describe('two hundred plugins that are off', () => {
+  it('cost what one does, and nothing when they are found again', () => {
+    const found = (version: string) =>
+      Array.from({ length: 200 }, (_, index) => ({
+        ...entry(`off-${index}`, dormantContribution({ shareKeys: [] })),
+        version: index === 7 ? version : '1.0.0',
+      }));
+    const { schema } = assemble(found('1.0.0'));
+    assert.equal(schema.extract('plugins.off-0'), schema.extract('plugins.off-199'));
+    const begun = process.cpuUsage();
+    const again = assemble(found('2.0.0'));
+    const { user, system } = process.cpuUsage(begun);
+    assert.equal(again.schema.extract('plugins.off-7'), schema.extract('plugins.off-7'));
+    // Of a hundred times as much before; the machine may have much else to do.
+    assert.ok(user + system < 60_000, `${(user + system) / 1_000} ms of processor`);
+    const [one, other] = [['bed'], ['bed', 'tree']].map((shareKeys) => dormantContribution({ shareKeys }));
+    assert.deepEqual(
+      [one, other].map((each) => Object.keys(each?.share?.describe().keys ?? {})),
+      [['bed'], ['bed', 'tree']],
+    );
+  });
+});
 
 describe('the path on a remote', () => {
   it('does not climb, whoever writes it', async () => {

@@ -28,6 +28,32 @@ describe('the answer of a route in a process of its own', { timeout: 20_000 }, (
     assert.equal(headers['content-type'], 'application/octet-stream');
   });
 
+  it('is no page of this site: without its rights, whatever policy it gives, and it says nothing for other pages', async () => {
+    const page = { 'content-type': 'text/html' };
+    const ownPolicies = ["script-src 'self'", ["img-src 'none'", 'sandbox allow-same-origin'], 'x, y;', ''];
+    for (const policy of [undefined, ...ownPolicies]) {
+      const own = policy === undefined ? {} : { 'Content-Security-Policy': policy };
+      const { statusCode, headers } = await sent(answer({ ...page, ...own }));
+      assert.equal(statusCode, 200);
+      const [first = '', ...others] = String(headers['content-security-policy']).split(',');
+      assert.match(first, /^frame-ancestors 'none'; sandbox allow-scripts/);
+      assert.doesNotMatch(first, /allow-same-origin|top-navigation|escape/);
+      assert.equal(others.join().trim(), [policy ?? []].flat().join());
+    }
+    const ofSite = {
+      'Set-Cookie': ['a=b; Path=/', 'c=d'],
+      'clear-site-data': '"*"',
+      'service-worker-allowed': '/',
+      'strict-transport-security': 'max-age=0',
+      'alt-svc': 'h2="x.example:443"',
+      nel: '{}',
+      'X-Frame-Options': 'ALLOWALL',
+    };
+    const { headers } = await sent(answer({ ...page, ...ofSite, 'x-garden': 'a' }));
+    assert.equal(headers['x-garden'], 'a');
+    for (const name of Object.keys(ofSite)) assert.equal(headers[name.toLowerCase()], undefined, name);
+  });
+
   it('is refused where it is none', async () => {
     const odd = [5, null, { a: 1 }, [['a']], [5]].flatMap((value) => [
       answer({ 'content-type': value }),

@@ -296,6 +296,42 @@ describe('what cannot be carried', () => {
     );
   });
 
+  it('has schemas that the daemon builds at once, however many there are and however deep', () => {
+    const good = sentBy(plugin(() => undefined));
+    const keys = (count: number): object =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { type: 'string' }]));
+    const deep = (levels: number): object =>
+      levels === 0 ? { type: 'string' } : { type: 'object', keys: { a: deep(levels - 1) } };
+    const event = (index: number): object => ({
+      name: `garden:e${index}`,
+      summary: 'x',
+      value: { type: 'object', keys: keys(20) },
+    });
+    const large = {
+      'many keys': { ...good, config: { schema: { type: 'object', keys: keys(20_000) } } },
+      'many keys of shares': {
+        ...good,
+        config: { schema: { type: 'object' }, share: { type: 'object', keys: keys(600) } },
+      },
+      'many values': {
+        ...good,
+        config: { schema: { type: 'any', allow: Array.from({ length: 500_000 }, () => 0) } },
+      },
+      'deep keys': { ...good, config: { schema: deep(1_000) } },
+      'many events': { ...good, events: Array.from({ length: 40 }, (_, index) => event(index)) },
+      'a deep default': { ...good, statusFields: [{ field: 'x', default: deep(2_000) }] },
+    };
+    for (const [what, sent] of Object.entries(large)) {
+      const begun = process.cpuUsage();
+      assert.throws(() => checkedDeclaration(sent), /nested more than 40 deep|more than 500 keys/, what);
+      const { user, system } = process.cpuUsage(begun);
+      // Minutes for the deep one before; the machine may have much else to do.
+      assert.ok(user + system < 1_000_000, `${what}: ${(user + system) / 1_000} ms of processor`);
+    }
+    const most = { ...good, config: { schema: { type: 'object', keys: { ...keys(400), a: deep(15) } } } };
+    assert.equal(carriedFrom(checkedDeclaration(most)).config?.schema.validate({ k1: 'x' }).error, undefined);
+  });
+
   it('is no declaration that a hostile runner made up', () => {
     const good = sentBy(plugin(() => undefined));
     for (const bad of [

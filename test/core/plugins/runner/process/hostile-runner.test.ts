@@ -1,6 +1,6 @@
 /** A real runner under its supervisor; its plugin may write to the socket by itself. */
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,17 +9,19 @@ import type { Permission } from '../../../../../core/contract/services.ts';
 import { readProcStat } from '../../../../../core/platform/processes/proc-stat.ts';
 import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
 import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
-import type { ProcessorLimit } from '../../../../../core/plugins/runner/process/processor-share.ts';
+import type { RunnerOptions } from '../../../../../core/plugins/runner/process/runner-process.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
 import { until } from '../../../../support/platform/wait.ts';
 import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
+import type { Special } from '../../../../support/plugins/supervised-runner.ts';
 
 /** A plugin's file whose `say` writes a message of any kind to the socket. */
 const source = (body: string): string => `import { spawn } from 'node:child_process';
-import { readFileSync, writeSync } from 'node:fs';
+import { ftruncateSync, mkdirSync, openSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
+void [ftruncateSync, mkdirSync, openSync, unlinkSync, writeFileSync];
 const write = (bytes) => {
   for (let at = 0; at < bytes.length;) {
     try {
@@ -56,7 +58,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     body: string,
     config: () => object = () => ({}),
     permissions = ALL,
-    processor?: ProcessorLimit,
+    { processor, space, ...special }: Pick<RunnerOptions, 'processor' | 'space'> & Special = {},
   ) {
     const packageDir = scratch.path(`plugin-${(made += 1)}`);
     const entry = `${packageDir}/index.js`;
@@ -77,7 +79,12 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
         stateDir: scratch.root,
         packageDir: hostDir,
       },
-      { config, launch: (options) => new RunnerProcess({ ...options, ...(processor && { processor }) }) },
+      {
+        config,
+        launch: (options) =>
+          new RunnerProcess({ ...options, ...(processor && { processor }), ...(space && { space }) }),
+        ...special,
+      },
     );
     scratch.defer(() => supervisor.stop('shutdown'));
     const started = supervisor.start();
@@ -116,12 +123,67 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
         `ctx.effect('floods', () => { ${flood} return () => undefined; });`,
       );
       const from = process.cpuUsage();
-      await assert.rejects(started, /more than the daemon can take/);
+      // A busy machine hands over many at once; then it goes by its silence.
+      await assert.rejects(started, /more than the daemon can take|it did not answer for 10 s/);
       const { user, system } = process.cpuUsage(from);
       const spentMs = (user + system) / 1_000;
       // 0.1 to 0.3 s where nothing else runs.
       assert.ok(spentMs < 2_000, `${spentMs} ms`);
     });
+
+  it('is up once, however often it says so', async () => {
+    let told = 0;
+    const onNetwork = (): void => void (told += 1);
+    const { supervisor, started } = await supervised(
+      `ctx.tap('afterCycle', () => { for (let i = 0; i < 50; i += 1) say({ is: 'up' }); });`,
+      undefined,
+      ALL,
+      { onNetwork },
+    );
+    await started;
+    await supervisor.call('tap', 0, []);
+    // What it says after these has been heard later.
+    await supervisor.call('tap', 0, []);
+    assert.equal(told, 1);
+  });
+
+  for (const [what, deed] of Object.entries({
+    'a large file': "writeFileSync(folder + '/large', Buffer.alloc(3_000_000, 1));",
+    'many files': "for (let i = 0; i < 60; i += 1) writeFileSync(folder + '/' + i, '');",
+    'deep folders': "mkdirSync(folder + '/a'.repeat(80), { recursive: true });",
+  }))
+    it(`is ended when it keeps more than there is room for: ${what}`, async () => {
+      const folder = scratch.path('store', 'odd');
+      await mkdir(folder, { recursive: true });
+      await symlink('/usr', `${folder}/elsewhere`);
+      const { started, messages } = await supervised(
+        `const folder = ${JSON.stringify(folder)};
+        ctx.effect('fills', () => { ${deed} return () => undefined; });`,
+        undefined,
+        ALL,
+        { space: { mostBytes: 2_097_152, mostFiles: 50, everyMs: 1 } },
+      );
+      await started;
+      await until('it has ended', () => messages().length > 0, PATIENCE);
+      assert.match(messages()[0] ?? '', /it keeps more than 2 MiB or 50 files in .*store\/odd, or folders/);
+      await rm(folder, { recursive: true });
+    });
+
+  it('cannot make one file fill the disk, also where that has no name', async () => {
+    // What it may write to is said when it starts.
+    await mkdir(scratch.path('store', 'odd'), { recursive: true });
+    const { supervisor, started } = await supervised(
+      `ctx.tap('afterCycle', () => {
+        const file = openSync(${JSON.stringify(scratch.path('store'))} + '/odd/nameless', 'w');
+        unlinkSync(${JSON.stringify(scratch.path('store'))} + '/odd/nameless');
+        try { ftruncateSync(file, 600_000_000); return 'done'; } catch (error) { return error.code; }
+      });`,
+      undefined,
+      ['own-files'],
+    );
+    await started;
+    assert.equal(await supervisor.call('tap', 0, []), 'EFBIG');
+  });
 
   it('sends so many commands and no more', async () => {
     const { started, messages, commands } = await supervised(`ctx.effect('commands', () => {
@@ -185,7 +247,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       () => ({}),
       ALL,
       // However busy the machine is with others.
-      { mostShare: 0.01, windowMs: 1_000 },
+      { processor: { mostShare: 0.01, windowMs: 1_000 } },
     );
     await started;
     await until('it has ended', () => messages().length > 0, PATIENCE);
