@@ -4,6 +4,7 @@ import type { Daemon } from '../daemon/daemon.ts';
 import type { Access, Protocol } from '../clients/protocols.ts';
 import type { Random } from '../config/random-documents.ts';
 import type { ConfigParts, TomlValue } from '../config/config-text.ts';
+import { flagged } from '../exports/client-programs.ts';
 import { VISITING } from '../exports/visits.ts';
 import type { Visit } from '../exports/visits.ts';
 import { changed as changedBy } from './changes.ts';
@@ -14,6 +15,8 @@ import type { Office, Right } from './model.ts';
 const PROTOCOLS: readonly Protocol[] = ['smb', 'nfs', 'webdav'];
 /** Until all servers have read a document and put out whom they have to, on a machine that is busy. */
 const SETTLED_MS = 60_000;
+/** NFS shows nothing until somebody may mount it, so that it comes up with the first document. */
+const ALL_UP = { smbd_running: true, webdav_running: true, nfs_exported: true };
 
 interface Cell {
   readonly protocol: Protocol;
@@ -54,9 +57,10 @@ export class PeopleMatrix {
     this.#held = new HeldOpen({ access, mountPoint: (share) => daemon.mountPoint(share) });
   }
 
-  /** The first document. Resolves with what is wrong. */
+  /** The first document, once all servers have taken it. Resolves with what is wrong. */
   async begin(): Promise<readonly string[]> {
     await this.#submit(this.#office);
+    await flagged(this.#parts.daemon, ALL_UP, SETTLED_MS);
     return (await this.#settle()).wrong;
   }
 
