@@ -3,9 +3,9 @@ import type { Parts } from './parts.ts';
 
 /** Reads the configuration file and sends the document to be applied. An invalid document changes nothing. */
 export async function reloadFile(
-  parts: Pick<Parts, 'commands' | 'config' | 'log' | 'status'>,
+  parts: Pick<Parts, 'commands' | 'config' | 'host' | 'log' | 'status'>,
 ): Promise<void> {
-  const { config, log, status } = parts;
+  const { config, host, log, status } = parts;
   const former = config.current;
   const check = await config.loadFile();
   // Another document was accepted and written while this one was checked: applying the older one now would
@@ -25,5 +25,9 @@ export async function reloadFile(
   status.setStanding('config-file', undefined);
   for (const warning of check.loaded.warnings) log.warn({ warning }, 'configuration');
   if (check.diff.tier === undefined) config.commit(check.loaded);
-  else await sendCommand(parts, 'reload', [check.loaded]);
+  else {
+    await sendCommand(parts, 'reload', [check.loaded]);
+    // What is not certain in time has a line in the log.
+    await host.service('exporters')?.enforce();
+  }
 }

@@ -75,6 +75,11 @@ export interface ConfigAnswer {
   readonly summary: string | null;
   /** The version that is running now. */
   readonly version: string;
+  /**
+   * Protocols whose server may, at this moment, still let in who may not come in any more, or by a former password.
+   * Left out where the change keeps nobody out.
+   */
+  readonly stillOpen?: readonly string[] | undefined;
 }
 
 /** One document of the history. */

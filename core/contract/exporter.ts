@@ -64,6 +64,12 @@ export interface Exporter {
    * before. Rejects with a plain sentence when it is not. Left out: it cannot be done.
    */
   endSession?(id: string): Promise<boolean>;
+  /**
+   * Resolves once nobody comes in any more who may not by the running document (`config.current`), and by no former
+   * password. Rejects with a plain sentence while that is not so: it is asked again a moment later. Called when a
+   * document has just been accepted, before it is applied. Left out: nobody waits for it.
+   */
+  enforce?(): Promise<void>;
 }
 
 /**
@@ -77,4 +83,9 @@ export interface ExportersService {
    */
   mayServe(protocol: string): boolean;
   list(): readonly { readonly protocol: string; readonly exporter: Exporter }[];
+  /**
+   * Waits, at most 5 s, until no server lets anybody in who may not come in by the running document. Resolves with the
+   * protocols of which that is not certain then. Never rejects.
+   */
+  enforce(): Promise<readonly string[]>;
 }

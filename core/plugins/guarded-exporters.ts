@@ -3,8 +3,11 @@
  * who ask: it may be a stranger's.
  */
 import type { Logger } from 'pino';
+import type { Clock } from '../contract/platform.ts';
 import type { Exporter, ExportersService, ListenAddress, Offer } from '../contract/exporter.ts';
 import { EXPORTER, protocolsOf } from './discovery/found.ts';
+import { enforced } from '../sdk/servers/enforced.ts';
+import type { Guarding } from '../sdk/servers/enforced.ts';
 import { plainCopy, UnfitValue } from './instance/given-values.ts';
 import { clientSessions } from './instance/given-sessions.ts';
 import type { Member } from './plugin-set.ts';
@@ -22,14 +25,28 @@ export interface FoundExporter {
 }
 
 /** The service `exporters`, over the plugins that there are now. */
-export function createExporters(members: () => readonly Member[], log: Logger): ExportersService {
+export function createExporters(
+  members: () => readonly Member[],
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+): ExportersService {
   const guards = new GuardedExporters(log);
   const list = (): readonly Listed[] =>
     members()
       .flatMap(exportersOf)
       .map((found) => guards.guard(found));
+  const guarding = (): readonly Guarding[] => {
+    const up = list();
+    const wanted = members()
+      .filter(({ enabled }) => enabled)
+      .flatMap(({ found }) => protocolsOf(found).map(({ name }) => name));
+    return [...new Set([...up.map(({ protocol }) => protocol), ...wanted])].map((protocol) => ({
+      protocol,
+      exporter: up.find((one) => one.protocol === protocol)?.exporter,
+    }));
+  };
   return {
     list,
+    enforce: () => enforced({ clock, log, guarding }),
     mayServe: (protocol) => {
       const up = list().find((one) => one.protocol === protocol);
       if (up) return up.exporter.isEnabled !== false;
@@ -90,6 +107,9 @@ export class GuardedExporters {
       }),
       ...(read('endSession', () => typeof exporter.endSession === 'function') && {
         endSession: async (id: string) => (await exporter.endSession?.(id)) === true,
+      }),
+      ...(read('enforce', () => typeof exporter.enforce === 'function') && {
+        enforce: async () => exporter.enforce?.(),
       }),
     } as Exporter);
   }

@@ -170,7 +170,7 @@ class Host implements PluginHost {
     };
     const store = new PluginStore({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
     this.#brokenOff = new BrokenOff({ log, onSwitchedOff: options.onSwitchedOff });
-    const exporters = createExporters(() => [...this.#members.values()], log);
+    const exporters = createExporters(() => [...this.#members.values()], { clock, log });
     this.#coreServices = {
       plugins: {
         list: () => this.list(),

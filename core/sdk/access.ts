@@ -41,6 +41,11 @@ export function shareAccess(config: Config, shareName: string): ShareAccess | un
   };
 }
 
+/** Whether the document has the share, and shows it by this protocol. */
+export function isShownOver({ shares }: Config, share: string, protocol: string): boolean {
+  return shares.some(({ name, protocols }) => name === share && protocols.includes(protocol));
+}
+
 function members({ groups = {} }: Config, names: readonly string[]): string[] {
   const known = new Map(Object.entries(groups));
   const users = names.flatMap((name) => {

@@ -97,7 +97,7 @@ export type {
   Verdict,
 } from './standalone.ts';
 
-export { entranceOf, shareAccess } from './access.ts';
+export { entranceOf, isShownOver, shareAccess } from './access.ts';
 export type { Entrance, ShareAccess } from './access.ts';
 export { exporterOf, provideExporter } from './servers/exporter.ts';
 export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './servers/exporter.ts';

@@ -17,10 +17,11 @@ interface Refusal {
 }
 
 function send(
-  { status, message, summary = null }: Refusal & Partial<ConfigAnswer>,
+  { status, message, summary = null, stillOpen = [] }: Refusal & Partial<ConfigAnswer>,
   h: ResponseToolkit,
 ): ResponseObject {
-  return h.response({ ok: status === 200, message, diff_summary: summary }).code(status);
+  const answer = { ok: status === 200, message, diff_summary: summary };
+  return h.response(stillOpen.length > 0 ? { ...answer, still_open: stillOpen } : answer).code(status);
 }
 
 /** Refuses a body that is too large, not JSON, of another type, or too slow. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import {
   addressProblem,
   exporterOf,
+  isShownOver,
   manageServer,
   ownAddress,
   portProblem,
@@ -78,6 +79,8 @@ class NfsParts implements ExporterParts<ServedExport> {
   #loaded: readonly ServedExport[] = [];
   #written: string | undefined;
   #isReady = false;
+  /** False while it is not certain that the server goes by the file. */
+  #hasRead = true;
   #lost: readonly string[] = [];
   /** By share: the process of its folder of handles; undefined when there is none. */
   readonly #mirrors = new Map<string, string | undefined>();
@@ -92,6 +95,7 @@ class NfsParts implements ExporterParts<ServedExport> {
     this.shown = createExportTable({
       ...tools,
       protocol: 'nfs',
+      isMeant: (share) => isShownOver(tools.config(), share, 'nfs'),
       describe: (spec, mount, former) => this.#describe(spec, mount, former),
       apply: () => this.#apply(),
       appliesAll: true,
@@ -143,6 +147,13 @@ class NfsParts implements ExporterParts<ServedExport> {
       ...clients.write,
     ]);
     return sessionsOf(connections.filter(({ address }) => allows(allowed, address)));
+  }
+
+  /** Ganesha judges each call by its exports, those by old handles too. */
+  async enforce(): Promise<void> {
+    await this.shown.redescribe();
+    if (!this.#isReady) throw new Error('NFS-Ganesha is just starting');
+    if (!this.#hasRead) throw new Error('NFS-Ganesha did not say that it has read its exports');
   }
 
   notices(): readonly Notice[] {
@@ -216,7 +227,8 @@ class NfsParts implements ExporterParts<ServedExport> {
   async #show(exports: readonly ServedExport[]): Promise<void> {
     const { server, clock, log } = { server: this.server.process, ...this.#tools };
     if (!(await this.#write(exports)) || !server) return;
-    if (!(await reread(server, clock))) log.warn('NFS-Ganesha did not say that it has read its exports');
+    this.#hasRead = await reread(server, clock);
+    if (!this.#hasRead) log.warn('NFS-Ganesha did not say that it has read its exports');
     this.#loaded = exports;
   }
 

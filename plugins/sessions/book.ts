@@ -81,7 +81,7 @@ export class SessionBook {
   }
 
   async #end({ protocol, exporter }: Listed, id: string): Promise<Ending['result']> {
-    if (!exporter.endSession) return { problem: `a session of ${protocol} cannot be ended from here` };
+    if (!exporter.endSession) return { problem: noEnd(protocol) };
     try {
       const isEnded = await timeBox(this.#tools.clock, ANSWER_MS, exporter.endSession(id));
       this.#look = undefined;
@@ -109,6 +109,14 @@ export class SessionBook {
       return { protocol, problem: (error as Error).message, sessions: [] };
     }
   }
+}
+
+/** Where the client would go on by its next connection, only the configuration shuts it out. */
+function noEnd(protocol: string): string {
+  return (
+    `a session of ${protocol} cannot be ended from here; whom the configuration no longer lets in is out at once, ` +
+    'in what is open, too'
+  );
 }
 
 function aboutOf(session: ListedSession | undefined): Readonly<Record<string, string>> {

@@ -1,4 +1,5 @@
-import { exporterOf, manageServer, createExportTable, shareAccess } from 'mountkeeper';
+import { isDeepStrictEqual } from 'node:util';
+import { exporterOf, manageServer, createExportTable, isShownOver, shareAccess } from 'mountkeeper';
 import type {
   ClientSession,
   ListenAddress,
@@ -28,7 +29,7 @@ import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
-import { endSessions, reload } from './sessions.ts';
+import { endSessions, hasHeard, reload } from './sessions.ts';
 import {
   askEverywhere,
   awaitReady,
@@ -72,6 +73,8 @@ class SmbParts implements ExporterParts<ServedShare> {
   readonly #paths;
   #userProblems: readonly string[] = [];
   #users: readonly string[] = [];
+  /** Why a user's password could not be set, so that the former one may be right; undefined where all could. */
+  #keptPassword: string | undefined;
   #samba: Samba | undefined;
   #listening: Listening | undefined;
   /** Before it answers, it cannot be told anything either. */
@@ -89,6 +92,7 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.shown = createExportTable({
       ...tools,
       protocol: 'smb',
+      isMeant: (share) => isShownOver(tools.config(), share, 'smb'),
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: () => this.#apply(),
       appliesAll: true,
@@ -159,6 +163,19 @@ class SmbParts implements ExporterParts<ServedShare> {
     };
   }
 
+  /** Accounts are settled by the exporter that was made with them, before it has a server. */
+  async enforce(): Promise<void> {
+    const { config, settings } = this.#tools;
+    const { guest, users } = config().smb;
+    if (!isDeepStrictEqual([users, guest], [settings.users, settings.guest]))
+      throw new Error('smbd is just being given other users');
+    if (!this.#isReady) throw new Error('smbd is just starting');
+    await this.shown.redescribe();
+    const problem = this.#enforcement.problem ?? this.#keptPassword;
+    if (problem !== undefined) throw new Error(problem);
+    await hasHeard(this.#tools.processes, this.#paths);
+  }
+
   notices(): readonly Notice[] {
     const { settings } = this.#tools;
     const { problem } = this.#enforcement;
@@ -209,6 +226,9 @@ class SmbParts implements ExporterParts<ServedShare> {
       env,
     );
     this.#users = this.#users.filter((name) => !failures.has(name));
+    // Such a user may still have the former password, so no share lets that name in.
+    this.#keptPassword = [...failures.values()][0];
+    if (failures.size > 0) await this.#apply();
     const all = [
       ...problems,
       ...[...failures].map(([name, reason]) => `the SMB user "${name}" cannot log in: ${reason}`),

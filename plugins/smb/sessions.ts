@@ -37,6 +37,11 @@ export async function reload(processes: Processes, paths: SmbPaths): Promise<voi
   await tell({ processes, paths }, 'smbd', 'reload-config');
 }
 
+/** Resolves once the server has done all that it was told before: it works off what it is told in order. */
+export async function hasHeard(processes: Processes, paths: SmbPaths): Promise<void> {
+  await tell({ processes, paths }, 'smbd', 'ping');
+}
+
 /** Disconnects sessions from one share; their other shares stay connected. */
 export async function closeShare(processes: Processes, paths: SmbPaths, share: string): Promise<void> {
   await tell({ processes, paths }, 'smbd', 'close-share', share);

@@ -135,6 +135,24 @@ describe('what everybody on the way could read', () => {
     assert.deepEqual(await warned('password = "pw"'), []);
     assert.match((await warned('password = "pw"\nplain_http = true', 'http')).join(), /web\.plain_http/);
   });
+
+  it('cannot be allowed over HTTP by naming a proxy, nor by a wider range of one', async () => {
+    const proxies = (list: string): string => withWeb(`password = "pw"\ntrusted_proxies = ${list}`);
+    const toml = proxies('["192.0.2.1"]');
+    await open(toml);
+    for (const list of ['["0.0.0.0/0"]', '["192.0.2.0/24"]', '["192.0.2.1", "198.51.100.7"]']) {
+      const { status, body } = await api.post('/api/config', { toml: proxies(list) }, RIGHT);
+      assert.deepEqual(
+        [status, /web\.trusted_proxies cannot be changed over HTTP/.test(body)],
+        [400, true],
+        body,
+      );
+    }
+    assert.deepEqual([await api.fileText(), api.sent], [toml, []]);
+    const emptied = await api.post('/api/config', { toml: proxies('[]') }, RIGHT);
+    assert.equal(emptied.status, 200, emptied.body);
+    assert.equal((await api.post('/api/config', { toml: proxies('["192.0.2.1"]') }, RIGHT)).status, 400);
+  });
 });
 
 describe('whether others could read a request', () => {

@@ -24,6 +24,7 @@ function createParts(running: LoadedConfig, reads: readonly (() => ConfigCheck |
   const parts = {
     config,
     log: pino({ level: 'silent' }),
+    host: { service: () => ({ enforce: async () => void sent.push('enforced') }) },
     status: { setStanding: (_key: string, notice: unknown) => notices.push(notice) },
     commands: { send: async (_name: string, loaded: LoadedConfig) => void sent.push(loaded.text) },
   } as unknown as Parameters<typeof reloadFile>[0];
@@ -34,7 +35,8 @@ describe('reading the configuration file again', () => {
   it('brings what it says to run', async () => {
     const { parts, config, sent } = createParts(document('old'), [() => good(document('new'))]);
     await reloadFile(parts);
-    assert.deepEqual([sent, config.current.text], [['new'], 'new']);
+    // It is done once no server lets anybody in by what was before.
+    assert.deepEqual([sent, config.current.text], [['new', 'enforced'], 'new']);
   });
 
   it('never undoes a document that came to run meanwhile: the file is read once more', async () => {

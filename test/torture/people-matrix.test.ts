@@ -9,7 +9,6 @@ import { after, before, describe, it } from 'node:test';
 import type { Access } from '../support/clients/protocols.ts';
 import { seeded } from '../support/config/random-documents.ts';
 import { Daemon } from '../support/daemon/daemon.ts';
-import { flagged } from '../support/exports/client-programs.ts';
 import { Nas } from '../support/nas/nas.ts';
 import { CHANGES, shuffled } from '../support/people/changes.ts';
 import { LARGE_BYTES } from '../support/people/held-open.ts';
@@ -70,7 +69,6 @@ describe(`who may enter what, by seed ${SEED}`, () => {
     await daemon.healthy();
     matrix = new PeopleMatrix(office(), { daemon, access, shares, random });
     assert.deepEqual(await matrix.begin(), []);
-    await flagged(daemon, { smbd_running: true, webdav_running: true, nfs_exported: true });
   });
   after(async () => {
     matrix.close();

@@ -280,6 +280,8 @@ function web(): ObjectSchema {
       .items(Joi.string().ip({ cidr: 'optional' }).messages(NO_PROXY))
       .max(100)
       .default([])
+      // Whoever is named may say of every request where it comes from, and is sent passwords in clear.
+      .meta({ fileOnly: 'but-default' })
       .description(
         'Addresses, or ranges such as "10.0.0.0/8", of the proxies whose Forwarded or X-Forwarded-For header ' +
           'says who a client is, to the API and to WebDAV. None: these headers count for nothing.',

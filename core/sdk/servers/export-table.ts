@@ -26,6 +26,11 @@ export interface ExportTableOptions<Entry extends { readonly path: string }> {
    */
   readonly describe: (spec: ShareSpec, mount: Mount, former: Entry | undefined) => Entry | Promise<Entry>;
   /**
+   * False: by the running document the share is not shown here any more, which its mount may not have been told yet.
+   * Default: it is.
+   */
+  readonly isMeant?: (share: string) => boolean;
+  /**
    * Makes the server match `entries`. `changed` is a share that was exported before and is now removed or
    * exported differently. When it rejects, it is called again for the same share by `catchUp`.
    */
@@ -246,6 +251,10 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
   /** Undefined when the share cannot be exported. */
   async #describe(spec: ShareSpec, mount: Mount): Promise<Entry | undefined> {
     const { name } = spec.share;
+    if (this.#options.isMeant?.(name) === false) {
+      this.#refused.delete(name);
+      return undefined;
+    }
     try {
       const entry = await this.#options.describe(spec, mount, this.entries.get(name));
       this.#refused.delete(name);

@@ -51,6 +51,8 @@ export interface ExporterParts<Entry> {
   readonly offers?: () => readonly Offer[];
   /** See `Exporter.sessions`; called only while its server runs. */
   readonly sessions?: () => Promise<readonly ClientSession[]>;
+  /** See `Exporter.enforce`; called only while its server runs. */
+  readonly enforce?: () => Promise<void>;
   /** See `Exporter.endSession`. */
   readonly endSession?: (id: string) => Promise<boolean>;
   /** A further condition; the server must answer in any case. */
@@ -59,6 +61,7 @@ export interface ExporterParts<Entry> {
 
 export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter {
   const { label, isEnabled = true, server, shown } = parts;
+  let isStopped = false;
   const isServing = (): boolean => isEnabled && server.isAnswering && (parts.isServing?.() ?? true);
   return {
     isEnabled,
@@ -67,7 +70,11 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
       return isServing();
     },
     open: async () => {
-      if (!isEnabled) return server.stop();
+      if (!isEnabled) {
+        await server.stop();
+        isStopped = true;
+        return;
+      }
       await shown.open(async () => (await parts.former?.()) ?? new Map<string, Entry>());
       server.start();
     },
@@ -95,6 +102,14 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
     offers: () => (isServing() ? (parts.offers?.() ?? []) : []),
     ...(parts.sessions && {
       sessions: async () => (server.process && (await parts.sessions?.())) ?? [],
+    }),
+    ...(parts.enforce && {
+      enforce: async () => {
+        if (!isEnabled && !isStopped) throw new Error('its server is being stopped');
+        if (!isEnabled) return;
+        if (server.isStarting) throw new Error('its server is just being taken over');
+        if (server.process) await parts.enforce?.();
+      },
     }),
     ...(parts.endSession && {
       endSession: async (id: string) => (server.process && (await parts.endSession?.(id))) ?? false,

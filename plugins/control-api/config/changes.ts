@@ -32,6 +32,9 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** `mayShut`: what was applied may keep somebody out of a share. */
+type Submitted = ConfigAnswer & { readonly mayShut?: boolean };
+
 export class Changes implements ConfigChanges {
   readonly #ctx: PluginContext;
   readonly #watchers = new Set<() => void>();
@@ -116,15 +119,18 @@ export class Changes implements ConfigChanges {
     };
   }
 
-  submit(submission: ConfigSubmission): Promise<ConfigAnswer> {
-    return this.#turns.run(() => this.#submit(submission));
+  async submit(submission: ConfigSubmission): Promise<ConfigAnswer> {
+    const exporters = this.#ctx.use('exporters');
+    const { mayShut, ...answer } = await this.#turns.run(() => this.#submit(submission));
+    // Whoever is told that it is done relies on nobody coming in by what was right before.
+    return mayShut === true ? { ...answer, stillOpen: await exporters.enforce() } : answer;
   }
 
   /**
    * The order of the steps is part of the API: nothing is written before all checks, nothing is sent before
    * it is written.
    */
-  async #submit({ text, by, keepSecrets, version, onTrial }: ConfigSubmission): Promise<ConfigAnswer> {
+  async #submit({ text, by, keepSecrets, version, onTrial }: ConfigSubmission): Promise<Submitted> {
     const config = this.#ctx.use('config');
     if (version !== undefined && version !== this.version)
       return this.#answer(412, `${CHANGED_MEANWHILE}.`, this.#since(version));
@@ -136,7 +142,8 @@ export class Changes implements ConfigChanges {
     if (changes.length === 0) return this.#answer(200, 'No changes detected', summary);
     const added = this.#add(applied.loaded, by, summary);
     if (onTrial === true) this.#trial.begin({ version: added.version, former: applied.former.text, healthy });
-    return this.#answer(200, 'Config applied successfully', summary);
+    const mayShut = changes.some(({ tier }) => tier !== 'live' && tier !== 'restart');
+    return { ...this.#answer(200, 'Config applied successfully', summary), mayShut };
   }
 
   #refusal(refused: Extract<ConfigApplied, { ok: false }>): ConfigAnswer {

@@ -17,6 +17,12 @@ const ANSWER = Joi.object({
     .allow('', null)
     .required()
     .description('The difference in words, secrets masked; null where there is none to tell.'),
+  still_open: Joi.array()
+    .items(Joi.string())
+    .description(
+      'Protocols by which who may not come in any more, or a former password, may still be let in for a moment. Left ' +
+        'out: by none; from this answer on the document holds for whoever comes.',
+    ),
 });
 const PROBLEM = Joi.object({
   message: Joi.string().required(),

@@ -1,6 +1,7 @@
 /** The settings editor: the text and the form, the effect of a change, and applying it. */
 import { editToml, html, readToml } from 'mountkeeper';
 import type {
+  ConfigAnswer,
   ConfigChanges,
   ConfigPresets,
   Content,
@@ -178,7 +179,7 @@ export class Editor {
     if (!answered.ok) return { ok: false, message: answered.message };
     return {
       ok: true,
-      message: everywhere('settings-applied'),
+      message: everywhere(isOpen(answered) ? 'settings-applied-open' : 'settings-applied'),
       content: [arrival(answered.version, view), version(answered.version, true), emptied()],
     };
   }
@@ -188,6 +189,10 @@ export class Editor {
 export function reached(ctx: PluginContext, view: View): Outcome {
   const isKnown = changesOf(ctx)?.reached(view.form['version'] ?? '') === true;
   return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
+}
+
+function isOpen({ stillOpen = [] }: ConfigAnswer): boolean {
+  return stillOpen.length > 0;
 }
 
 function read(text: string): Table | undefined {

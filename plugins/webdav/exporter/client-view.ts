@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { entranceOf, ownAddress, shareAccess } from 'mountkeeper';
 import type { Clock, Config, Logger, Secrets } from 'mountkeeper';
-import type { WebdavConfig } from '../config.ts';
 import { isAnswering, isShown } from './health-check.ts';
 import type { Address } from './health-check.ts';
 import { resolveUsers } from './users.ts';
@@ -14,7 +13,6 @@ export interface ClientViewOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly address: Address;
-  readonly settings: WebdavConfig;
   readonly secrets: Secrets;
   readonly config: () => Config;
   /** Those that the proxy is to show. */
@@ -89,13 +87,15 @@ export class ClientView {
 
   /** Asks for the share, or for the list of shares, as the first user who may. */
   async #isLetIn(share: string | undefined, signal: AbortSignal): Promise<boolean> {
-    const { settings, secrets, config } = this.#options;
-    const { users } = resolveUsers(settings.users, secrets);
+    const { secrets, config } = this.#options;
+    // As the proxy is told: by the running document.
+    const { webdav } = config();
+    const { users } = resolveUsers(webdav.users, secrets);
     const access = share === undefined ? undefined : shareAccess(config(), share);
     const user = users.find(({ name }) => entranceOf(access, name) !== 'none');
     // None of its users is one of this server: nobody is to find it.
     if (access && !user) return true;
-    if (settings.users.length > 0 && !user) return false;
+    if (webdav.users.length > 0 && !user) return false;
     const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
     return isShown(this.#own, path, { user, mark: this.mark }, signal);
   }

@@ -67,6 +67,10 @@ export class WebdavExporter implements ServingExporter {
   #planned: { readonly spool: string; readonly rights: ProcessRights | undefined } | undefined;
   #possible: Promise<ProcessRights | undefined> | undefined;
   #isReady = false;
+  /** True once it is known what the proxy of a former daemon, or of a former exporter, shows. */
+  #knowsFormer = false;
+  /** Set where WebDAV is off and no proxy runs. */
+  #isStopped = false;
   #isClosed = false;
 
   constructor(tools: WebdavTools) {
@@ -156,11 +160,13 @@ export class WebdavExporter implements ServingExporter {
   async open(): Promise<void> {
     if (!this.#tools.settings.enabled) {
       await this.#server.stop();
+      this.#isStopped = true;
       return this.#backends.keepOnly(new Set());
     }
     await this.#certificate.keep();
     await this.#shown.open(async () => {
       const former = await this.#former();
+      this.#knowsFormer = former.size > 0;
       // Shares may take seconds each until they are ready: who has another password, or no account any more, is put out
       // before them.
       if (former.size > 0) void this.#shown.inTurn(() => this.#tellFirst());
@@ -213,6 +219,18 @@ export class WebdavExporter implements ServingExporter {
     for (const share of [...this.#missing(), ...this.#view.lost]) this.#addAgain(share);
     await this.#shown.inTurn(() => this.#tell());
     await this.#ask(signal);
+  }
+
+  /** Not in turn: a share that is looked at would keep a former password right. */
+  async enforce(): Promise<void> {
+    const { settings } = this.#tools;
+    if (!settings.enabled && !this.#isStopped) throw new Error('the WebDAV proxy is being stopped');
+    if (!settings.enabled) return;
+    // No proxy, nobody who comes in.
+    if (!this.#isClosed && !this.#server.process && !this.#server.isStarting) return;
+    if (this.#isClosed || !(this.#knowsFormer || this.#isReady))
+      throw new Error('the WebDAV proxy is just being taken over');
+    await this.#told.tell();
   }
 
   get isEnabled(): boolean {

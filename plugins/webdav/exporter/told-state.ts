@@ -1,6 +1,5 @@
-import { shareAccess, sizeBytes } from 'mountkeeper';
+import { createSerialQueue, isShownOver, shareAccess, sizeBytes } from 'mountkeeper';
 import type { Clock, Config, KeyPair, Logger, Secrets, ShareAccess } from 'mountkeeper';
-import type { WebdavConfig } from '../config.ts';
 import type { ProxyShare, ProxyState } from '../proxy/state.ts';
 import type { WebdavPaths } from './paths.ts';
 import { tell } from './proxy-process.ts';
@@ -15,7 +14,6 @@ export interface ToldStateOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly paths: WebdavPaths;
-  readonly settings: WebdavConfig;
   readonly secrets: Secrets;
   readonly config: () => Config;
   /** By their names. */
@@ -31,6 +29,7 @@ export class ToldState {
   readonly #options: ToldStateOptions;
   /** Until when the clients of a removed share wait for it. */
   readonly #returning = new Map<string, number>();
+  readonly #turns = createSerialQueue();
   #told: string | undefined;
   #fingerprint: string | undefined;
   #userProblems: readonly string[] = [];
@@ -58,17 +57,19 @@ export class ToldState {
   /** To be called before a share is removed: its clients wait, unless it is no longer to be shown. */
   expectBack(share: string): void {
     const { clock, config, shares } = this.#options;
-    const isWanted = config().shares.some(
-      ({ name, protocols }) => name === share && protocols.includes('webdav'),
-    );
-    if (isWanted && shares().has(share)) this.#returning.set(share, clock.monotonic() + RETURN_MS);
+    if (isShownOver(config(), share, 'webdav') && shares().has(share))
+      this.#returning.set(share, clock.monotonic() + RETURN_MS);
   }
 
   /**
-   * Resolves once the proxy has accepted the current state. To be called in turn; a state that it did not accept is
-   * sent again by the next call.
+   * Resolves once the proxy has accepted what the state is when its turn comes: an older one never arrives after it. A
+   * state that the proxy did not accept is sent again by the next call.
    */
-  async tell(): Promise<void> {
+  tell(): Promise<void> {
+    return this.#turns.run(() => this.#tell());
+  }
+
+  async #tell(): Promise<void> {
     const { clock, paths } = this.#options;
     const state = this.#current();
     const text = JSON.stringify(state);
@@ -80,16 +81,18 @@ export class ToldState {
   }
 
   #current(): ProxyState {
-    const { settings, secrets, config, clock, log, mark, ...now } = this.#options;
-    const { users, problems } = resolveUsers(settings.users, secrets);
+    const { secrets, config, clock, log, mark, ...now } = this.#options;
+    const { cache, web, webdav } = config();
+    // By the running document, which may be newer than the exporter. One that switches WebDAV off lets nobody in.
+    const { users, problems } = resolveUsers(webdav.enabled ? webdav.users : [], secrets);
     for (const reason of problems.filter((one) => !this.#userProblems.includes(one)))
       log.error({ reason }, 'WebDAV user left out');
     this.#userProblems = problems;
-    const shares = now.shares();
+    const isMeant = (share: string): boolean => isShownOver(config(), share, 'webdav');
+    const shares = new Map([...now.shares()].filter(([share]) => isMeant(share)));
     for (const [share, end] of this.#returning)
-      if (shares.has(share) || end <= clock.monotonic()) this.#returning.delete(share);
+      if (shares.has(share) || !isMeant(share) || end <= clock.monotonic()) this.#returning.delete(share);
     const certificate = now.certificate();
-    const { cache, web, webdav } = config();
     const returning = [...this.#returning.keys()];
     const absent = config()
       .shares.filter(({ name, protocols }) => protocols.includes('webdav') && !shares.has(name))
@@ -97,7 +100,7 @@ export class ToldState {
     return {
       users,
       ...(certificate && { certificate }),
-      isOpen: settings.users.length === 0,
+      isOpen: webdav.enabled && webdav.users.length === 0,
       refusesInClear: !webdav.plain_http,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,

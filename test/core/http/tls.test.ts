@@ -8,6 +8,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { KeyPair } from '../../../core/contract/http.ts';
 import { readPair } from '../../../core/platform/certificates/pair.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
 import { createAuthority } from '../../support/http/certificates.ts';
 import { ask, createServer, dial, ledger, textRoute } from '../../support/http/test-server.ts';
 import type { TestServer } from '../../support/http/test-server.ts';
@@ -17,6 +18,7 @@ import { until, within } from '../../support/platform/wait.ts';
 
 describe('the listener with TLS', () => {
   let scratch: Scratch;
+  let root: string;
   let ca: Buffer;
   let one: KeyPair;
   let two: KeyPair;
@@ -27,7 +29,8 @@ describe('the listener with TLS', () => {
   before(async () => {
     scratch = await createScratch('tls');
     const authority = await createAuthority(scratch.path('authority'));
-    ca = await readFile(authority.root);
+    root = authority.root;
+    ca = await readFile(root);
     one = readPair(await authority.issue('one'));
     two = readPair(await authority.issue('two'));
   });
@@ -91,6 +94,46 @@ describe('the listener with TLS', () => {
         'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
       );
     assert.equal(await shakeHands({ ALPNProtocols: ['h2'] }), 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL');
+  });
+
+  it('shows openssl its whole chain, compresses nothing, and takes strong ciphers alone', async () => {
+    await secure(one);
+    const asClient = [
+      's_client',
+      '-connect',
+      `127.0.0.1:${server.port}`,
+      '-CAfile',
+      root,
+      '-verify_return_error',
+    ];
+    const shake = (cipher: string) =>
+      runClient('openssl', [...asClient, '-tls1_2', '-cipher', `${cipher}@SECLEVEL=0`]);
+    const { code, output } = await shake('ECDHE+AESGCM');
+    assert.equal(code, 0, output);
+    assert.match(output, /Verify return code: 0 \(ok\)/);
+    assert.match(output, /Compression: NONE/);
+    assert.match(output, /Server Temp Key: /);
+    // Not every openssl can offer each of them.
+    const offered: string[] = [];
+    for (const weak of [
+      'eNULL',
+      'aNULL',
+      'EXPORT',
+      'RC4',
+      '3DES',
+      'MD5',
+      'PSK',
+      'SRP',
+      'CAMELLIA',
+      'IDEA',
+      'SEED',
+    ]) {
+      if ((await runClient('openssl', ['ciphers', '-tls1_2', '-s', `${weak}@SECLEVEL=0`])).code !== 0)
+        continue;
+      offered.push(weak);
+      assert.notEqual((await shake(weak)).code, 0, weak);
+    }
+    assert.ok(offered.includes('eNULL') && offered.includes('aNULL'), offered.join(' '));
   });
 
   it('ends plain HTTP and noise, and goes on', async () => {

@@ -21,7 +21,7 @@ const settings = {
   allowed_clients: [],
 };
 const documentFor = (...clients: string[]) =>
-  ({ nfs: settings, shares: [{ name: 'a', clients }] }) as unknown as Config;
+  ({ nfs: settings, shares: [{ name: 'a', clients, protocols: ['nfs'] }] }) as unknown as Config;
 
 /** An exporter with one share, and the exports that it would keep for a server. */
 async function setUp(t: TestContext, mount: Mount, config: () => Config) {

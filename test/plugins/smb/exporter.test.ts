@@ -14,7 +14,7 @@ describe('shares over SMB', () => {
       ({
         get shares() {
           asked.push(users.join());
-          return [{ name: 'a', users }];
+          return [{ name: 'a', users, protocols: ['smb'] }];
         },
       }) as unknown as Config;
     let document = documentFor('anna', 'ben');
@@ -46,6 +46,7 @@ describe('shares over SMB', () => {
     document = documentFor('anna');
     await exporter.look(new AbortController().signal);
     await exporter.look(new AbortController().signal);
-    assert.deepEqual(asked, ['anna']);
+    // Whether it is shown, and to whom; once for both looks.
+    assert.deepEqual(asked, ['anna', 'anna']);
   });
 });

@@ -40,6 +40,8 @@ export interface ConfigAnswer {
   readonly ok: boolean;
   readonly message: string;
   readonly diff_summary: string | null;
+  /** Left out: by no protocol is anybody let in any more who may not come in. */
+  readonly still_open?: readonly string[];
 }
 
 export interface Answer<T> {

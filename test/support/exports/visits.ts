@@ -21,7 +21,9 @@ export interface Visitor {
 /** There is `seed.txt` in each share. */
 export type Visiting = (access: Access, visitor: Visitor, share: string) => Promise<Visit>;
 
-const SEED = /the seed of (\w+)/;
+export const SEED = /the seed of (\w+)/;
+/** What a visit may leave when it is cut off. */
+export const STRAY = /^(?:smb|moved-(?:dav|nfs))-/;
 
 export function davUrl({ ports }: Access, path: string): string {
   return `http://127.0.0.1:${ports.webdav}/${path}`;
@@ -59,7 +61,11 @@ const overWebdav: Visiting = async (access, visitor, share) => {
   const from = isWritten ? own : `${share}/seed.txt`;
   const to = `Destination: ${davUrl(access, `${share}/moved-dav-${visitor.name}`)}`;
   const rename = await ask('MOVE', from, '--header', to);
-  if (rename.status < 300) await ask('DELETE', `${share}/moved-dav-${visitor.name}`);
+  const moved = `${share}/moved-dav-${visitor.name}`;
+  // The seed goes back to its place: a share may be opened between two of these requests.
+  if (rename.status < 300 && !isWritten)
+    await ask('MOVE', moved, '--header', `Destination: ${davUrl(access, `${share}/seed.txt`)}`);
+  else if (rename.status < 300) await ask('DELETE', moved);
   return {
     list: root.text.includes(`/${share}/`),
     read: SEED.exec(read.text)?.[1] === share,
@@ -111,8 +117,9 @@ const overNfs: Visiting = async (access, visitor, share) => {
     await tried(read());
     const write = await tried(client.write(`${share}/${own}`, source, 4));
     const rename = await tried(client.rename(share, write ? own : 'seed.txt', `moved-${own}`));
-    // A share that is shown anew meanwhile is away for a moment.
-    if (rename) await tried(client.remove(`${share}/moved-${own}`));
+    // A share that is shown anew meanwhile is away for a moment. The seed goes back to its place.
+    if (rename && write) await tried(client.remove(`${share}/moved-${own}`));
+    else if (rename) await tried(client.rename(share, `moved-${own}`, 'seed.txt'));
     return {
       list: names.includes(share),
       read: SEED.exec(text)?.[1] === share,

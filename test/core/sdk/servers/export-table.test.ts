@@ -20,6 +20,8 @@ function setUp(mountedPaths: readonly string[] = [], appliesAll = false) {
   /** By share: why the server does not take a change of it; '' is a new one. */
   const failures = new Map<string, string>();
   const document = { current: {} };
+  /** Not shown here by the running document. */
+  const taken = new Set<string>();
   const shown = createExportTable<Entry>({
     basis: () => document.current,
     clock,
@@ -30,6 +32,7 @@ function setUp(mountedPaths: readonly string[] = [], appliesAll = false) {
       find: async (path) => (mountedPaths.includes(path) ? ({ mountPoint: path } as MountEntry) : undefined),
     },
     shares: { list: () => [...living] },
+    isMeant: (share) => !taken.has(share),
     describe: ({ share }, mount) => {
       const reason = refusals.get(share.name);
       if (reason !== undefined) throw new Error(reason);
@@ -45,7 +48,7 @@ function setUp(mountedPaths: readonly string[] = [], appliesAll = false) {
       );
     },
   });
-  return { clock, living, done, refusals, failures, document, shown, tries: () => tries };
+  return { clock, living, done, refusals, failures, taken, document, shown, tries: () => tries };
 }
 
 const mountOf = (name: string): Mount => new FakeMount(planOf(spec(name)), name);
@@ -120,6 +123,21 @@ describe('the shares that a protocol shows', () => {
     refusals.set('a', 'no');
     await shown.redescribe();
     assert.deepEqual(done, ['a changed a', 'none changed a']);
+  });
+
+  it('are none that the running document has taken away, though their mounts were not told of it yet', async () => {
+    const { shown, done, taken, living } = setUp();
+    living.push(live('a'), live('b'));
+    for (const { spec: one, mount } of living) if (mount) await shown.add(one, mount);
+    done.length = 0;
+    taken.add('a');
+    await shown.redescribe();
+    assert.deepEqual([done, shown.notices()], [['b changed a'], []]);
+    await shown.add(spec('a'), mountOf('a'));
+    assert.deepEqual([...shown.entries.keys()], ['b']);
+    taken.clear();
+    await shown.add(spec('a'), mountOf('a'));
+    assert.deepEqual([...shown.entries.keys()], ['b', 'a']);
   });
 
   it('are told to the server again until it takes them, whether they are new, changed or gone', async () => {

@@ -81,6 +81,7 @@ describe('another password of a WebDAV user', () => {
         users: [userOf('another')],
         plain_http: false,
       };
+      let running = settings;
       const exporter = new WebdavExporter({
         clock,
         log: collectLog().log,
@@ -99,7 +100,7 @@ describe('another password of a WebDAV user', () => {
         config: () => ({
           cache: { dir: scratch.path('cache'), min_free_space: '0' },
           web: { hostnames: [], trusted_proxies: [] },
-          webdav: settings,
+          webdav: running,
           shares: [share],
         }),
         rclone: () => 'rclone',
@@ -117,6 +118,18 @@ describe('another password of a WebDAV user', () => {
       // The share is there as before.
       const { shares } = await report(paths, clock.deadline(2_000));
       assert.deepEqual(shares, [photos]);
+
+      // Documents that come while the exporter is busy with that share: in force once it says so, without a second look.
+      running = { ...settings, users: [userOf('third')] };
+      await exporter.enforce();
+      assert.deepEqual([await status('another'), await status('third'), isOpen], [401, 200, false]);
+      share.protocols = ['smb'];
+      await exporter.enforce();
+      assert.deepEqual((await report(paths, clock.deadline(2_000))).shares, []);
+      share.protocols = ['webdav'];
+      running = { ...settings, enabled: false, users: [] };
+      await exporter.enforce();
+      assert.deepEqual([await status('third'), await status('')], [401, 401]);
     } finally {
       await close();
       agent.destroy();

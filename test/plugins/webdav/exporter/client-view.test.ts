@@ -35,9 +35,8 @@ describe('what a client sees of the proxy of WebDAV', () => {
       clock: createClock(),
       log: collectLog().log,
       address: { host: '127.0.0.1', port },
-      settings: { enabled: true, listen: '127.0.0.1', port, users: USERS, plain_http: false },
       secrets: { resolve: String } as unknown as Secrets,
-      config: () => ({ shares: SHARES }) as unknown as Config,
+      config: () => ({ shares: SHARES, webdav: { users: USERS } }) as unknown as Config,
       shares: () => SHARES.map(({ name }) => name),
       onDeaf: () => (deaf += 1),
     });
