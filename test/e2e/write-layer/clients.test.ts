@@ -189,6 +189,8 @@ describe('a share with a write layer', () => {
         await pidOf('bindfs', '/through'),
         await pidOf('bindfs', '/handles'),
         serving?.pid ?? 0,
+        await pidOf('smbd'),
+        await pidOf('ganesha.nfsd'),
       ].map(rightsOfRoots),
     );
     assert.deepEqual(rights, [
@@ -196,6 +198,8 @@ describe('a share with a write layer', () => {
       rootsRights('sys_admin'),
       rootsRights('sys_admin', 'dac_override', 'fowner'),
       rootsRights('dac_override', 'fowner'),
+      rootsRights('setuid', 'setgid', 'dac_override', 'fowner'),
+      rootsRights('dac_read_search', 'dac_override', 'setuid', 'setgid', 'chown', 'fowner'),
     ]);
   });
 
