@@ -42,8 +42,8 @@ export {
 export type { GraceOptions, LimitedOptions } from '../platform/deadline.ts';
 export { writeWhole } from '../platform/files/atomic-file.ts';
 export type { WriteWholeOptions } from '../platform/files/atomic-file.ts';
-export { leastRights, SERVICE_USER, serviceUser } from '../platform/processes/rights.ts';
-export type { RightsWanted } from '../platform/processes/rights.ts';
+export { leastRights, rootWith, SERVICE_USER, serviceUser } from '../platform/processes/rights.ts';
+export type { RightsWanted, RootRightsWanted } from '../platform/processes/rights.ts';
 export { createSemaphore } from '../platform/semaphore.ts';
 export type { Semaphore, SemaphoreOptions } from '../platform/semaphore.ts';
 export { createKeyedQueue, createSerialQueue } from '../platform/serial-queue.ts';

@@ -39,6 +39,7 @@ import {
   GRACE_MS,
   PROCESS_KEY,
   reread,
+  serverRights,
   serverSpec,
 } from './ganesha.ts';
 import { nfsPaths, pathsProblem, preparePaths } from './paths.ts';
@@ -200,7 +201,7 @@ class NfsParts implements ExporterParts<ServedExport> {
     const exports = [...this.shown.entries.values()];
     await this.#write(exports);
     this.#loaded = exports;
-    return spec;
+    return { ...spec, rights: await serverRights(this.#address.port, this.#tools.processes) };
   }
 
   async #onReturn(process: ManagedProcess, signal: AbortSignal): Promise<void> {

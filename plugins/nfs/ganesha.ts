@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto';
 import { constants, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { firstAccessible, ownAddress, untilAnswered } from 'mountkeeper';
-import type { Clock, ManagedProcess, ProcessSpec, ServerAddress } from 'mountkeeper';
+import { firstAccessible, ownAddress, rootWith, untilAnswered } from 'mountkeeper';
+import type {
+  Clock,
+  ManagedProcess,
+  Processes,
+  ProcessRights,
+  ProcessSpec,
+  ServerAddress,
+} from 'mountkeeper';
 import { askForRoot } from './health-check.ts';
 import type { NfsPaths } from './paths.ts';
 
@@ -71,6 +78,19 @@ export async function findGanesha(): Promise<Ganesha> {
   const command = (await locateGanesha()) as string;
   const { mtimeMs, size } = await stat(command);
   return { command, stamp: `${command} ${size} ${mtimeMs}` };
+}
+
+/**
+ * It finds files by their handles, acts with each call's user, and does what an admin's clients do with owners, modes
+ * and times.
+ */
+const CAPABILITIES = ['dac_read_search', 'dac_override', 'setuid', 'setgid', 'chown', 'fowner'];
+const FIRST_FREE_PORT = 1_024;
+
+/** What it is left with, beside a daemon that is root. */
+export function serverRights(port: number, processes: Processes): Promise<ProcessRights | undefined> {
+  const toListen = port < FIRST_FREE_PORT ? ['net_bind_service'] : [];
+  return rootWith({ processes, capabilities: [...CAPABILITIES, ...toListen] });
 }
 
 export function serverSpec(ganesha: Ganesha, paths: NfsPaths, address: ServerAddress): ProcessSpec {

@@ -38,6 +38,7 @@ import {
   GRACE_MS,
   PROCESS_KEY,
   serverEnvironment,
+  serverRights,
   serverSpec,
 } from './smbd.ts';
 import type { Wanted } from './smbd.ts';
@@ -207,7 +208,8 @@ class SmbParts implements ExporterParts<ServedShare> {
       await this.#askForPort(this.#listening);
     await preparePaths(this.#paths);
     await this.#settleUsers(this.#samba);
-    return serverSpec(this.#samba, this.#paths, [settings.port, this.#listening.interfaces]);
+    const spec = serverSpec(this.#samba, this.#paths, [settings.port, this.#listening.interfaces]);
+    return { ...spec, rights: await serverRights(settings.port, processes) };
   }
 
   async #settleUsers(samba: Samba): Promise<void> {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { untilAnswered, writeWhole } from 'mountkeeper';
-import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
+import { rootWith, untilAnswered, writeWhole } from 'mountkeeper';
+import type { Clock, Logger, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
 import { negotiate } from './negotiate.ts';
 import type { SmbPaths } from './paths.ts';
 import type { Samba } from './samba.ts';
@@ -24,6 +24,19 @@ export function serverEnvironment(samba: Samba, paths: SmbPaths): Readonly<Recor
     NSS_WRAPPER_PASSWD: paths.nssPasswd,
     NSS_WRAPPER_GROUP: paths.nssGroup,
   };
+}
+
+/**
+ * It becomes whom a session logs in as before it becomes the mounts' owner, and reads, writes and dates what an admin
+ * has given to somebody.
+ */
+const CAPABILITIES = ['setuid', 'setgid', 'dac_override', 'fowner'];
+const FIRST_FREE_PORT = 1_024;
+
+/** What it is left with, beside a daemon that is root. */
+export function serverRights(port: number, processes: Processes): Promise<ProcessRights | undefined> {
+  const toListen = port < FIRST_FREE_PORT ? ['net_bind_service'] : [];
+  return rootWith({ processes, capabilities: [...CAPABILITIES, ...toListen] });
 }
 
 /** `parts`: settings that a running server does not apply by reading its configuration again. */

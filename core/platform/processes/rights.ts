@@ -14,7 +14,18 @@ export const SERVICE_USER = 'mountkeeper';
 export const PLUGINS_USER = 'mountkeeper-plugins';
 /** Long: a machine that is busy at the start of a daemon is no reason for another user. */
 const PROBE_MS = 60_000;
-const READS_ALL = 'for file; do [ -r "$file" ] || exit 1; done';
+/** $1: how many files; then these, which it must read, and folders in which all is to be root's. */
+const REACHES_ALL = `
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  [ -r "$1" ] || exit 1
+  count=$((count - 1))
+  shift
+done
+for folder; do
+  strange=$(find "$folder" -xdev ! -uid 0 -print -quit) && [ -z "$strange" ] || exit 1
+done`;
 
 export interface RightsWanted {
   readonly processes: Pick<Processes, 'run'>;
@@ -22,6 +33,12 @@ export interface RightsWanted {
   readonly capabilities: readonly string[];
   /** What the process must be able to read by path: its program and all that this loads. */
   readonly files: readonly string[];
+}
+
+export interface RootRightsWanted extends Omit<RightsWanted, 'files'> {
+  readonly files?: readonly string[];
+  /** Folders in which it works on what is root's alone; they are there. */
+  readonly ownFolders?: readonly string[];
 }
 
 /** The user of this machine that such children run as; undefined where there is none. */
@@ -50,8 +67,31 @@ export async function leastRights(wanted: RightsWanted): Promise<ProcessRights |
   return undefined;
 }
 
-async function isPossible(rights: ProcessRights, { processes, files }: RightsWanted): Promise<boolean> {
-  const args = [...droppingTo(rights), 'sh', '-c', READS_ALL, 'sh', ...files];
+/**
+ * Root with these capabilities and no others, for a child that works on what is root's. Undefined where they do not take
+ * it to all that it needs, where the machine cannot drop any, and for a daemon that is not root.
+ */
+export async function rootWith({
+  processes,
+  capabilities,
+  files = [],
+  ownFolders = [],
+}: RootRightsWanted): Promise<ProcessRights | undefined> {
+  if (process.geteuid?.() !== 0) return undefined;
+  const rights = { capabilities };
+  return (await isPossible(rights, { processes, files, ownFolders })) ? rights : undefined;
+}
+
+interface Reach extends Pick<RightsWanted, 'processes' | 'files'> {
+  readonly ownFolders?: readonly string[];
+}
+
+async function isPossible(
+  rights: ProcessRights,
+  { processes, files, ownFolders = [] }: Reach,
+): Promise<boolean> {
+  const reached = [String(files.length), ...files, ...ownFolders];
+  const args = [...droppingTo(rights), 'sh', '-c', REACHES_ALL, 'sh', ...reached];
   const spec = { command: 'setpriv', args, timeoutMs: PROBE_MS };
   // Without `setpriv`, or with one that hangs, it is not possible.
   const probe = await processes.run(spec).catch(() => undefined);
@@ -64,8 +104,9 @@ export function droppingTo({ user, capabilities }: ProcessRights): readonly stri
   return [
     ...(user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : []),
     '--no-new-privs',
-    `--inh-caps=${kept}`,
-    // A program of root gets what the bounding set leaves, one of another user only what is ambient.
+    // A program of root gets what the bounding set leaves, one of another user only what is ambient. To keep what the
+    // daemon itself lacks is refused but in the bounding set.
+    `--inh-caps=${user ? kept : '-all'}`,
     `--ambient-caps=${user ? kept : '-all'}`,
     `--bounding-set=${kept}`,
   ];

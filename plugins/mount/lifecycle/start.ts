@@ -6,6 +6,7 @@ import { writeWhole } from 'mountkeeper';
 import type { ManagedProcess, ShareSpec } from 'mountkeeper';
 import { accessOf } from './fuse-access.ts';
 import { deviceName, mountArguments, remotePath } from '../rclone/arguments.ts';
+import { programOf } from '../rclone/installed.ts';
 import { rcloneToRun } from '../releases/chosen.ts';
 import { freePort } from '../rclone/free-port.ts';
 import { endFormerStack } from '../layer/layering.ts';
@@ -13,9 +14,10 @@ import type { LayerPlan } from '../layer/layer-plan.ts';
 import { ActiveMount } from './active-mount.ts';
 import { fromNotes, toNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
+import { rcloneRights } from '../rclone/rights.ts';
 import { removeSocket } from '../rclone/remote-control.ts';
 import { awaitReady } from './ready.ts';
-import { keepsConfig, remoteConfigText } from '../options/remote-config.ts';
+import { clearOptions, keepsConfig, remoteConfigText } from '../options/remote-config.ts';
 import { userOfCache } from '../cache/sole-user.ts';
 import { killMount } from './unmount.ts';
 import { processKey } from './tools.ts';
@@ -128,6 +130,14 @@ export async function start(
     env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
+    rights: await rcloneRights({
+      processes: tools.processes,
+      connection: spec.connection,
+      options: clearOptions(spec.connection, tools.secrets),
+      cacheDir,
+      files: [(await programOf(rclone.command))?.file ?? rclone.command, file, spec.share.mount_point],
+      isLower: around.isLower,
+    }),
   });
   return { process, notes };
 }

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Processes, ShortCommandResult } from 'mountkeeper';
@@ -43,16 +44,21 @@ export function tooOld(version: string): string | undefined {
 
 /** The file that a command name resolves to, with its age: the key of the stored answers. */
 export async function locate(command: string): Promise<string | undefined> {
+  const found = await programOf(command);
+  return found && `${found.file}@${found.stats.mtimeMs}@${found.stats.size}`;
+}
+
+/** The file that a command name resolves to. */
+export async function programOf(command: string): Promise<{ file: string; stats: Stats } | undefined> {
   const folders = [
     ...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''),
     ...SYSTEM_FOLDERS,
   ];
   const candidates = isAbsolute(command) ? [command] : folders.map((folder) => join(folder, command));
-  for (const candidate of candidates) {
+  for (const file of candidates) {
     // Not in this folder.
-    const found = await stat(candidate).catch(() => undefined);
-    if (found?.isFile() === true && (found.mode & 0o111) !== 0)
-      return `${candidate}@${found.mtimeMs}@${found.size}`;
+    const stats = await stat(file).catch(() => undefined);
+    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) return { file, stats };
   }
   return undefined;
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { manageServer, pause } from 'mountkeeper';
+import { manageServer, pause, rootWith } from 'mountkeeper';
 import type { Clock, ManagedServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
 import { isShown } from '../exporter/health-check.ts';
 import type { Backend } from '../proxy/state.ts';
@@ -11,6 +11,8 @@ import { instanceOf } from '../proxy/instance.ts';
 
 export const BACKEND_PREFIX = 'webdav/engine/';
 const USER = 'front';
+/** What lies in a share is root's, but what an admin has given to somebody. */
+const OTHERS_FILES = ['dac_override', 'fowner'];
 const GRACE_MS = 1_500;
 const READY_MS = 10_000;
 const LOOK_MS = 40;
@@ -98,6 +100,7 @@ export class SeparateBackend {
       env: { RCLONE_USER: USER, RCLONE_PASS: password },
       fingerprint,
       notes: { port, password },
+      rights: await rootWith({ processes, capabilities: OTHERS_FILES }),
     };
   }
 }

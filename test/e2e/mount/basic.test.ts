@@ -8,6 +8,7 @@ import type { Mount } from 'mountkeeper';
 import { isMounted } from '../../support/platform/mounted-file-systems.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { rightsOfRoots, rootsRights } from '../../support/platform/rights.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -54,6 +55,10 @@ describe('a mount by rclone', () => {
 
   it('leaves no configuration with secrets behind', async () => {
     await assert.rejects(readFile(`${scratch.path('bench')}/state/mount/照 片.conf`), { code: 'ENOENT' });
+  });
+
+  it('has one capability, that to mount, and gets no others', { skip: unlessRoot }, async () => {
+    assert.deepEqual(await rightsOfRoots(mount.pid), rootsRights('sys_admin'));
   });
 
   it('counts a file from its first change until it is on the remote', async () => {

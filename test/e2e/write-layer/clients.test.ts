@@ -14,6 +14,7 @@ import { close, commit, setLength, writeUnstable } from '../../support/clients/n
 import type { Source } from '../../support/clients/nfs-session.ts';
 import { sumOfStream } from '../../support/clients/program-output.ts';
 import { allProcesses } from '../../support/platform/processes.ts';
+import { rightsOfRoots, rootsRights } from '../../support/platform/rights.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
 import { DaemonWithClients, SHARE, SYNCED_MS } from '../../support/write-layer/daemon-with-clients.ts';
 import { differences, treeOf } from '../../support/write-layer/folder-tree.ts';
@@ -178,6 +179,28 @@ describe('a share with a write layer', () => {
     );
     await rename(at('forest'), at('tree'));
     await synced();
+  });
+
+  it('lies behind processes of which each has the capabilities that it needs alone', async () => {
+    const serving = (await allProcesses()).find(({ args }) => args[1] === 'serve' && args.includes(root));
+    const rights = await Promise.all(
+      [
+        await daemon.rclonePid(SHARE),
+        await pidOf('bindfs', '/through'),
+        await pidOf('bindfs', '/handles'),
+        serving?.pid ?? 0,
+        await pidOf('smbd'),
+        await pidOf('ganesha.nfsd'),
+      ].map(rightsOfRoots),
+    );
+    assert.deepEqual(rights, [
+      rootsRights('sys_admin', 'sys_ptrace', 'dac_read_search'),
+      rootsRights('sys_admin'),
+      rootsRights('sys_admin', 'dac_override', 'fowner'),
+      rootsRights('dac_override', 'fowner'),
+      rootsRights('setuid', 'setgid', 'dac_override', 'fowner'),
+      rootsRights('dac_read_search', 'dac_override', 'setuid', 'setgid', 'chown', 'fowner'),
+    ]);
   });
 
   it('gives NFS clients handles that outlive the server and the daemon, and no process that shows them', async () => {

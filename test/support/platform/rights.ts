@@ -33,3 +33,33 @@ export const SERVICE_RIGHTS: Rights = {
   capabilities: Array.from({ length: 5 }, () => '0'.repeat(16)),
   hasNoNewPrivileges: true,
 };
+
+/** Bits of linux/capability.h. */
+const BITS = {
+  chown: 0,
+  dac_override: 1,
+  dac_read_search: 2,
+  fowner: 3,
+  setgid: 6,
+  setuid: 7,
+  net_bind_service: 10,
+  sys_ptrace: 19,
+  sys_admin: 21,
+  sys_resource: 24,
+} as const;
+
+/** Of root's process that has these capabilities and can get no others. */
+export function rootsRights(...capabilities: readonly (keyof typeof BITS)[]): Pick<Rights, RootsField> {
+  const mask = capabilities.reduce((sum, name) => sum | (1n << BigInt(BITS[name])), 0n);
+  const kept = mask.toString(16).padStart(16, '0');
+  const none = '0'.repeat(16);
+  return { users: '0 0 0 0', capabilities: [none, kept, kept, kept, none], hasNoNewPrivileges: true };
+}
+
+type RootsField = 'users' | 'capabilities' | 'hasNoNewPrivileges';
+
+/** The same fields of a process. */
+export async function rightsOfRoots(pid: number): Promise<Pick<Rights, RootsField>> {
+  const { users, capabilities, hasNoNewPrivileges } = await rightsOf(pid);
+  return { users, capabilities, hasNoNewPrivileges };
+}

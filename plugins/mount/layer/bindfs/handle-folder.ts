@@ -23,6 +23,9 @@ const MOST_MOUNTS = 32;
  */
 const OPTIONS = ['--chown-ignore', '--chgrp-ignore', '--chmod-ignore', '-o', 'hard_remove,direct_io'];
 
+/** An admin may have given a file in the share to somebody, and NFS clients act as root. */
+const OTHERS_FILES = ['dac_override', 'fowner'];
+
 /**
  * bindfs goes by paths with root's rights: without this flag, a symlink that users put in a folder's place
  * would lead it out of the share. A former daemon's overlay may lack it. Frozen overlays stay read-only, since
@@ -121,6 +124,7 @@ export class KeptHandles {
         source: mountPoint,
         place,
         fingerprint: mountPoint,
+        capabilities: OTHERS_FILES,
       },
       tools,
     );

@@ -1,4 +1,5 @@
 /** Starts and ends bindfs, which mirrors a folder: it resolves each name by its path, at each call. */
+import { rootWith } from 'mountkeeper';
 import type { Clock, ManagedProcess, MountTable, ProcessSpec, Processes } from 'mountkeeper';
 
 const READY_MS = 10_000;
@@ -30,17 +31,20 @@ export interface BindfsSpec extends Pick<ProcessSpec, 'key' | 'fingerprint' | 'n
   readonly source: string;
   /** Where it is mounted; nothing is mounted there yet. */
   readonly place: string;
+  /** Beside mounting: in lower case and without `cap_`. */
+  readonly capabilities?: readonly string[];
 }
 
 /** Resolves when it is mounted. Rejects with a plain sentence. */
 export async function startBindfs(
-  { options, source, place, ...spec }: BindfsSpec,
+  { options, source, place, capabilities = [], ...spec }: BindfsSpec,
   { clock, mountTable, processes }: BindfsTools,
 ): Promise<ManagedProcess> {
   const bindfs = await processes.start({
     ...spec,
     command: 'bindfs',
     args: [...OPTIONS, ...options, source, place],
+    rights: await rootWith({ processes, capabilities: ['sys_admin', ...capabilities] }),
   });
   const deadline = clock.deadline(READY_MS);
   while ((await mountTable.find(place)) === undefined) {

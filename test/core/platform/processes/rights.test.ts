@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
-import { leastRights, serviceUser } from '../../../../core/platform/processes/rights.ts';
+import { leastRights, rootWith, serviceUser } from '../../../../core/platform/processes/rights.ts';
 import type { ManagedProcess, ProcessSpec } from '../../../../core/contract/platform.ts';
 import { programAt } from '../../../../plugins/discovery/wsdd.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
@@ -88,8 +88,21 @@ describe('what a child of a root daemon is left with', { skip: unlessRoot }, () 
     assert.deepEqual((await rightsOf(started.pid)).capabilities, Array(5).fill(bind));
     const asRoot = await start({ rights: { capabilities } });
     const { users, capabilities: kept } = await rightsOf(asRoot.pid);
-    assert.deepEqual([users, kept], ['0 0 0 0', [bind, bind, bind, bind, NOTHING]]);
+    assert.deepEqual([users, kept], ['0 0 0 0', [NOTHING, bind, bind, bind, NOTHING]]);
     assert.equal((await daemon().adopt(key))?.pid, started.pid);
+  });
+
+  it('is, where it stays root, no look into the daemon, and no file of somebody else', async () => {
+    const shut = scratch.path('somebody');
+    await writeFile(shut, '', { mode: 0o600 });
+    await chown(shut, 12_345, 12_345);
+    const rights = await rootWith({ processes: daemon(), capabilities: ['sys_admin'] });
+    const script = [`exec 3</proc/${process.pid}/mem`, `cat '${shut}'`, 'mknod null c 1 3']
+      .map((one) => `{ (${one}) >/dev/null 2>&1 && echo done || echo refused; }`)
+      .join('; ');
+    const cwd = scratch.root;
+    assert.equal(await said(script, { rights, cwd }), Array(3).fill('refused').join('\n'));
+    assert.equal(await said(script, { cwd }), Array(3).fill('done').join('\n'));
   });
 
   it('is nothing of another such child, as long as their groups differ', async () => {
