@@ -36,6 +36,7 @@ import {
   withUploads,
 } from './layer-figures.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
+import { Hold } from './bindfs/hold.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
 import { activeFolders } from './upper/active-folders.ts';
@@ -102,6 +103,7 @@ export class LayeredMount implements RunningRclone {
   readonly #uploads: ShareUploads;
   readonly #pathCheck: PathCheck;
   readonly #handles: KeptHandles;
+  readonly #hold: Hold;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -118,13 +120,17 @@ export class LayeredMount implements RunningRclone {
     this.shareName = shareName;
     this.plan = plan;
     this.adopted = options.adopted;
+    this.#hold = new Hold({ shareName, bindfs, adopted: options.adopted, log });
     this.#supervisor = new LowerSupervisor({
       shareName,
       start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)),
       clock,
       log,
       onUp: (living) => this.#useLower(living),
-      onDown: () => this.#remote.use(undefined),
+      onDown: (wasSettled) => {
+        if (wasSettled) this.#hold.begin();
+        this.#remote.use(undefined);
+      },
     });
     this.#remote = new RemoteBelow(options.type, () => this.#supervisor.problem);
     this.#names = new NameDropper({
@@ -289,6 +295,7 @@ export class LayeredMount implements RunningRclone {
 
   async unmount(): Promise<void> {
     this.#end.abort();
+    this.#hold.close();
     const lower = await this.#supervisor.stop();
     await this.#stopUploads();
     await this.#handles.end();
@@ -301,6 +308,7 @@ export class LayeredMount implements RunningRclone {
   /** rclone first: calls that wait in the overlay end with it. */
   async kill(): Promise<void> {
     this.#end.abort();
+    this.#hold.close();
     const stopped = this.#stopUploads();
     const lower = await this.#supervisor.stop();
     await lower?.kill();
@@ -337,6 +345,7 @@ export class LayeredMount implements RunningRclone {
 
   release(): void {
     this.#end.abort();
+    this.#hold.close();
     void this.#stopUploads();
     void this.#supervisor.stop().then((lower) => lower?.release());
     this.#options.bindfs.release();
@@ -350,6 +359,7 @@ export class LayeredMount implements RunningRclone {
   /** A new rclone has no bandwidth limit yet, and the kernel still caches what the former one answered. */
   #useLower(lower: ActiveMount): void {
     const { tools } = this.#options;
+    this.#hold.end();
     this.#latest = lower;
     this.#remote.use(this.#filesOf(lower));
     lower.around = (change, folder) => this.#changing(change, folder);

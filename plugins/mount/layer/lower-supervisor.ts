@@ -25,7 +25,8 @@ export interface LowerSupervisorOptions {
   readonly start: (signal: AbortSignal) => Promise<ActiveMount>;
   /** Called with each new rclone before anybody else gets it. */
   readonly onUp: (lower: ActiveMount) => void;
-  readonly onDown: () => void;
+  /** `wasSettled`: it had worked for a while, so another one is expected within a second. */
+  readonly onDown: (wasSettled: boolean) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -109,10 +110,11 @@ export class LowerSupervisor {
 
   #lose(lower: ActiveMount, reason: string): void {
     const { clock, log, onDown, shareName } = this.#options;
-    if (clock.monotonic() - this.#sinceMs >= SETTLED_MS) this.#failures = 0;
+    const wasSettled = clock.monotonic() - this.#sinceMs >= SETTLED_MS;
+    if (wasSettled) this.#failures = 0;
     this.#problem = reason;
     this.#active = undefined;
-    onDown();
+    onDown(wasSettled);
     this.#run(() =>
       lower
         .kill()

@@ -4,6 +4,7 @@ import type { Refusal } from './answer.ts';
 import { clock } from './clock.ts';
 import { Attached, wasNeverReached } from './backend.ts';
 import type { BackendCall } from './backend.ts';
+import { couldNotLook } from './requests/unread.ts';
 import type { ProxyShare } from './state.ts';
 
 /** Why a share is not attached: its clients wait, or are told to come again, or there is no such share. */
@@ -12,6 +13,12 @@ export type Away = 'returning' | 'absent' | 'gone';
 /** How long a client waits for a share that is away for a moment. */
 const AWAY_MS = 12_000;
 const TRY_AGAIN_MS = 150;
+/**
+ * How long a client waits while what lies below a share's write layer cannot be read: another rclone is there in
+ * half a second. Without its NAS it may take hours, so after a wait in vain nobody waits for a while.
+ */
+const UNREAD_MS = 5_000;
+const NO_MORE_WAIT_MS = 30_000;
 const REPEATABLE = new Set(['GET', 'HEAD', 'PROPFIND', 'OPTIONS']);
 
 export class Unavailable extends Error {
@@ -39,6 +46,7 @@ export class Upstream {
   readonly #paths = createKeyedQueue();
   #attached: Attached | undefined;
   #away: Away = 'gone';
+  #waitsAgainAt = 0;
 
   constructor(name: string) {
     this.name = name;
@@ -84,15 +92,37 @@ export class Upstream {
    * Resolves with the backend's answer. Waits for a share that is away for a moment; rejects with
    * `Unavailable` when it does not come back.
    */
-  async ask(
+  async ask(call: BackendCall, options: AskOptions = {}): Promise<IncomingMessage> {
+    const { signal, patience = signal } = options;
+    const end = clock.now() < this.#waitsAgainAt ? 0 : clock.now() + UNREAD_MS;
+    for (;;) {
+      const { answered, attached } = await this.#answer(call, options);
+      const look = (one: BackendCall): Promise<IncomingMessage> => attached.ask(one, patience);
+      // The mount's own process answers otherwise.
+      const isBeside = attached.backend.behind !== undefined;
+      if (!isBeside || !(await couldNotLook(call, answered, look))) return answered;
+      answered.resume();
+      if (clock.now() >= end) {
+        if (end > 0) this.#waitsAgainAt = clock.now() + NO_MORE_WAIT_MS;
+        throw new Unavailable(UNREAD);
+      }
+      await this.changed(TRY_AGAIN_MS, patience);
+    }
+  }
+
+  /** The first answer that there is. */
+  async #answer(
     call: BackendCall,
-    { signal, patience = signal, isRepeatable = REPEATABLE.has(call.method) }: AskOptions = {},
-  ): Promise<IncomingMessage> {
+    { signal, patience = signal, isRepeatable = REPEATABLE.has(call.method) }: AskOptions,
+  ): Promise<{ readonly answered: IncomingMessage; readonly attached: Attached }> {
     const end = clock.now() + AWAY_MS;
     for (;;) {
       const attached = await this.ready(end, patience);
       try {
-        return await (isRepeatable ? attached.ask(call, signal) : attached.track(attached.ask(call, signal)));
+        const answered = await (isRepeatable
+          ? attached.ask(call, signal)
+          : attached.track(attached.ask(call, signal)));
+        return { answered, attached };
       } catch (error) {
         patience?.throwIfAborted();
         if (clock.now() >= end || !mayRepeat(isRepeatable, error))
@@ -149,6 +179,11 @@ export const NOT_MOUNTED: Refusal = {
   status: 503,
   text: 'The share is not mounted now; its files are where they were. Try again, or ask who runs this server.',
   headers: { 'retry-after': '15' },
+};
+const UNREAD: Refusal = {
+  status: 503,
+  text: 'This cannot be read from the NAS just now; try again later.',
+  headers: { 'retry-after': '5' },
 };
 export const AWAY: Refusal = {
   status: 503,

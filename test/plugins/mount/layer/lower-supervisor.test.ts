@@ -37,7 +37,7 @@ function createWorld(starts: (() => Promise<ActiveMount>)[]): {
     log: pino({ level: 'silent' }),
     start,
     onUp: () => void seen.push('up'),
-    onDown: () => void seen.push('down'),
+    onDown: (wasSettled) => void seen.push(wasSettled ? 'down, to be back soon' : 'down'),
   });
   return { supervisor, clock, seen, left: () => starts.length };
 }
@@ -62,6 +62,18 @@ describe('the rclone below a share with a write layer', () => {
     assert.equal(supervisor.living, second.mount);
     assert.equal(wasCleared, true);
     assert.deepEqual(seen, ['up', 'down', 'up']);
+  });
+
+  it('is soon back when it had worked for a while, and that is told', async () => {
+    const [first, second] = [createFake(), createFake()];
+    const { supervisor, clock, seen } = createWorld([() => Promise.resolve(second.mount)]);
+    supervisor.adopt(first.mount);
+    await clock.advance(2_000);
+    first.die();
+    await turns();
+    second.die();
+    await turns();
+    assert.deepEqual(seen, ['up', 'down, to be back soon', 'up', 'down']);
   });
 
   it('is ended and followed by another one when it hangs; one that was replaced already is left alone', async () => {

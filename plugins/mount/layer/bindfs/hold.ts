@@ -1,0 +1,73 @@
+/**
+ * Lets calls wait while another rclone is started below a share: bindfs is stopped meanwhile, so nobody is told of an
+ * error that is over in half a second. Once for each rclone that has worked, and never long: a program that looks
+ * into a folder hangs with it.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import type { Logger, ManagedProcess } from 'mountkeeper';
+
+/** Longest wait, in seconds. */
+const LONGEST_S = 2;
+/** Goes on without the daemon: a bindfs that stays stopped would hang the share. */
+const GUARD = 'sleep "$1"; kill -CONT "$2"';
+
+export interface HoldOptions {
+  readonly shareName: string;
+  readonly bindfs: Pick<ManagedProcess, 'pid' | 'signal'>;
+  /** A former daemon may have ended in the middle of a wait. */
+  readonly adopted: boolean;
+  readonly log: Logger;
+}
+
+export class Hold {
+  readonly #options: HoldOptions;
+  #guard: ChildProcess | undefined;
+  #isOver = false;
+
+  constructor(options: HoldOptions) {
+    this.#options = options;
+    if (options.adopted) options.bindfs.signal('SIGCONT');
+  }
+
+  /** Calls wait from now on, and are passed on by `end`, or by themselves. */
+  begin(): void {
+    const { bindfs, log, shareName } = this.#options;
+    if (this.#guard || this.#isOver) return;
+    // Both in one turn, the guard first: the daemon may be killed at any moment.
+    const guard = spawn('sh', ['-c', GUARD, 'sh', String(LONGEST_S), String(bindfs.pid)], {
+      env: { PATH: process.env['PATH'] },
+      detached: true,
+      stdio: 'ignore',
+    });
+    guard.unref();
+    guard.once('error', (error) => log.warn({ share: shareName, err: error }, 'nobody waits for rclone'));
+    if (guard.pid === undefined) return;
+    this.#guard = guard;
+    guard.once('exit', () => this.#forget(guard));
+    bindfs.signal('SIGSTOP');
+  }
+
+  end(): void {
+    const guard = this.#guard;
+    if (guard?.pid === undefined) return;
+    this.#forget(guard);
+    this.#options.bindfs.signal('SIGCONT');
+    try {
+      // With what it has started.
+      process.kill(-guard.pid, 'SIGKILL');
+    } catch {
+      // It has ended just now.
+    }
+  }
+
+  /** Nobody waits any more, for good. */
+  close(): void {
+    this.#isOver = true;
+    this.end();
+  }
+
+  #forget(guard: ChildProcess): void {
+    if (this.#guard === guard) this.#guard = undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { Hold } from '../../../../../plugins/mount/layer/bindfs/hold.ts';
+import { sleep, until } from '../../../../support/platform/wait.ts';
+
+describe('calls below a share while rclone is replaced', () => {
+  let bindfs: ChildProcess;
+  let pid: number;
+  beforeEach(() => {
+    bindfs = spawn('sleep', ['60'], { stdio: 'ignore' });
+    pid = bindfs.pid!;
+  });
+  afterEach(() => bindfs.kill('SIGKILL'));
+
+  const holdOf = (adopted = false): Hold =>
+    new Hold({
+      shareName: 's',
+      bindfs: { pid, signal: (name) => void bindfs.kill(name) },
+      adopted,
+      log: pino({ level: 'silent' }),
+    });
+  const isStopped = (): boolean => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+  };
+  const waits = (): Promise<unknown> => until('they wait', isStopped, { timeoutMs: 10_000, everyMs: 5 });
+  const goOn = (): Promise<unknown> =>
+    until('they go on', () => !isStopped(), { timeoutMs: 10_000, everyMs: 5 });
+
+  it('wait until it is there, as often as it is replaced', async () => {
+    const hold = holdOf();
+    for (let time = 0; time < 2; time += 1) {
+      hold.begin();
+      await waits();
+      hold.end();
+      await goOn();
+    }
+  });
+
+  it('wait for a moment only, though nobody ends it', async () => {
+    holdOf().begin();
+    await waits();
+    await goOn();
+  });
+
+  it('go on when the share is taken down, and wait no more', async () => {
+    const hold = holdOf();
+    hold.begin();
+    await waits();
+    hold.close();
+    await goOn();
+    hold.begin();
+    await sleep(50);
+    assert.equal(isStopped(), false);
+  });
+
+  it('go on with the next daemon', async () => {
+    bindfs.kill('SIGSTOP');
+    await waits();
+    holdOf(true);
+    await goOn();
+  });
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { instanceOf } from '../../../../../plugins/webdav/proxy/instance.ts';
+import { ProxyFixture } from '../../../../support/webdav/fake-backend.ts';
+
+const SHARE_ITSELF =
+  '<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:">' +
+  '<D:response><D:href>/team/</D:href></D:response></D:multistatus>';
+const DEPTH_1 = { depth: '1' };
+
+/** As rclone's server (1.75) on a folder whose file system gives an error. */
+function answerBlindly({ method, headers }: IncomingMessage, response: ServerResponse): boolean {
+  const isListing = method === 'PROPFIND' && headers.depth === '1';
+  if (isListing) response.writeHead(207).end(`${SHARE_ITSELF}Internal Server Error`);
+  else if (method === 'GET' || method === 'HEAD') response.writeHead(404).end('Not Found');
+  else response.writeHead(method === 'LOCK' ? 500 : 405).end('Method Not Allowed');
+  return true;
+}
+
+describe('a share whose files a backend beside its mount cannot read', () => {
+  let fixture: ProxyFixture;
+  let heard = 0;
+  before(async () => {
+    fixture = await ProxyFixture.open();
+    const { backend } = fixture.share('team');
+    await fixture.tell({
+      shares: [fixture.share('team', { backend: { ...backend, behind: instanceOf(process.pid) } })],
+    });
+  });
+  after(() => fixture.close());
+  beforeEach(() => {
+    fixture.backend.files.set('/team/a', Buffer.from('hi'));
+    fixture.backend.files.set('/team/', Buffer.from(SHARE_ITSELF));
+  });
+
+  /** Cannot read for so many requests. */
+  const blindFor = (count: number): void => {
+    heard = 0;
+    fixture.backend.before = (request, response) => {
+      heard += 1;
+      return heard <= count && answerBlindly(request, response);
+    };
+  };
+
+  for (const [method, path, status, headers] of [
+    ['GET', '/team/a', 200, {}],
+    ['HEAD', '/team/a', 200, {}],
+    ['PROPFIND', '/team/a', 207, { depth: '0' }],
+    ['PROPFIND', '/team/', 207, DEPTH_1],
+    ['PUT', '/team/a', 204, {}],
+    ['PUT', '/team/new', 201, {}],
+    ['DELETE', '/team/a', 204, {}],
+  ] as const) {
+    it(`is waited for by ${method} ${path} (${status})`, async () => {
+      blindFor(4);
+      const reply = await fixture.ask(method, path, { headers, ...(method === 'PUT' && { body: 'new' }) });
+      assert.equal(reply.status, status, reply.text);
+      assert.doesNotMatch(reply.text, /Internal Server Error/);
+      assert.ok(heard > 4);
+    });
+  }
+
+  it('hands a listing on whole, short or long', async () => {
+    for (const length of [0, 10_000, 100_000]) {
+      const listing = `${SHARE_ITSELF}${' '.repeat(length)}`;
+      fixture.backend.before = (_request, response) => {
+        response.writeHead(207);
+        for (let at = 0; at < listing.length; at += 9_000) response.write(listing.slice(at, at + 9_000));
+        response.end();
+        return true;
+      };
+      const asked = '<D:propfind xmlns:D="DAV:"><D:prop><D:getetag/></D:prop></D:propfind>';
+      const reply = await fixture.ask('PROPFIND', '/team/', { headers: DEPTH_1, body: asked });
+      assert.equal(reply.text, listing);
+    }
+  });
+
+  it('says of a name that nothing has at once that it is not there', async () => {
+    blindFor(0);
+    assert.equal((await fixture.ask('GET', '/team/nothing')).status, 404);
+    assert.equal(heard, 2);
+  });
+
+  it('is said to be unreadable after a wait, never that files are gone, and then nobody waits for a while', async () => {
+    blindFor(Infinity);
+    const asked = (): Promise<readonly number[]> =>
+      Promise.all(
+        [
+          fixture.ask('GET', '/team/a'),
+          fixture.ask('PROPFIND', '/team/', { headers: DEPTH_1 }),
+          fixture.ask('MKCOL', '/team/new/'),
+        ].map(async (reply) => (await reply).status),
+      );
+    assert.deepEqual(await asked(), [503, 503, 503]);
+    const before = heard;
+    assert.deepEqual(await asked(), [503, 503, 503]);
+    assert.equal(heard - before, 4, 'each asks once, one looks whether it may be there');
+    fixture.backend.before = () => false;
+    assert.equal((await fixture.ask('GET', '/team/a')).status, 200);
+  });
+});
