@@ -7,7 +7,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { connect, createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Clock, Logger } from 'mountkeeper';
 import { CredentialDigest, parseBasicCredentials } from 'mountkeeper';
 import type { RcAddress } from './remote-control.ts';
@@ -98,15 +98,17 @@ export class ControlPorts {
 
 class OpenPort implements ControlPort {
   readonly #server: Server;
-  readonly #wanted: number;
   readonly #sockets = new Set<Socket>();
+  #port: number;
 
   constructor(wanted: number, log: Logger, onSocket: (socket: Socket) => void) {
-    this.#wanted = wanted;
     this.#server = createServer((socket) => {
       this.#keep(socket);
       onSocket(socket);
     });
+    this.#port = wanted;
+    // Asked in each cycle, and the kernel would be asked each time.
+    this.#server.on('listening', () => (this.#port = (this.#server.address() as AddressInfo).port));
     // Another program has taken it since it was found free.
     this.#server.once('error', (error) => {
       log.warn({ err: error }, 'the port of the remote control is taken, another one is used');
@@ -120,8 +122,7 @@ class OpenPort implements ControlPort {
   }
 
   get port(): number {
-    const address = this.#server.address();
-    return typeof address === 'object' && address !== null ? address.port : this.#wanted;
+    return this.#port;
   }
 
   /** Forwards the connection to rclone's socket, from the first byte on. */
