@@ -9,6 +9,11 @@ import { definePlugin, eventStream, openTo } from '../../core/sdk/index.ts';
 import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
+import dirRefresh from '../../plugins/dir-refresh/index.ts';
+import metrics from '../../plugins/metrics/index.ts';
+import sessions from '../../plugins/sessions/index.ts';
+import uploads from '../../plugins/uploads/index.ts';
+import warmup from '../../plugins/warmup/index.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { hashToken, makeToken } from '../../plugins/auth/token.ts';
 import { whileTimePasses, within } from '../support/platform/wait.ts';
@@ -32,6 +37,28 @@ const withTwo = async (one: string, other: string): Promise<string> => {
   );
   return `${SAMPLE}\n${users.join('')}`;
 };
+
+/** What the daemon has beside the API: nothing is mounted. */
+const daemonServices = definePlugin({
+  name: 'daemon-services',
+  version: '1.0.0',
+  apiVersion: 1,
+  description: 'Services of the core.',
+  register(ctx) {
+    ctx.provide('shares', () => ({ list: () => [] }));
+    ctx.provide('processes', () => ({ adopt: async () => undefined, recorded: async () => [] }) as never);
+  },
+});
+
+/** Those with routes of shares. */
+const SHARE_PLUGINS = [
+  daemonServices,
+  dirRefresh,
+  metrics,
+  sessions,
+  uploads,
+  warmup,
+] as readonly unknown[] as readonly Plugin[];
 
 /** A stream that never ends by itself. */
 const streaming = definePlugin({
@@ -103,6 +130,46 @@ describe('users and tokens', () => {
     assert.deepEqual(api.sent, []);
     assert.equal((await api.post('/api/reconnect/photos', undefined, BEARER)).status, 200);
     assert.deepEqual(api.sent, [{ command: 'reconnect', args: ['photos'] }]);
+  });
+
+  it('bound to a share are told of no other by any route that the API describes, whatever they ask it', async () => {
+    const toml = withToken('role = "admin"\nshares = ["photos"]').replaceAll('照片 2024', 'secret place');
+    await open(toml, { plugins: [...API_PLUGINS, streaming as Plugin, ...SHARE_PLUGINS] });
+    const rule = (share: string) => ({ share, path: share, newerThan: null, state: 'pending' });
+    api.publish([{ name: 'photos' }, { name: 'secret place', healthMessage: 'secret place is away' }], {
+      warmup: [rule('photos'), rule('secret place')] as never,
+    });
+    const { paths } = (await api.get('/api/openapi.json', BEARER)).json() as {
+      paths: Record<string, Record<string, unknown>>;
+    };
+    const asked = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => ({ path, method: method.toUpperCase() })),
+    );
+    assert.ok(asked.length > 30, `${asked.length} routes`);
+    const told: string[] = [];
+    let answered = 0;
+    for (const { method, path } of asked)
+      // Its own share, the other one, and the other one on a way around by names of paths.
+      for (const share of ['photos', 'secret%20place', 'photos%2F..%2Fsecret%20place', 'SECRET%20PLACE']) {
+        const filled = path.replace(/\{(share|name)\}/, share).replaceAll(/\{\w+\}/g, 'x');
+        const body = method === 'POST' ? JSON.stringify({ path: '../secret place' }) : undefined;
+        const headers = { ...BEARER, ...(body !== undefined && { 'content-type': 'application/json' }) };
+        const query = method === 'GET' ? '?share=secret%20place&path=..%2Fsecret%20place&lines=999' : '';
+        const answer = await api.call({
+          method,
+          path: filled + query,
+          headers,
+          ...(body !== undefined && { body }),
+        });
+        answered += Number(answer.status < 300);
+        const said = `${JSON.stringify(answer.headers)}${answer.body}`.replaceAll('../secret place', '');
+        if (/secret.place/i.test(said))
+          told.push(`${method} ${filled}: ${answer.status} ${said.slice(0, 200)}`);
+        if (share !== 'photos' && path.includes('{share}')) assert.equal(answer.status, 404, filled);
+      }
+    assert.deepEqual(told, []);
+    assert.ok(answered >= 5, `${answered} were answered`);
+    assert.doesNotMatch(JSON.stringify(api.sent), /secret place/);
   });
 
   it('that are taken away are refused at once, and what they read ends', async () => {

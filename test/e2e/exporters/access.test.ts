@@ -21,6 +21,8 @@ import { Nas } from '../../support/nas/nas.ts';
 import { freePort } from '../../support/platform/free-port.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { PeopleMatrix } from '../../support/people/matrix.ts';
+import type { Office } from '../../support/people/model.ts';
 import { until } from '../../support/platform/wait.ts';
 
 const PEOPLE: readonly Visitor[] = ['anna', 'ben', 'carl', 'dora'].map((name, index) => ({
@@ -39,6 +41,45 @@ const BUFFERED = 6_000_000;
 /** What "at once" may take on a machine that is busy with other tests. */
 const AT_ONCE = { timeoutMs: 10_000 };
 const ACCESS_DENIED = [13, 30];
+/** A person of it comes from a machine of her own. */
+const OFFICE: Office = {
+  typed: { anna: ANNA.password, ben: BEN.password },
+  addresses: { anna: '127.0.0.11', ben: '127.0.0.12' },
+  smb: LOGINS.slice(0, 2),
+  webdav: LOGINS.slice(0, 2),
+  guest: false,
+  groups: { office: ['anna', 'ben'] },
+  allowed: ['127.0.0.0/8'],
+  shares: { open: {}, team: { users: ['@office'] } },
+};
+/** Each takes something from somebody, over all three protocols or two. */
+const CHANGES: readonly ((office: Office) => string)[] = [
+  (office) => {
+    Object.assign(office.shares['team'] ?? {}, {
+      read_only_users: ['ben'],
+      read_only_clients: ['127.0.0.12'],
+    });
+    return 'ben may only look into team';
+  },
+  (office) => {
+    for (const login of [...office.smb, ...office.webdav])
+      if (login.name === 'anna') login.password = 'another';
+    return 'anna has another password and does not know it';
+  },
+  (office) => {
+    office.smb = office.webdav = [{ name: 'anna', password: 'told' }];
+    office.groups['office'] = ['anna'];
+    Object.assign(office.shares['team'] ?? {}, { read_only_users: ['anna'] });
+    office.typed['anna'] = 'told';
+    office.allowed = ['127.0.0.11'];
+    return 'ben has no account, and no machine';
+  },
+  (office) => {
+    Object.assign(office.shares['open'] ?? {}, { protocols: ['nfs'] });
+    Object.assign(office.shares['team'] ?? {}, { protocols: ['webdav'] });
+    return 'open is shown over NFS alone, and team over WebDAV';
+  },
+];
 
 type Share = (typeof SHARES)[number];
 /** What anna, ben, carl and dora may do: `w`rite, `r`ead, `-` nothing. */
@@ -472,5 +513,20 @@ describe('who may enter which share', () => {
       },
       AT_ONCE,
     );
+  });
+
+  it('is what the configuration says for two, right after each of four changes, and in what is open', async () => {
+    const shares = SHARES.map((name) => ({ name, connection: 'nas', remote_path: name }));
+    const matrix = new PeopleMatrix(OFFICE, { daemon, access, shares, random: Math.random });
+    try {
+      assert.deepEqual(await matrix.begin(), []);
+      for (const change of CHANGES) {
+        const { changed, held, said, wrong } = await matrix.step(change);
+        assert.deepEqual(wrong, [], said);
+        assert.ok(changed > 0 && held > 0, `${said}: ${changed} cells, ${held} open`);
+      }
+    } finally {
+      matrix.close();
+    }
   });
 });
