@@ -14,7 +14,7 @@ import { benchWebdav } from './lan-webdav.ts';
 import { benchLogs } from './log-polls.ts';
 import { benchMetrics } from './metrics-render.ts';
 import { benchStart } from './mount-start.ts';
-import { benchRunner } from './plugin-runner.ts';
+import { benchCycle, benchRunner } from './plugin-runner.ts';
 import { benchStatus } from './status-load.ts';
 import { benchIdle, benchSwap } from './swap-and-idle.ts';
 import { warmupFigures } from './warmup.ts';
@@ -29,6 +29,7 @@ const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>>
   swap: benchSwap,
   idle: benchIdle,
   runner: benchRunner,
+  cycle: benchCycle,
   smb: benchSmb,
   nfs: benchNfs,
   webdav: benchWebdav,

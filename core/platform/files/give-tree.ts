@@ -58,7 +58,7 @@ async function giveEntry(file: string, walk: Walk, depth: number): Promise<void>
   });
 }
 
-/** A folder below an open one, though links may be put in its place meanwhile: those are refused (`ELOOP`, `ENOTDIR`). */
+/** A folder below an open one. A link that is put in its place meanwhile is refused (`ELOOP`, `ENOTDIR`). */
 export function openedFolder(file: string, work: (handle: FileHandle) => Promise<void>): Promise<void> {
   return opened(file, FOLDER, work);
 }

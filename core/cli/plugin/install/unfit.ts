@@ -18,6 +18,7 @@ export async function unfitTable(
   { name, contribution }: Declared,
   configFile: string,
 ): Promise<string | undefined> {
+  // Whoever loads the file says what is wrong with it.
   const table = await tableIn(configFile, name).catch(() => undefined);
   if (!contribution || contribution.section !== undefined || !isTable(table)) return undefined;
   if (contribution.migrate) return unfitFor(name, contribution, table);

@@ -66,6 +66,7 @@ async function isTooMuch(folder: string, { mostBytes, mostFiles }: SpaceLimit): 
     const through = `/proc/self/fd/${String(handle.fd)}`;
     for (const name of await readdir(through)) {
       if (isOver() || isDeep) return;
+      // It has gone meanwhile, or a link is in its place.
       await add(`${through}/${name}`, depth).catch(() => undefined);
     }
   };
@@ -76,6 +77,7 @@ async function isTooMuch(folder: string, { mostBytes, mostFiles }: SpaceLimit): 
     if (stats.isDirectory()) await openedFolder(file, (handle) => look(handle, depth + 1));
   };
 
+  // It keeps nothing: there is no such folder.
   await openedFolder(folder, (handle) => look(handle, 0)).catch(() => undefined);
   return isOver() || isDeep;
 }

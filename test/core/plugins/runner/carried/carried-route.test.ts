@@ -28,7 +28,7 @@ describe('the answer of a route in a process of its own', { timeout: 20_000 }, (
     assert.equal(headers['content-type'], 'application/octet-stream');
   });
 
-  it('is no page of this site: without its rights, whatever policy it gives, and it says nothing for other pages', async () => {
+  it('is no page of this site, whatever policy it gives, and it says nothing for other pages', async () => {
     const page = { 'content-type': 'text/html' };
     const ownPolicies = ["script-src 'self'", ["img-src 'none'", 'sandbox allow-same-origin'], 'x, y;', ''];
     for (const policy of [undefined, ...ownPolicies]) {
