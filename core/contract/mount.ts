@@ -208,6 +208,11 @@ export interface Mount {
   readonly plan: MountPlan;
   readonly rcPort: number;
   readonly pid: number;
+  /**
+   * The process that reads from the remote for it, where another one may take its place while the mount stays: the
+   * latest one, perhaps dead. Absent: `pid`.
+   */
+  readonly readerPid?: number | undefined;
   readonly adopted: boolean;
   /** True for an adopted mount that a former daemon had frozen: it must be mounted again to accept writes. */
   readonly isFrozen?: boolean;

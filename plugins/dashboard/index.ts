@@ -93,6 +93,7 @@ export default definePlugin<DashboardConfig>({
     });
     ctx.tap('shareHealthChanged', (change) => living()?.events.healthChanged(change));
     ctx.tap('notification', (event) => living()?.events.told(event));
+    ctx.on('mount:rclone-replaced', (event) => living()?.events.rcloneReplaced(event));
     ctx.every({
       name: 'tell readers that the line is good',
       ms: () => BEAT_MS,

@@ -1,4 +1,4 @@
-import { definePlugin, readDescriptions } from 'mountkeeper';
+import { definePlugin, Joi, readDescriptions } from 'mountkeeper';
 import type { Uploader } from 'mountkeeper';
 import { check, finderFor } from './options/check.ts';
 import { complete, schema, shareSchema } from './config.ts';
@@ -10,6 +10,13 @@ import { createMounter } from './lifecycle/mounter.ts';
 import type { Notice } from './recovery/recovery-report.ts';
 import { harmlessOptions } from './options/shown-options.ts';
 import { checkUntrusted } from './options/untrusted-options.ts';
+
+declare module 'mountkeeper' {
+  interface Events {
+    /** Another rclone lies below a share, which stayed mounted; `reason` says why the former one ended. */
+    'mount:rclone-replaced': { readonly share: string; readonly reason: string };
+  }
+}
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
 
@@ -42,6 +49,11 @@ export default definePlugin({
         return rcloneToRun(ctx.config, ctx.use('paths').stateDir);
       },
     }));
+    const replaced = ctx.event({
+      name: 'mount:rclone-replaced',
+      summary: 'Another rclone lies below a share with a write layer, which stayed mounted.',
+      value: Joi.object({ share: Joi.string().required(), reason: Joi.string().allow('').required() }),
+    });
     const mounter = ctx.provide('mounter', () =>
       createMounter({
         clock: ctx.use('clock'),
@@ -55,6 +67,7 @@ export default definePlugin({
         config: () => ctx.use('config').current.config,
         connections: () => ctx.find('connections'),
         uploader: () => needed(ctx.find('uploader')),
+        onReplaced: (share, reason) => replaced({ share, reason }),
       }),
     );
     ctx.cli(rcloneCommand());

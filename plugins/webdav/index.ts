@@ -36,6 +36,7 @@ export default definePlugin<WebdavConfig>({
       },
     });
     ctx.status('webdavRunning', { default: false, read: () => exporter()?.isServing === true });
+    ctx.on('mount:rclone-replaced', ({ share }) => exporter()?.readAnew(share));
     ctx.tap('afterReload', () => exporter()?.realign());
     ctx.tap('collectChecks', (config) => checks(config, ctx.use('processes')));
   },

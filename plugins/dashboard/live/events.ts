@@ -2,13 +2,13 @@
 import type { Clock, Health, NotificationEvent, ShareStatus, StatusRecord } from 'mountkeeper';
 
 export type EventKind =
-  'healthy' | 'failed' | 'waiting' | 'saved' | 'refused' | 'offline' | 'online' | 'discarded';
+  'healthy' | 'failed' | 'waiting' | 'saved' | 'refused' | 'offline' | 'online' | 'discarded' | 'replaced';
 
 export interface ShareEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly kind: EventKind;
-  /** Why it failed; of what was discarded, which file, and where it is kept. */
+  /** Why it failed, or the former rclone ended; of what was discarded, which file, and where it is kept. */
   readonly reason?: string;
   /** Number of files that wait or are refused. */
   readonly files?: number;
@@ -27,6 +27,7 @@ const KINDS: ReadonlySet<string> = new Set<EventKind>([
   'offline',
   'online',
   'discarded',
+  'replaced',
 ]);
 
 interface Known {
@@ -71,6 +72,11 @@ export class ShareEvents {
     const text = (reason ?? '').slice(0, LONGEST_REASON);
     if (to === 'failed' && !(last?.kind === 'failed' && last.reason === text))
       this.#add(share, { kind: 'failed', reason: text });
+  }
+
+  /** Below a share that stayed up. */
+  rcloneReplaced({ share, reason }: { readonly share: string; readonly reason: string }): void {
+    this.#add(share, { kind: 'replaced', reason: reason.slice(0, LONGEST_REASON) });
   }
 
   /** Other kinds of events are told by other means. */

@@ -16,6 +16,7 @@ const TONES = {
   offline: 'bad',
   online: 'good',
   discarded: 'warn',
+  replaced: 'info',
 } as const;
 const CHARTS = ['speed', 'cache', 'dirty'] as const;
 

@@ -205,6 +205,10 @@ export class LayeredMount implements RunningRclone {
     return this.#options.bindfs.pid;
   }
 
+  get readerPid(): number | undefined {
+    return this.#latest?.pid;
+  }
+
   /** The remote control port of the latest rclone. */
   get rcPort(): number {
     return this.#latest?.rcPort ?? 0;
@@ -360,7 +364,9 @@ export class LayeredMount implements RunningRclone {
   #useLower(lower: ActiveMount): void {
     const { tools } = this.#options;
     this.#hold.end();
+    const isOther = this.#latest !== undefined;
     this.#latest = lower;
+    if (isOther) tools.onReplaced?.(this.shareName, this.#supervisor.problem);
     this.#remote.use(this.#filesOf(lower));
     lower.around = (change, folder) => this.#changing(change, folder);
     if (this.#limit) {

@@ -30,6 +30,8 @@ export interface MountTools {
   readonly connections: () => ConnectionMonitors | undefined;
   /** Throws a plain sentence while there is none. */
   readonly uploader: () => Uploader;
+  /** Called when another rclone lies below a share, which stayed mounted. `reason`: why the former one ended. */
+  readonly onReplaced?: (share: string, reason: string) => void;
 }
 
 /** With what the mounter adds for its mounts. */

@@ -89,7 +89,7 @@ export class Backends {
   }
 
   /** Resolves with the separate backend once it serves. */
-  async #separateOf(share: string, { pid, plan: { mountPoint } }: Mount): Promise<Backend> {
+  async #separateOf(share: string, { pid, readerPid, plan: { mountPoint } }: Mount): Promise<Backend> {
     const { clock } = this.#tools;
     const former = this.#separate.get(share);
     if (former?.isFor(mountPoint, pid) === false) await this.drop(share);
@@ -98,7 +98,7 @@ export class Backends {
     const end = clock.monotonic() + SEPARATE_MS;
     while (!backend.backend && clock.monotonic() < end) await clock.sleep(LOOK_MS);
     if (!backend.backend) throw new Error(`its server does not run: ${backend.problem}`);
-    return backend.backend;
+    return readerPid === undefined ? backend.backend : { ...backend.backend, reader: instanceOf(readerPid) };
   }
 
   #start(share: string, mountPoint: string, mountPid: number): SeparateBackend {

@@ -233,6 +233,11 @@ export class WebdavExporter implements ServingExporter {
     await this.#told.tell();
   }
 
+  /** Another process reads from the NAS for this share. */
+  readAnew(share: string): void {
+    if (this.#tools.settings.enabled && this.#given.has(share)) this.#addAgain(share);
+  }
+
   get isEnabled(): boolean {
     return this.#tools.settings.enabled;
   }

@@ -12,6 +12,8 @@ const MAX_IDLE_CONNECTIONS = 16;
 /** How long running work may take to end when the share is removed, and then how long undoing it may take. */
 const LET_GO_MS = 1_800;
 const TAKE_BACK_MS = 1_200;
+/** A backend beside a mount keeps listings for a second. */
+const LISTING_KEPT_MS = 1_100;
 /** Connection errors after which nothing of the request can have reached the backend. */
 const NEVER_REACHED = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EAGAIN']);
 
@@ -49,7 +51,8 @@ export interface BackendCall {
 
 /** The connections to one backend of one share. */
 export class Attached {
-  share: ProxyShare;
+  #share: ProxyShare;
+  #doubtUntil = 0;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS });
   readonly #running = new Set<ClientRequest>();
   /** Running work that changes something and should be allowed to end. */
@@ -58,7 +61,16 @@ export class Attached {
   #isOver = false;
 
   constructor(share: ProxyShare) {
-    this.share = share;
+    this.#share = share;
+  }
+
+  get share(): ProxyShare {
+    return this.#share;
+  }
+
+  set share(share: ProxyShare) {
+    if (share.backend.reader !== this.backend.reader) this.#doubtUntil = clock.now() + LISTING_KEPT_MS;
+    this.#share = share;
   }
 
   get backend(): Backend {
@@ -74,6 +86,12 @@ export class Attached {
   get isWhole(): boolean {
     const { behind } = this.backend;
     return behind === undefined || isLiving(behind);
+  }
+
+  /** True while names may be missing from what it says: what reads from the NAS is dead, or was until just now. */
+  get isInDoubt(): boolean {
+    const { reader } = this.backend;
+    return clock.now() < this.#doubtUntil || (reader !== undefined && !isLiving(reader));
   }
 
   /** Sends a request with a known body. Rejects when there is no answer. */

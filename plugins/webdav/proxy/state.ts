@@ -57,6 +57,11 @@ export interface Backend {
   readonly instance: string;
   /** The process of the mount that it reads from: while that one is dead, the files look deleted. */
   readonly behind?: string;
+  /**
+   * The process that reads from the NAS below that mount, and may be replaced: while it is dead, names may be missing
+   * from what the backend says.
+   */
+  readonly reader?: string;
   readonly socketPath?: string;
   readonly port?: number;
   readonly authorization?: string;

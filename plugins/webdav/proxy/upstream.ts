@@ -4,7 +4,7 @@ import type { Refusal } from './answer.ts';
 import { clock } from './clock.ts';
 import { Attached, wasNeverReached } from './backend.ts';
 import type { BackendCall } from './backend.ts';
-import { couldNotLook } from './requests/unread.ts';
+import { couldNotLook, saysWhatIsMissing } from './requests/unread.ts';
 import type { ProxyShare } from './state.ts';
 
 /** Why a share is not attached: its clients wait, or are told to come again, or there is no such share. */
@@ -97,10 +97,7 @@ export class Upstream {
     const end = clock.now() < this.#waitsAgainAt ? 0 : clock.now() + UNREAD_MS;
     for (;;) {
       const { answered, attached } = await this.#answer(call, options);
-      const look = (one: BackendCall): Promise<IncomingMessage> => attached.ask(one, patience);
-      // The mount's own process answers otherwise.
-      const isBeside = attached.backend.behind !== undefined;
-      if (!isBeside || !(await couldNotLook(call, answered, look))) return answered;
+      if (await isBelieved(call, answered, { attached, signal: patience })) return answered;
       answered.resume();
       if (clock.now() >= end) {
         if (end > 0) this.#waitsAgainAt = clock.now() + NO_MORE_WAIT_MS;
@@ -167,6 +164,17 @@ export class Upstream {
   #wake(): void {
     for (const wake of this.#waiting) wake();
   }
+}
+
+async function isBelieved(
+  call: BackendCall,
+  answered: IncomingMessage,
+  { attached, signal }: { readonly attached: Attached; readonly signal: AbortSignal | undefined },
+): Promise<boolean> {
+  // The mount's own process answers otherwise.
+  if (attached.backend.behind === undefined) return true;
+  if (attached.isInDoubt && saysWhatIsMissing(call, answered)) return false;
+  return !(await couldNotLook(call, answered, (one) => attached.ask(one, signal)));
 }
 
 function mayRepeat(isRepeatable: boolean, error: unknown): boolean {

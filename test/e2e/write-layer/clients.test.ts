@@ -267,7 +267,14 @@ describe('a share with a write layer', () => {
     const write = (place: number) => writeUnstable(client, file, place * line.length, Buffer.from(line));
     for (const place of [0, 1, 2, 3]) await write(place);
     const pid = await daemon.rclonePid(SHARE);
+    const dav = await office.webdavSession();
+    const put = await office.file('right-after', 'right after '.repeat(500));
     process.kill(pid, 'SIGKILL');
+    // What others would take for deleted, and a folder for empty, is waited for.
+    await dav.put(put, 'right-after');
+    assert.match(await dav.list(), /\/a\.bin<[^]*\/right-after</);
+    assert.equal(await dav.get('tree/2'), await checksumOf(at('tree/2')));
+    cpSync(put, at('right-after'));
     for (const place of [4, 5, 6, 7]) await write(place);
     await commit(client, file);
     await close(client, file);
@@ -278,6 +285,14 @@ describe('a share with a write layer', () => {
     await until('another rclone serves the share', async () => (await daemon.rclonePid(SHARE)) !== pid, {
       timeoutMs: 20_000,
     });
+    await until(
+      'its page says so',
+      async () =>
+        (await daemon.get(`/shares/${encodeURIComponent(SHARE)}`)).text.includes(
+          'rclone ended and was replaced',
+        ),
+      { timeoutMs: 20_000 },
+    );
     await daemon.healthy();
     await synced();
   });

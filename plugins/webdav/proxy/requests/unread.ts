@@ -32,6 +32,14 @@ export async function couldNotLook(
   return (method === 'GET' || method === 'HEAD') && statusCode === 404 && !(await isMissing(call, ask));
 }
 
+/** Whether an answer says, or shows by leaving names out, that there is nothing by a name. */
+export function saysWhatIsMissing(
+  { method, headers }: BackendCall,
+  { statusCode }: IncomingMessage,
+): boolean {
+  return statusCode === 404 || (statusCode === 207 && method === 'PROPFIND' && headers['depth'] === '1');
+}
+
 /** Only this method tells an error from a name that nothing has. */
 async function isMissing(
   { path, headers }: BackendCall,

@@ -41,6 +41,14 @@ describe('the history of a share', () => {
     assert.deepEqual(kinds(), ['refused', 'waiting', 'saved']);
   });
 
+  it('tells that what reads from the NAS was replaced below a share that stayed up, and remembers it', () => {
+    const { events } = opened();
+    events.rcloneReplaced({ share: 'files', reason: 'it was killed' });
+    const { kinds } = opened(JSON.parse(JSON.stringify(events.all())));
+    assert.deepEqual(kinds(), ['replaced']);
+    assert.equal(events.of('files')[0]?.reason, 'it was killed');
+  });
+
   it('does not say that nothing waits of a share that is down', () => {
     const { events, kinds } = opened();
     events.heard(record({ dirtyCount: 2 }), () => true);

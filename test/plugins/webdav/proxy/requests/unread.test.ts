@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { instanceOf } from '../../../../../plugins/webdav/proxy/instance.ts';
+import { sleep } from '../../../../support/platform/wait.ts';
 import { ProxyFixture } from '../../../../support/webdav/fake-backend.ts';
 
 const SHARE_ITSELF =
@@ -61,6 +62,34 @@ describe('a share whose files a backend beside its mount cannot read', () => {
     });
   }
 
+  it('shows what is there at once while its reader is dead, and what is missing when there is another', async () => {
+    const [dead, living] = [`${instanceOf(process.pid)}0`, instanceOf(process.pid)];
+    const backend = { ...fixture.share('team').backend, behind: living };
+    const readBy = (reader: string) =>
+      fixture.tell({ shares: [fixture.share('team', { backend: { ...backend, reader } })] });
+    await readBy(dead);
+    // As rclone's server does where a listing leaves out what could not be looked at.
+    fixture.backend.before = ({ headers }, response) =>
+      headers.depth === '1' && Boolean(response.writeHead(207).end('cut'));
+    assert.equal((await fixture.ask('GET', '/team/a')).status, 200);
+    const missing = [
+      fixture.ask('GET', '/team/late'),
+      fixture.ask('PROPFIND', '/team/late', { headers: { depth: '0' } }),
+      fixture.ask('PROPFIND', '/team/', { headers: DEPTH_1 }),
+    ];
+    const settled = await Promise.race([...missing, sleep(500)]);
+    assert.equal(settled, undefined, 'all wait');
+    await readBy(living);
+    assert.equal(await Promise.race([...missing, sleep(500)]), undefined, 'a listing is kept for a second');
+    fixture.backend.files.set('/team/late', Buffer.from('hi'));
+    fixture.backend.before = () => false;
+    assert.deepEqual(
+      (await Promise.all(missing)).map(({ status }) => status),
+      [200, 207, 207],
+    );
+    assert.equal((await fixture.ask('GET', '/team/nothing')).status, 404);
+  });
+
   it('hands a listing on whole, short or long', async () => {
     for (const length of [0, 10_000, 100_000]) {
       const listing = `${SHARE_ITSELF}${' '.repeat(length)}`;
@@ -82,7 +111,7 @@ describe('a share whose files a backend beside its mount cannot read', () => {
     assert.equal(heard, 2);
   });
 
-  it('is said to be unreadable after a wait, never that files are gone, and then nobody waits for a while', async () => {
+  it('is said to be unreadable after a wait, never to be gone, and then nobody waits for a while', async () => {
     blindFor(Infinity);
     const asked = (): Promise<readonly number[]> =>
       Promise.all(
