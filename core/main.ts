@@ -15,7 +15,7 @@ async function loadCommand(command: string | undefined): Promise<void> {
 
 /** For all that is read from here on. A command line that is wrong is told of later. */
 async function readWithFormerWork(argv: readonly string[]): Promise<void> {
-  await loadModule(at('./cli/former-work.js'));
+  if (process.features.require_module) await loadModule(at('./cli/former-work.js'));
   const { useFormerWork } = await import('./cli/former-work.ts');
   await useFormerWork(argv);
 }
@@ -38,7 +38,7 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-if (process.features.require_module) await readWithFormerWork(process.argv.slice(2));
+await readWithFormerWork(process.argv.slice(2));
 // Later imports of these modules find them loaded.
 if (process.features.require_module) await loadCommand(process.argv[2]);
 const { runCommandLine } = await import('./cli/dispatch.ts');

@@ -20,6 +20,7 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { PACKAGE_DIR, packageVersion } from '../../core/platform/package.ts';
+import { bundle } from './bundle.ts';
 import { contents, DOC, LIB } from './contents.ts';
 import { changelog, checksums, controlFile } from './control.ts';
 import { ARCHITECTURES, unpackNode } from './node-binary.ts';
@@ -150,6 +151,7 @@ async function build(order: Order): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'mountkeeper-package-'));
   try {
     await copyContents(root);
+    await bundle(join(root, LIB, 'dist'));
     await writeOthers(root, order);
     await writeControl(root, order);
     await settle(root, order.epochSeconds);

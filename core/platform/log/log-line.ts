@@ -3,6 +3,8 @@
  * `2026-11-21T05:31:02.123Z INFO  mount: share mounted share=photos ms=812`
  * One entry is one line, whatever its values hold.
  */
+import { withSourcePlaces } from './source-places.ts';
+
 interface LoggedError {
   readonly type?: string;
   readonly message?: string;
@@ -31,7 +33,7 @@ function formatError(err: unknown, label: string): string[] {
   const { type, message, stack } = err as LoggedError;
   const parts = [`error=${formatValue(message ?? err)}`];
   if (stack !== undefined && (label === FATAL || BUGS.has(type ?? '')))
-    parts.push(`stack=${formatValue(stack)}`);
+    parts.push(`stack=${formatValue(withSourcePlaces(stack))}`);
   return parts;
 }
 

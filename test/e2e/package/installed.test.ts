@@ -4,7 +4,7 @@
  * under load, taken back from a version that does not come up, and there again after a power cut.
  */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { unlessControlGroups } from '../../runner/skips.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
@@ -14,6 +14,12 @@ import { SystemdMachine } from '../../support/package/systemd-machine.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
+
+/** Its daemon does not start; all other subcommands do. */
+async function breakRelease(main: string): Promise<void> {
+  const broken = "if (process.argv[2] === 'run') throw new Error('a broken release');";
+  await writeFile(main, `${broken}\n${await readFile(main, 'utf8')}`);
+}
 
 describe('the Debian package on a machine with systemd', { skip: unlessControlGroups }, () => {
   let scratch: Scratch;
@@ -28,7 +34,7 @@ describe('the Debian package on a machine with systemd', { skip: unlessControlGr
       await machine.put(current, '/srv/current.deb');
       await machine.put(await asVersion(current, '0.0.9', scratch.path('former')), '/srv/former.deb');
       const broken = await asVersion(current, '9.9.9', scratch.path('broken'), (tree) =>
-        writeFile(`${tree}/usr/lib/mountkeeper/dist/core/daemon.js`, 'throw new Error("a broken release");'),
+        breakRelease(`${tree}/usr/lib/mountkeeper/dist/core/main.js`),
       );
       await machine.put(broken, '/srv/broken.deb');
     },

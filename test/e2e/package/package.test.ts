@@ -18,6 +18,45 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 const version = async (): Promise<string> =>
   (JSON.parse(await readFile(`${PROJECT}package.json`, 'utf8')) as { version: string }).version;
 
+/** Prints which of what the daemon and third parties import is one and the same. */
+const INSTANCES = `
+  import { Joi, SecureServer } from 'mountkeeper';
+  import * as sdk from 'mountkeeper/sdk';
+  import 'mountkeeper/testing';
+  const { default: probing } = await import('./dist/plugins/probing/index.js');
+  const isOneJoi = probing.config.schema.constructor === Joi.any().constructor;
+  console.log(JSON.stringify({ isOneJoi, isOneServer: sdk.SecureServer === SecureServer }));`;
+
+/** Paths below `root` of the modules that a program reads until its end. */
+async function modulesRead(
+  root: string,
+  reports: string,
+  [program, ...args]: readonly [string, ...string[]],
+): Promise<{ readonly stdout: string; readonly modules: readonly string[] }> {
+  const env = { PATH: '/usr/bin:/bin', NODE_V8_COVERAGE: reports };
+  const { stdout } = await run(program, args, { env, cwd: root });
+  const modules = new Set<string>();
+  for (const file of await readdir(reports)) {
+    const report = JSON.parse(await readFile(join(reports, file), 'utf8')) as {
+      readonly result: readonly { readonly url: string }[];
+    };
+    const start = `file://${root}/`;
+    for (const { url } of report.result) if (url.startsWith(start)) modules.add(url.slice(start.length));
+  }
+  return { stdout, modules: [...modules] };
+}
+
+/** Modules of ours that are neither a part of the bundle nor one of those which helpers' processes read, too. */
+function outsideBundle(modules: readonly string[]): readonly string[] {
+  const bundled = /^dist\/(?:core|plugins\/[^/]+)\/chunks\/|^dist\/plugins\/[^/]+\/index\.js$/;
+  const entries = /^dist\/core\/(?:main|sdk\/entrance|testing\/index)\.js$/;
+  const files =
+    /^dist\/core\/(?:sdk\/(?:standalone|access|token-bucket|http\/[\w-]+)|platform\/[\w/-]+)\.js$/;
+  return modules.filter(
+    (path) => path.endsWith('js') && ![bundled, entries, files].some((one) => one.test(path)),
+  );
+}
+
 /**
  * A daemon of the installed program with one share: a file is read through it, and the dashboard has all that
  * it loads.
@@ -113,6 +152,52 @@ describe('the Debian package', () => {
       version: string;
     };
     assert.equal(own, `v${pins.version}`);
+  });
+
+  it('reads its core, its plugins and their packages from few files, and none of them twice', async () => {
+    const lib = `${root}/usr/lib/mountkeeper`;
+    const help = await modulesRead(lib, scratch.path('help'), [`${root}/usr/bin/mountkeeper`, 'help']);
+    assert.ok(help.modules.filter((path) => /^dist\/plugins\/[^/]+\/index\.js$/.test(path)).length > 20);
+    assert.ok(help.modules.length < 150, `${help.modules.length} files`);
+    const stranger = [`${lib}/bin/node`, '--input-type=module', '--eval', INSTANCES] as const;
+    const imported = await modulesRead(lib, scratch.path('imported'), stranger);
+    assert.deepEqual(JSON.parse(imported.stdout), { isOneJoi: true, isOneServer: true });
+    assert.deepEqual([...outsideBundle(help.modules), ...outsideBundle(imported.modules)], []);
+  });
+
+  it('keeps the code of each plugin in its folder, by which an error is assigned to it', async () => {
+    const dist = `${root}/usr/lib/mountkeeper/dist`;
+    const files = (await readdir(dist, { recursive: true })).filter((path) =>
+      /\/chunks\/|\/index\.js$/.test(path),
+    );
+    const misplaced: string[] = [];
+    for (const file of files) {
+      const owner = /^core|^plugins\/[^/]+/.exec(file)?.[0] ?? '';
+      // The bundler names each module where its code begins.
+      const modules = (await readFile(join(dist, file), 'utf8')).matchAll(
+        /^\/\/(?:#region)? ?dist\/(\S+)$/gm,
+      );
+      for (const [, module = ''] of modules)
+        if (!module.startsWith(`${owner}/`)) misplaced.push(`${module} in ${file}`);
+    }
+    assert.ok(files.length > 60);
+    assert.deepEqual(misplaced, []);
+    const contents = await Promise.all(files.map((file) => readFile(join(dist, file), 'utf8')));
+    const maps = await Promise.all(
+      files.map(async (file) => {
+        const text = await readFile(join(dist, `${file}.map`), 'utf8').catch(() => '{"sources":[]}');
+        const { sources } = JSON.parse(text) as { readonly sources: readonly string[] };
+        return sources.map((source) => join(dist, file, '..', source));
+      }),
+    );
+    const mapped = maps.flat();
+    assert.ok(
+      mapped.includes(join(dist, 'plugins/mount/lifecycle/mounter.js')),
+      'the log names places in modules',
+    );
+    for (const file of mapped.filter((one) => one.startsWith(`${dist}/plugins/`))) await stat(file);
+    const withLgpl = contents.filter((text) => text.includes('// node_modules/openpgp/'));
+    assert.equal(withLgpl.length, 0, 'its licence wants it in a folder of its own');
   });
 
   it('keeps a share and shows its dashboard', () =>
