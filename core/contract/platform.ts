@@ -118,6 +118,8 @@ export interface ShortCommand {
   readonly input?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Of a child of a root daemon: it has these alone, in lower case and without `cap_`. Undefined: as the daemon. */
+  readonly capabilities?: readonly string[] | undefined;
   /** Bytes of each stream that are kept, the last ones; default 1 MiB. */
   readonly maxOutputBytes?: number;
 }

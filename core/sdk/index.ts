@@ -42,6 +42,7 @@ export {
 export type { GraceOptions, LimitedOptions } from '../platform/deadline.ts';
 export { writeWhole } from '../platform/files/atomic-file.ts';
 export type { WriteWholeOptions } from '../platform/files/atomic-file.ts';
+export { lessened } from '../platform/processes/lessened.ts';
 export { leastRights, rootWith, SERVICE_USER, serviceUser } from '../platform/processes/rights.ts';
 export type { RightsWanted, RootRightsWanted } from '../platform/processes/rights.ts';
 export { createSemaphore } from '../platform/semaphore.ts';

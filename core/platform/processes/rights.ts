@@ -68,8 +68,8 @@ export async function leastRights(wanted: RightsWanted): Promise<ProcessRights |
 }
 
 /**
- * Root with these capabilities and no others, for a child that works on what is root's. Undefined where they do not take
- * it to all that it needs, where the machine cannot drop any, and for a daemon that is not root.
+ * Root with these capabilities and no others, for a child that works on what is root's. Undefined where they do not
+ * take it to all that it needs, where the machine cannot drop any, and for a daemon that is not root.
  */
 export async function rootWith({
   processes,

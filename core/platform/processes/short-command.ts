@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream';
 import type { Clock, ShortCommand, ShortCommandResult } from '../../contract/platform.ts';
 import { childEnvironment } from './environment.ts';
 import { findCommand } from './find-command.ts';
+import { lessened } from './lessened.ts';
 import { timeoutError } from '../timeout-error.ts';
 
 const DEFAULT_MAX_OUTPUT_BYTES = 1_048_576;
@@ -20,7 +21,11 @@ export async function runShortCommand(spec: ShortCommand, clock: Clock): Promise
   const env = childEnvironment(spec.env);
   const command = await findCommand(spec.command, env['PATH'] ?? '');
   spec.signal?.throwIfAborted();
-  const child = spawn(command, spec.args, { env, argv0: spec.command, detached: true, stdio: 'pipe' });
+  const [program, args] = spec.capabilities
+    ? lessened(command, spec.args, spec.capabilities)
+    : [command, spec.args];
+  const argv0 = program === command ? spec.command : program;
+  const child = spawn(program, args, { env, argv0, detached: true, stdio: 'pipe' });
   const limitBytes = spec.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
   const stdout = keepLast(child.stdout, limitBytes);
   const stderr = keepLast(child.stderr, limitBytes);

@@ -1,6 +1,7 @@
 /** Pre-flight check of third-party code: imports it in a child process with a deadline. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { lessened } from '../../platform/processes/lessened.ts';
 import type { Declared } from './manifest.ts';
 
 const CHILD = fileURLToPath(new URL('./preflight-child.js', import.meta.url));
@@ -47,7 +48,8 @@ export function syntaxProblem(stderr: string): string | undefined {
 function runChild(request: PreflightRequest): Promise<ChildEnd> {
   const { entry, name, declared, timeoutMs } = request;
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CHILD, entry, name, JSON.stringify(declared)], {
+    const [command, args] = lessened(process.execPath, [CHILD, entry, name, JSON.stringify(declared)]);
+    const child = spawn(command, args, {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env: {
         PATH: process.env['PATH'] ?? '',

@@ -7,6 +7,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { lessened } from '../../platform/processes/lessened.ts';
 
 const CHILD = fileURLToPath(new URL('./strip-types-child.js', import.meta.url));
 const LONGEST_MS = 30_000;
@@ -20,7 +21,8 @@ export function isTypeScript(file: string): boolean {
  * names file and line of the first that cannot be taken. In a child process: the parser takes some 40 MB.
  */
 export async function stripTypes(folder: string): Promise<void> {
-  const child = spawn(process.execPath, [CHILD, folder], {
+  const [command, args] = lessened(process.execPath, [CHILD, folder]);
+  const child = spawn(command, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {},
     timeout: LONGEST_MS,

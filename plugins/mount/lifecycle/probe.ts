@@ -3,6 +3,7 @@ import { REMOTE, clearOptions } from '../options/remote-config.ts';
 import { remotePath } from '../rclone/arguments.ts';
 import { obscure } from '../options/obscure.ts';
 import { isPasswordOption } from '../options/secret-options.ts';
+import { readerCapabilities } from '../options/rights.ts';
 import { rcloneToRun } from '../releases/chosen.ts';
 import type { MountTools } from './tools.ts';
 import { remoteFailure } from '../rclone/error-messages.ts';
@@ -69,6 +70,7 @@ export async function askOnce(
       '--log-level=ERROR',
     ],
     env: await environment(spec, command, tools),
+    capabilities: readerCapabilities(spec.connection),
     timeoutMs: LONGEST_MS,
     signal,
     maxOutputBytes,

@@ -14,7 +14,7 @@ import type { LayerPlan } from '../layer/layer-plan.ts';
 import { ActiveMount } from './active-mount.ts';
 import { fromNotes, toNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
-import { rcloneRights } from '../rclone/rights.ts';
+import { rcloneRights } from '../options/rights.ts';
 import { removeSocket } from '../rclone/remote-control.ts';
 import { awaitReady } from './ready.ts';
 import { clearOptions, keepsConfig, remoteConfigText } from '../options/remote-config.ts';

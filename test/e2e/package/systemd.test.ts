@@ -189,7 +189,7 @@ describe('systemd', () => {
         ...args,
         `${PROJECT}config/mountkeeper.service`,
       ]);
-    assert.match((await analyze(['--threshold=59'])).stdout, /Overall exposure level/);
+    assert.match((await analyze(['--threshold=57'])).stdout, /Overall exposure level/);
     await assert.rejects(analyze(['--threshold=10']), 'the threshold is looked at');
   });
 });

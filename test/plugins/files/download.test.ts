@@ -15,10 +15,11 @@ import { Slots } from '../../../plugins/files/download/slots.ts';
 import { CAN_HANG_A_MOUNT, mountOfSilence, mountToHang } from '../../support/platform/hung-mount.ts';
 import { allProcesses } from '../../support/platform/processes.ts';
 import type { SeenProcess } from '../../support/platform/processes.ts';
+import { rightsOfRoots, rootsRights } from '../../support/platform/rights.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
-import { SKIPS } from '../../runner/skips.ts';
+import { SKIPS, unlessRoot } from '../../runner/skips.ts';
 
 const MIB = 1_048_576;
 const SIGKILL = 9n;
@@ -104,6 +105,12 @@ describe('a file of a share is sent', () => {
 
   it('by a process whose end is told, once, whatever comes of it', async () => {
     const told: string[] = [];
+    const hasLittle = async (): Promise<void> => {
+      const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ');
+      const own = (await allProcesses()).filter(({ pid }) => children.includes(String(pid)));
+      const sending = own.find(({ args }) => args[1]?.endsWith('/send-process.js') === true);
+      assert.deepEqual(await rightsOfRoots(sending?.pid ?? 0), rootsRights('dac_read_search'));
+    };
     const gone = (of: string) => ({ gone: () => void told.push(of) });
     const waiting = (of: string): Promise<unknown> =>
       until(`the end of ${of}`, () => told.includes(of), { timeoutMs: 10_000 });
@@ -114,6 +121,7 @@ describe('a file of a share is sent', () => {
     await waiting('missing');
     const left = await send('sub/a "b".bin', gone('left'));
     assert.deepEqual(told, ['whole', 'missing'], 'one that sends is not at its end');
+    if (unlessRoot === false) await hasLittle();
     left.stop();
     await waiting('left');
     await assert.rejects(send('empty', { ...gone('refused'), from: root }));

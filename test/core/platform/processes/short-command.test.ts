@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
 import type { Processes } from '../../../../core/contract/platform.ts';
+import { unlessRoot } from '../../../runner/skips.ts';
 import { processesNaming } from '../../../support/platform/processes.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../support/platform/scratch-folder.ts';
@@ -31,6 +32,34 @@ describe('run', () => {
     const killed = await processes.run({ command: 'sh', args: ['-c', 'kill -9 $$'], timeoutMs: 30_000 });
     assert.deepEqual([killed.code, killed.signal], [null, 'SIGKILL']);
   });
+
+  it(
+    'leaves a command with the capabilities that were named, where that is possible',
+    { skip: unlessRoot },
+    async () => {
+      const script = 'grep -E "^(CapEff|CapBnd|NoNewPrivs)" /proc/self/status; echo "$0 $*"; exit 4';
+      const said = async (env?: Record<string, string>) =>
+        processes.run({
+          command: 'sh',
+          args: ['-c', script, 'own', '--name', 'a b'],
+          capabilities: ['dac_read_search'],
+          timeoutMs: 30_000,
+          ...(env && { env }),
+        });
+      const { code, stdout } = await said();
+      const left = '0000000000000004';
+      assert.deepEqual(
+        [code, stdout.split('\n').sort()],
+        [4, ['', `CapBnd:\t${left}`, `CapEff:\t${left}`, 'NoNewPrivs:\t1', 'own --name a b']],
+      );
+      await mkdir(scratch.path('bin'));
+      await symlink('/usr/bin/grep', scratch.path('bin', 'grep'));
+      await symlink('/bin/sh', scratch.path('bin', 'sh'));
+      const withoutSetpriv = await said({ PATH: scratch.path('bin') });
+      assert.equal(withoutSetpriv.code, 4);
+      assert.doesNotMatch(withoutSetpriv.stdout, new RegExp(left));
+    },
+  );
 
   it('says that a command was not found', async () => {
     await assert.rejects(processes.run({ command: 'no-such-command', args: [], timeoutMs: 30_000 }), {

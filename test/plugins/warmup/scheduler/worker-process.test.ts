@@ -7,6 +7,8 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { Order, Report } from '../../../../plugins/warmup/job-description.ts';
 import { startHelper } from '../../../../plugins/warmup/scheduler/worker-process.ts';
+import { unlessRoot } from '../../../runner/skips.ts';
+import { rightsOfRoots, rootsRights } from '../../../support/platform/rights.ts';
 import { allProcesses } from '../../../support/platform/processes.ts';
 import { until } from '../../../support/platform/wait.ts';
 
@@ -55,6 +57,14 @@ async function begin(t: TestContext, module: string, isDryRun = true) {
 }
 
 describe('the helper process', () => {
+  it('reads all files, and may nothing else of what root may', { skip: unlessRoot }, async (t) => {
+    const { processes } = await begin(t, HANGS);
+    const isWorking = async () =>
+      (await processes()).find(({ args }) => args[1]?.endsWith('/worker.js') === true);
+    const { pid } = await until('it works', isWorking, { timeoutMs: 20_000 });
+    assert.deepEqual(await rightsOfRoots(pid), rootsRights('dac_read_search'));
+  });
+
   it('tells what it finds, and ends by itself', async (t) => {
     const { helper, reports, processes } = await begin(t, LISTS);
     assert.deepEqual(await helper.ended, { outcome: 'complete', reason: '' });

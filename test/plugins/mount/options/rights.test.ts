@@ -3,7 +3,7 @@ import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { createProcesses } from '../../../../core/platform/processes/processes.ts';
-import { rcloneRights } from '../../../../plugins/mount/rclone/rights.ts';
+import { rcloneRights } from '../../../../plugins/mount/options/rights.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';

@@ -26,6 +26,11 @@ const LOCAL: ReadonlySet<string> = new Set(
 const PROGRAM = /^ssh$|_command$/;
 const PATH = /^(?:~\/|\/)/;
 
+/** Of one that only asks the remote: it may read a key in a home. */
+export function readerCapabilities({ options }: ConnectionConfig): readonly string[] | undefined {
+  return Object.keys(options ?? {}).some((name) => PROGRAM.test(name)) ? undefined : ['dac_read_search'];
+}
+
 export interface RcloneReach {
   readonly processes: Pick<Processes, 'run'>;
   readonly connection: ConnectionConfig;
