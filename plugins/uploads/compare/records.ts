@@ -98,6 +98,8 @@ export class Records {
   readonly moves = new Map<string, MoveRecord>();
   readonly twins = new Twins();
   conflicts: Conflict[] = [];
+  /** Another one after each change. */
+  version = 0;
   readonly #file: string;
   #upper = '';
   #handle: FileHandle | undefined;
@@ -234,6 +236,7 @@ export class Records {
   }
 
   #apply(line: Line): void {
+    this.version += 1;
     if ('upper' in line) this.#upper = line.upper;
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);
