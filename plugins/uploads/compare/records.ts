@@ -1,8 +1,8 @@
 /**
  * What is known about places on the remote that concern the upper folder. One JSON line per change, on disk
- * before anybody relies on it; rewritten without outdated lines at each start, and when most of it is outdated. A place without a record is
- * examined again, so losing the file costs only time. A wrong record could cost data, so records are
- * written only for proven facts.
+ * before anybody relies on it; rewritten without outdated lines at each start, and when most of it is outdated. A
+ * place without a record is examined again, so losing the file costs only time. A wrong record could cost data, so
+ * records are written only for proven facts.
  */
 import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';

@@ -34,6 +34,13 @@ export interface Scan {
   readonly folders: ReadonlyMap<string, string>;
 }
 
+export interface TimedScan extends Scan {
+  /** Monotonic milliseconds. */
+  readonly startedMs: number;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+}
+
 export interface Scanner {
   /** Rejects when the folder cannot be read completely. */
   scan(signal: AbortSignal): Promise<Scan>;

@@ -10,7 +10,7 @@ import type { PlaceRecord, Records } from '../compare/records.ts';
 import { Departures } from './leaving/departures.ts';
 import { NEVER_FULL, SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
-import type { Scan, Scanner } from '../compare/scan.ts';
+import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
 
 /** Tolerance for times in the future: files must not wait for ever when the clock was set back. */
 const FUTURE_NS = 2_000_000_000n;
@@ -31,13 +31,6 @@ export interface PlanningOptions {
   /** Paths that need no quiet time. */
   readonly isUrgent?: (path: string) => boolean;
   readonly signal: AbortSignal;
-}
-
-export interface TimedScan extends Scan {
-  /** Monotonic milliseconds. */
-  readonly startedMs: number;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
 }
 
 /** What people have open. */

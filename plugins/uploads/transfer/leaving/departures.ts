@@ -3,7 +3,7 @@
  * folder, or had come back: it may show what has left, and miss what is here again.
  */
 import type { Clock } from 'mountkeeper';
-import type { TimedScan } from '../planner.ts';
+import type { TimedScan } from '../../compare/scan.ts';
 
 /** How long a scan and what follows from it may take. */
 const LONGEST_SCAN_MS = 600_000;

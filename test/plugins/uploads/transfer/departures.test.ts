@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { ScanEntry } from '../../../../plugins/uploads/compare/scan.ts';
 import { Departures } from '../../../../plugins/uploads/transfer/leaving/departures.ts';
-import type { TimedScan } from '../../../../plugins/uploads/transfer/planner.ts';
+import type { TimedScan } from '../../../../plugins/uploads/compare/scan.ts';
 
 function entry(path: string): ScanEntry {
   return { path, kind: 'file', inode: 1n, bytes: 0, modifiedNs: 0n, changedNs: 0n, isOpaque: false };
