@@ -1,8 +1,8 @@
 /**
  * What is known about places on the remote that concern the upper folder. One JSON line per change, on disk
- * before anybody relies on it; rewritten without outdated lines at each start, and when most of it is outdated. A place without a record is
- * examined again, so losing the file costs only time. A wrong record could cost data, so records are
- * written only for proven facts.
+ * before anybody relies on it; rewritten without outdated lines at each start, and when most of it is outdated. A
+ * place without a record is examined again, so losing the file costs only time. A wrong record could cost data, so
+ * records are written only for proven facts.
  */
 import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -98,6 +98,8 @@ export class Records {
   readonly moves = new Map<string, MoveRecord>();
   readonly twins = new Twins();
   conflicts: Conflict[] = [];
+  /** Another one after each change. */
+  version = 0;
   readonly #file: string;
   #upper = '';
   #handle: FileHandle | undefined;
@@ -234,6 +236,7 @@ export class Records {
   }
 
   #apply(line: Line): void {
+    this.version += 1;
     if ('upper' in line) this.#upper = line.upper;
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);

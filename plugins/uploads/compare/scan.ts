@@ -66,9 +66,11 @@ interface Reading {
 }
 
 export function createScanner(upper: string, processes: Pick<Processes, 'run'>): Scanner {
-  const find = (tests: readonly string[], signal: AbortSignal): Promise<Line[]> =>
+  const find = (tests: readonly string[], signal: AbortSignal): Promise<string> =>
     list(upper, tests, { processes, signal });
   let known: ReadonlyMap<string, Reading> = new Map();
+  /** The last scan, where each entry was read: the same text means the same again. */
+  let last: { readonly text: string; readonly scan: Scan } | undefined;
 
   const readingsOf = async (lines: readonly Line[], signal: AbortSignal): Promise<Map<string, Reading>> => {
     const isKnown = ({ path, inode, changedNs }: Line): boolean =>
@@ -90,7 +92,10 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
   };
 
   const scanOnce = async (signal: AbortSignal): Promise<Scan | undefined> => {
-    const [root, ...lines] = await find([], signal);
+    const text = await find([], signal);
+    if (last?.text === text) return last.scan;
+    last = undefined;
+    const [root, ...lines] = linesOf(text);
     const whiteouts = await whiteoutInodes(upper, lines);
     known = await readingsOf(lines, signal);
     const folders = lines.filter(({ type }) => type === 'd');
@@ -98,7 +103,9 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
     const entries = new Map<string, ScanEntry>();
     const parts: EntryParts = { upper, whiteouts, readings: known, lowers: new Map([['', '']]) };
     for (const line of lines) entries.set(line.path, await entryOf(line, parts));
-    return { entries, folders: standOf([root!, ...folders]) };
+    const scan = { entries, folders: standOf([root!, ...folders]) };
+    if ([...entries.values()].every(isRead)) last = { text, scan };
+    return scan;
   };
 
   return {
@@ -110,7 +117,7 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
       throw new Error('the upper folder cannot be read whole: folders in it are being renamed just now');
     },
     isStill: async (scan, signal) => {
-      const now = standOf(await find(['-type', 'd'], signal));
+      const now = standOf(linesOf(await find(['-type', 'd'], signal)));
       return (
         now.size === scan.folders.size && [...now].every(([path, line]) => scan.folders.get(path) === line)
       );
@@ -139,7 +146,7 @@ interface Asking {
 }
 
 /** The folder itself comes first. */
-async function list(upper: string, tests: readonly string[], { processes, signal }: Asking): Promise<Line[]> {
+async function list(upper: string, tests: readonly string[], { processes, signal }: Asking): Promise<string> {
   const { stdout, stderr, code } = await processes.run({
     command: 'find',
     args: [upper, ...tests, '-printf', FORMAT],
@@ -148,14 +155,23 @@ async function list(upper: string, tests: readonly string[], { processes, signal
     signal,
     maxOutputBytes: MAX_OUTPUT_BYTES,
   });
-  const lines = stdout.split('\0').slice(0, -1).map(lineOf);
-  if (lines[0]?.path !== '')
+  const end = stdout.indexOf('\0');
+  if (end < 0 || lineOf(stdout.slice(0, end)).path !== '')
     throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
   const trouble = stderr
     .split('\n')
     .find((line) => line !== '' && !line.includes('No such file or directory'));
   if (trouble !== undefined) throw new Error(`the upper folder cannot be read whole: ${trouble}`);
-  return lines;
+  return stdout;
+}
+
+function linesOf(text: string): Line[] {
+  return text.split('\0').slice(0, -1).map(lineOf);
+}
+
+/** Its kind and its marks are known, by inode and time of change, for as long as it is listed the same. */
+function isRead({ kind, isUnread }: ScanEntry): boolean {
+  return kind !== 'other' && isUnread !== true;
 }
 
 function standOf(folders: readonly Line[]): Map<string, string> {

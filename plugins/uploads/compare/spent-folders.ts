@@ -18,14 +18,15 @@ export function spentFolders(
   { entries }: Scan,
   { items, places, isRested }: SpentFoldersOptions,
 ): LeavingEntry[] {
+  const all = [...entries.values()].filter(
+    ({ path, isOpaque, changedNs }) => isOpaque && isRested(changedNs) && places.of.get(path) === path,
+  );
+  if (all.length === 0) return [];
   const busy = new Set(
     [...items.values()].flatMap(({ path, place, move }) => {
       const spots = [path, place, move?.source ?? place];
       return [...spots, ...spots.flatMap(ancestors)];
     }),
   );
-  return [...entries.values()].filter(
-    ({ path, isOpaque, changedNs }) =>
-      isOpaque && !busy.has(path) && isRested(changedNs) && places.of.get(path) === path,
-  );
+  return all.filter(({ path }) => !busy.has(path));
 }

@@ -3,12 +3,12 @@ import type { Clock, Processes, UploadOptions } from 'mountkeeper';
 import { learn } from '../compare/learn.ts';
 import { folded } from '../compare/paths.ts';
 import { originsOf } from '../compare/places.ts';
-import { planUpper } from '../compare/plan.ts';
+import { PlanMemo } from '../compare/plan-memo.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
 import { Departures } from './leaving/departures.ts';
-import { SpaceWatch } from './space-watch.ts';
+import { NEVER_FULL, SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
 
@@ -33,11 +33,20 @@ export interface PlanningOptions {
   readonly signal: AbortSignal;
 }
 
+/** What people have open. */
+interface Use extends Pick<Conditions, 'isOpen' | 'inUse'> {
+  readonly isNone: boolean;
+}
+
+const NO_USE: Use = { isOpen: () => false, inUse: new Set(), isNone: true };
+const STEADY = 'steady';
+
 export class Planner {
   readonly departures: Departures;
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
   readonly #space: SpaceWatch;
+  readonly #memo = new PlanMemo();
 
   /** Since when users see a renamed entry at its place on the remote, in monotonic milliseconds; by key. */
   readonly #settledAt = new Map<string, number>();
@@ -89,12 +98,17 @@ export class Planner {
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };
-    const first = planUpper(this.departures.without(scan), records, {
-      ...conditions,
-      isOpen: () => false,
-      inUse: new Set(),
-      isWhole: true,
-    });
+    const key = this.#isSteady(scan, conditions, options) ? STEADY : conditions;
+    const planned = (use: Use, isWhole: boolean): Plan => {
+      const { isOpen, inUse } = use;
+      return this.#memo.plan(
+        this.departures.without(scan),
+        records,
+        { ...conditions, isOpen, inUse, isWhole },
+        use.isNone ? key : use,
+      );
+    };
+    const first = planned(NO_USE, true);
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed =
       first.lessons.length === 0
@@ -110,15 +124,10 @@ export class Planner {
             signal,
           });
     const use = await this.#use(first, options);
-    const planned = (isWhole: boolean): Plan =>
-      planUpper(this.departures.without(scan), records, { ...conditions, ...use, isWhole });
-    const isWhole = !replacesAnything(planned(true), records) || (await this.#isWhole(scan, signal));
+    const isWhole = !replacesAnything(planned(use, true), records) || (await this.#isWhole(scan, signal));
     // Learning may have changed the records.
-    const plan = planned(isWhole);
-    for (const { place, entry } of plan.cut) {
-      records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
-    }
-    for (const place of plan.spent) if (!this.departures.mayReturn(scan, place)) records.drop(place);
+    const plan = planned(use, isWhole);
+    this.#note(plan, scan, records);
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
@@ -129,15 +138,30 @@ export class Planner {
     };
   }
 
-  async #use(
-    { items }: Plan,
-    { isHurried }: Pick<PlanningOptions, 'isHurried'>,
-  ): Promise<Pick<Conditions, 'isOpen' | 'inUse'>> {
+  #note({ cut, spent }: Plan, scan: TimedScan, records: Records): void {
+    for (const { place, entry } of cut) {
+      records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
+    }
+    for (const place of spent) if (!this.departures.mayReturn(scan, place)) records.drop(place);
+  }
+
+  async #use({ items }: Plan, { isHurried }: Pick<PlanningOptions, 'isHurried'>): Promise<Use> {
     const { layer } = this.#options;
     const actions = new Set([...items.values()].map(({ action }) => action));
     const open = actions.has('upload') ? await layer.openForWriting() : new Set<string>();
     const inUse = actions.has('move') && !isHurried ? await layer.inUse() : new Set<string>();
-    return { isOpen: (path) => open.has(path), inUse };
+    return { isOpen: (path) => open.has(path), inUse, isNone: open.size === 0 && inUse.size === 0 };
+  }
+
+  /** True where the conditions answer alike for all entries, now and at all later looks at the same ones. */
+  #isSteady(
+    scan: Scan,
+    { isCut }: Pick<Conditions, 'isCut'>,
+    { isUrgent }: Pick<PlanningOptions, 'isUrgent'>,
+  ): boolean {
+    if (isUrgent !== undefined || isCut !== NEVER_FULL) return false;
+    const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
+    return this.#memo.newest(scan) <= nanoseconds(clock.now() - Math.max(writeBackMs(), restMs));
   }
 
   /**

@@ -87,6 +87,10 @@ export class Queue {
     }
   }
 
+  get hasUrgent(): boolean {
+    return this.#urgent.size > 0;
+  }
+
   isUrgent(path: string): boolean {
     return this.#urgent.size > 0 && [...this.#urgent].some((one) => isAtOrInside(path, one));
   }

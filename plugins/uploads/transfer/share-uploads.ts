@@ -294,7 +294,7 @@ export class ShareUploader implements ManagedUploads {
     if (this.#figures === undefined) revive(scan, records);
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
       isHurried: lookedAtMs < this.#hurriedUntil,
-      isUrgent: (path) => this.#queue.isUrgent(path),
+      ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
       signal,
     });
     const isTorn = plan.items.size === 0 && !(await this.#planner.hasSeenAll(scan, signal));

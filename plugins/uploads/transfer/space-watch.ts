@@ -15,6 +15,9 @@ const FULL_BYTES = 8 * 1_048_576;
 const SLACK_MS = 1_000;
 const LOOK_EVERY_MS = 500;
 
+/** There is room. */
+export const NEVER_FULL = (): boolean => false;
+
 export class SpaceWatch {
   readonly #upper: string;
   readonly #clock: Clock;
@@ -37,14 +40,14 @@ export class SpaceWatch {
 
   /**
    * Returns a predicate: true for a change (nanoseconds since the epoch) made while the disk may have been
-   * full.
+   * full. `NEVER_FULL` where there is none.
    */
   async look(): Promise<(changedNs: bigint) => boolean> {
     const { bavail, bsize } = await statfs(this.#upper);
     const now = this.#clock.now();
     if (bavail * bsize >= FULL_BYTES) {
       this.#roomyAt = now;
-      return () => false;
+      return NEVER_FULL;
     }
     // Without an earlier check, every waiting file may be truncated.
     const since =

@@ -50,6 +50,7 @@ export class Departures {
   without(scan: TimedScan): TimedScan {
     const oldest = this.#clock.monotonic() - LONGEST_SCAN_MS;
     for (const [place, { endedMs }] of this.#last) if (endedMs < oldest) this.#last.delete(place);
+    if (this.#last.size === 0) return scan;
     const entries = [...scan.entries].filter(([path]) => !this.hasLeft(scan, path));
     return entries.length === scan.entries.size ? scan : { ...scan, entries: new Map(entries) };
   }
