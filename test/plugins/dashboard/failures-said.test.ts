@@ -7,8 +7,11 @@ import { PROJECT } from '../../runner/test-files.ts';
 import { sentencesIn, sources, wordsIn } from '../../support/dashboard/sentences.ts';
 
 /** What is told of a plugin that cannot be found, loaded, started or kept. */
-const SPEAKERS =
-  /core\/plugins\/(?:activate|broken-off|discovery\/(?:discover|manifest|plugin-files|preflight(?:-child)?|strip-types)|instance\/(?:instance|ledger|own-config|scope)|runner\/process\/(?:runner-(?:process|supervisor)|shared-runners))\.ts$/;
+const SPEAKERS = new RegExp(
+  'core/plugins/(?:activate|broken-off|discovery/(?:discover|manifest|plugin-files|preflight(?:-child)?|strip-types)|' +
+    'instance/(?:instance|ledger|own-config|scope)|' +
+    'runner/process/(?:runner-(?:process|supervisor)|shared-runners))\\.ts$',
+);
 /** For whoever writes a plugin: told to the plugin itself, or to the log. */
 const TO_AUTHORS = /^ctx\.|^too many folders|^\{\n|^the configuration keys/;
 /** What stands around values, and says something by itself. */
