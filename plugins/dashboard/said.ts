@@ -37,6 +37,8 @@ export const SAID: Catalogues = readTexts(import.meta.url, 'said');
 export const FOUND: Catalogues = readTexts(import.meta.url, 'doctor');
 /** What is wrong with a configuration, and what a change of it does. Of its own: Joi's sentences are short. */
 export const SETTINGS: Catalogues = readTexts(import.meta.url, 'settings');
+/** Why a plugin is not up. */
+export const FAILURES: Catalogues = readTexts(import.meta.url, 'failures');
 /** What plugins say of themselves. */
 export const DESCRIBED: Catalogues = readTexts(import.meta.url, 'plugins');
 
@@ -173,7 +175,7 @@ function translatorsOf(own: Catalogues, nested?: Translators): Translators {
 }
 
 const inSettings = translatorsOf(SETTINGS);
-const said = translatorsOf({}, inSettings);
+const said = translatorsOf(FAILURES, inSettings);
 const found = translatorsOf(FOUND, inSettings);
 const described = new Map(
   Object.entries(DESCRIBED).map(([language, catalogue]) => [language, new Map(Object.entries(catalogue))]),

@@ -10,11 +10,21 @@ const text = (key: string) => inEveryLanguage(TEXTS, key);
 const TONES = { waiting: 'wait', delivered: 'good', failed: 'bad' } as const;
 const MOST_SHOWN = 100;
 
+function said(problem: string, view: View): Content {
+  return html` <small><bdi>${view.said(problem)}</bdi></small>`;
+}
+
+function nobody(view: View): Content {
+  return html`<p class="empty">${view.t('off')} <a href="/tabs/settings">${view.t('to-settings')}</a></p>`;
+}
+
 function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery, view: View): Content {
   const problem = attempts.at(-1)?.problem;
-  return html`<tr><td>${view.time(createdAt)}</td><td><bdi>${view.said(event.message)}</bdi> <small>${event.type}</small></td>
+  return html`<tr><td>${view.time(createdAt)}</td><td><bdi>${view.said(
+    event.message,
+  )}</bdi> <small>${event.type}</small></td>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
-      ${state !== 'delivered' && typeof problem === 'string' ? html` <small><bdi>${view.said(problem)}</bdi></small>` : null}
+      ${state !== 'delivered' && typeof problem === 'string' ? said(problem, view) : null}
       ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}</td>
     <td>${view.number(tries)}</td><td>${view.button({
       action: 'again',
@@ -28,7 +38,7 @@ function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery,
 function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
   const deliveries = [...(outbox()?.deliveries ?? [])].reverse().slice(0, MOST_SHOWN);
   const heads = ['when', 'event', 'state', 'tries', 'what'];
-  return html`<div class="drawn">${isOn ? null : html`<p class="empty">${view.t('off')} <a href="/tabs/settings">${view.t('to-settings')}</a></p>`}
+  return html`<div class="drawn">${isOn ? null : nobody(view)}
     ${isOn && deliveries.length === 0 ? html`<p class="empty">${view.t('none')}</p>` : null}
     ${
       deliveries.length === 0

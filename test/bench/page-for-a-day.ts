@@ -33,10 +33,12 @@ async function recorded(origin: string, path: string): Promise<readonly string[]
   const events = text.split('\n\n').slice(0, -1);
   // A cycle begins with the sentence, which counts the waiting files of all shares.
   const cycles: string[] = [];
+  // With its heartbeat: a page that hears none for 10 s takes its stream for dead.
+  const beat = events.find((one) => /^event: beat$/m.test(one)) ?? '';
   for (const event of events.filter((one) => /^event: (?:sentence|values|share-|panel-)/m.test(one)))
     if (/event: sentence|"id":"sentence"/.test(event)) cycles.push(event);
     else if (cycles.length > 0) cycles.push(`${cycles.pop() ?? ''}\n\n${event}`);
-  return cycles.slice(0, -1);
+  return cycles.slice(0, -1).map((cycle) => `${beat}\n\n${cycle}`);
 }
 
 /** A third of the day, and the end of the stream. */

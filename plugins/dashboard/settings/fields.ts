@@ -214,7 +214,11 @@ function field({ key, path, value, offers }: Field, view: View): Content {
     >
     ${input({ key, path, value, offers }, { id, byDefault, view })}
     <p class="help" id=${`${id}-help`}>
-      ${described(key, view)}${unitOf(key, view)}${possible(key, offers, view)}${key.fileOnly === true ? view.t('by-file-only') : null}
+      ${described(key, view)}${unitOf(key, view)}${possible(
+        key,
+        offers,
+        view,
+      )}${key.fileOnly === true ? view.t('by-file-only') : null}
     </p>
     <p class="problem" id=${`${id}-problem`} hidden></p>
   </div>`;

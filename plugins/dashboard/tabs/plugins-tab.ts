@@ -42,6 +42,10 @@ function may({ isolation }: PluginInfo, permissions: readonly string[], view: Vi
   });
 }
 
+function kindKey(kind: string): string {
+  return `kind-${kind.replaceAll(' ', '-')}`;
+}
+
 function entry(info: PluginInfo, view: View): Content {
   const {
     name,
@@ -69,7 +73,7 @@ function entry(info: PluginInfo, view: View): Content {
         : html`<details><summary>${view.t('contributes')}</summary><dl class="lists">
       ${contributes.map(
         ([kind, names]) =>
-          html`<div><dt>${view.t(`kind-${kind.replaceAll(' ', '-')}`)}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
+          html`<div><dt>${view.t(kindKey(kind))}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
       )}</dl></details>`
     }
     <div class="actions">${wayBack(info, view)}${

@@ -168,6 +168,21 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     watched.assertClean();
   });
 
+  it('shows all times to the second at the press of a key, and keeps to that', async () => {
+    const { page } = watched;
+    const time = page.locator('.badge time').first();
+    const exact = page.locator('button[data-exact]');
+    assert.doesNotMatch(await time.innerText(), /:\d\d:\d\d/);
+    await press(exact);
+    assert.match(await time.innerText(), /\d{4}.*:\d\d:\d\d/);
+    await page.reload();
+    await shows('it is kept', async () => /:\d\d:\d\d/.test(await time.innerText()));
+    assert.equal(await exact.getAttribute('aria-pressed'), 'true');
+    await press(exact);
+    assert.doesNotMatch(await time.innerText(), /:\d\d:\d\d/);
+    watched.assertClean();
+  });
+
   it('shows a mount that is killed and heals, and reconnects by keyboard after asking', async () => {
     process.kill(await daemon.rclonePid('files'), 'SIGKILL');
     await shows('the share is down', async () => (await watched.tone('files')) !== 'good', 4_000);

@@ -1,0 +1,68 @@
+/** Why a plugin is not up, in other languages: no sentence that the plugin host writes down is missing. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { FAILURES, SAID, saidIn } from '../../../plugins/dashboard/said.ts';
+import { PROJECT } from '../../runner/test-files.ts';
+import { sentencesIn, sources, wordsIn } from '../../support/dashboard/sentences.ts';
+
+/** What is told of a plugin that cannot be found, loaded, started or kept. */
+const SPEAKERS = new RegExp(
+  'core/plugins/(?:activate|broken-off|discovery/(?:discover|manifest|plugin-files|preflight(?:-child)?|strip-types)|' +
+    'instance/(?:instance|ledger|own-config|scope)|' +
+    'runner/process/(?:runner-(?:process|supervisor)|shared-runners))\\.ts$',
+);
+/** For whoever writes a plugin: told to the plugin itself, or to the log. */
+const TO_AUTHORS = /^ctx\.|^too many folders|^\{\n|^the configuration keys/;
+/** What stands around values, and says something by itself. */
+const FEWEST_WORDS = 3;
+
+function piecesOf(sentence: string): readonly string[] {
+  return sentence
+    .split('{}')
+    .map((piece) => piece.replaceAll(/^[\s:;,(]+|[\s:;,)]+$/g, ''))
+    .filter((piece) => wordsIn(piece) >= FEWEST_WORDS && piece.includes(' '));
+}
+
+describe('why a plugin is not up, in other languages', () => {
+  const texts = [...sources(join(PROJECT, 'core/plugins'))].filter(({ path }) => SPEAKERS.test(path));
+
+  it('is there for every reason that the plugin host writes down', () => {
+    const pieces = texts
+      .flatMap(({ text }) => sentencesIn(text))
+      .filter(({ before }) => !/^import|\bfrom $|log\./.test(before))
+      .filter(({ sentence }) => !TO_AUTHORS.test(sentence))
+      .flatMap(({ sentence }) => piecesOf(sentence));
+    assert.ok(pieces.length > 60, `${pieces.length} pieces`);
+    for (const [language, catalogue] of Object.entries(FAILURES)) {
+      const known = Object.keys({ ...catalogue, ...SAID[language] }).join('\n');
+      assert.deepEqual(
+        [...new Set(pieces)].filter((piece) => !known.includes(piece)),
+        [],
+        `without a translation in plugins/dashboard/locales/failures/${language}.json`,
+      );
+    }
+    assert.deepEqual(Object.keys(FAILURES), Object.keys(SAID));
+  });
+
+  it('gives every value that the English sentence has', () => {
+    for (const catalogue of Object.values(FAILURES))
+      for (const [english, translated] of Object.entries(catalogue))
+        for (const value of translated.match(/\{[a-z]+\}/g) ?? [])
+          assert.ok(english.includes(value), english);
+  });
+
+  it('is said with what is wrong with its table, and keeps the words of others', () => {
+    const said = (text: string): string => saidIn('zh', text);
+    assert.equal(
+      said('its configuration [plugins.lights] is not valid: colour must be a string'),
+      '其配置 [plugins.lights] 无效：colour 必须是文本；请写在引号中',
+    );
+    assert.equal(
+      said('its process ended 5 times within an hour, at last because it took more than 256 MiB of memory'),
+      '其进程一小时内结束了 5 次，最后一次的原因：它占用的内存超过 256 MiB',
+    );
+    assert.equal(said("it cannot be loaded: Cannot find package 'x'"), "无法加载：Cannot find package 'x'");
+    assert.equal(said('the lamp is broken'), 'the lamp is broken');
+  });
+});
