@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { RemoteFailure } from 'mountkeeper';
 import { createClock } from '../../core/platform/clock.ts';
-import { createRcClient } from '../../plugins/mount/rclone/remote-control.ts';
+import { createRcClient } from '../../plugins/mount/rclone/control/remote-control.ts';
 import { RcloneFiles } from '../../plugins/mount/rclone/remote-files.ts';
 import { Nas } from '../support/nas/nas.ts';
 import { freePort } from '../support/platform/free-port.ts';

@@ -11,7 +11,7 @@ import { FREEZE_SOURCE } from './mount-point.ts';
 import { narrowMount } from './mount-flags.ts';
 import { fromNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
-import { createRcClient } from '../rclone/remote-control.ts';
+import { createRcClient } from '../rclone/control/remote-control.ts';
 import { endFormer, startLower } from './start.ts';
 import { killMount } from './unmount.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';

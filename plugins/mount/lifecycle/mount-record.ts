@@ -1,5 +1,5 @@
 import type { ManagedProcess, MountPlan, NasAddress } from 'mountkeeper';
-import type { RcAddress } from '../rclone/remote-control.ts';
+import type { RcAddress } from '../rclone/control/remote-control.ts';
 
 /** The mount record: notes in the process record of a mount, for the daemon that adopts it. */
 export interface MountNotes {

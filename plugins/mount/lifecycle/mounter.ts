@@ -35,7 +35,7 @@ import type { Outdated, RunningRclone } from '../releases/renewal.ts';
 import { measureLine } from '../stats/line-speed.ts';
 import { releaseReserve } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
-import { ControlPorts } from '../rclone/control-ports.ts';
+import { ControlPorts } from '../rclone/control/control-ports.ts';
 import { userOfCache } from '../cache/sole-user.ts';
 import { endFormer, ready, start, startLower } from './start.ts';
 import type { MountingTools, MountTools } from './tools.ts';

@@ -11,7 +11,7 @@ import type {
   Uploader,
 } from 'mountkeeper';
 import type { Plans } from './mount-plan.ts';
-import type { ControlPorts } from '../rclone/control-ports.ts';
+import type { ControlPorts } from '../rclone/control/control-ports.ts';
 import type { RcloneFinder } from '../rclone/installed.ts';
 import type { WriteOut } from '../recovery/cache-sync.ts';
 

@@ -1,7 +1,7 @@
 import { endsWithin } from 'mountkeeper';
 import type { Clock, ConnectionMonitor, Logger } from 'mountkeeper';
 import { TRIES } from '../rclone/arguments.ts';
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 import type { Connection, TcpConnections } from './tcp-connections.ts';
 import { remoteFailure } from '../rclone/error-messages.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Awaitable, Clock, Logger } from 'mountkeeper';
 import { readMeta } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 
 const LOOK_EVERY_MS = 200;
 /** With only a few files, readers should not see an outdated size at all. */

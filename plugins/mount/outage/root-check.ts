@@ -1,5 +1,5 @@
 import type { Clock } from 'mountkeeper';
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 
 /** The answer would be as long as the top folder's listing, and is not needed. */
 const LOOK_EVERY_MS = 300_000;

@@ -1,4 +1,4 @@
-import type { RcClient } from './remote-control.ts';
+import type { RcClient } from './control/remote-control.ts';
 import { remoteFailure, silence } from './error-messages.ts';
 
 /** Requested by name, so that the answer never comes from a cached listing; no real file has this name. */

@@ -1,4 +1,4 @@
-import type { RcClient } from './remote-control.ts';
+import type { RcClient } from './control/remote-control.ts';
 
 interface QueueItem {
   readonly id: number;

@@ -10,8 +10,8 @@
 import { randomBytes } from 'node:crypto';
 import { pause } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
-import { RcRefusal } from './remote-control.ts';
-import type { RcClient } from './remote-control.ts';
+import { RcRefusal } from './control/remote-control.ts';
+import type { RcClient } from './control/remote-control.ts';
 
 /** Prefix of our jobs' groups; a daemon that was killed may leave some behind. */
 const GROUP = 'mountkeeper-write';

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Logger, RefreshResult } from 'mountkeeper';
-import { createRcClient } from './remote-control.ts';
-import type { RcAddress } from './remote-control.ts';
+import { createRcClient } from './control/remote-control.ts';
+import type { RcAddress } from './control/remote-control.ts';
 import { list, mapSome, refresh } from './refresh.ts';
 import type { Call as RefreshCall } from './refresh.ts';
 

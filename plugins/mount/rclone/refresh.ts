@@ -1,6 +1,6 @@
 import type { RefreshResult } from 'mountkeeper';
-import { createRcClient } from './remote-control.ts';
-import type { RcAddress, RcClient } from './remote-control.ts';
+import { createRcClient } from './control/remote-control.ts';
+import type { RcAddress, RcClient } from './control/remote-control.ts';
 import { inPlainWords } from './error-messages.ts';
 
 /** Folders read in parallel, one call each, when reading all of them in one call failed. */

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { ServeOptions } from 'mountkeeper';
-import type { RcClient } from './remote-control.ts';
+import type { RcClient } from './control/remote-control.ts';
 
 interface Serving {
   readonly id: string;

@@ -8,7 +8,7 @@
  */
 import { durationMs, pause } from 'mountkeeper';
 import type { Clock, Config, Logger, UploadPause } from 'mountkeeper';
-import type { RcClient } from './remote-control.ts';
+import type { RcClient } from './control/remote-control.ts';
 
 const LOOK_EVERY_MS = 1_000;
 const LOOK_TIMEOUT_MS = 5_000;

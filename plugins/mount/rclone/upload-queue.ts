@@ -1,5 +1,5 @@
 import type { QueuedUpload } from 'mountkeeper';
-import type { RcClient } from './remote-control.ts';
+import type { RcClient } from './control/remote-control.ts';
 
 /** As `vfs/queue` gives it; `name` is the path in the share. */
 interface QueueItem {

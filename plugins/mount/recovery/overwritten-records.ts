@@ -4,7 +4,7 @@ import { undefinedWhenMissing } from 'mountkeeper';
 import type { Clock, Logger } from 'mountkeeper';
 import { readMeta } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 
 const ASK_MS = 5_000;
 /** A file is looked at in each round for so long after it was queued: rclone's mistake comes within 5 s. */

@@ -3,7 +3,7 @@ import type { Logger } from 'mountkeeper';
 import { dataFile, readMeta } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
 import { covers, remoteBytes } from '../cache/ranges.ts';
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 
 export interface TruncateFixOptions {
   readonly rc: RcClient;

@@ -8,7 +8,7 @@ import type { FailedUploads } from './failed-uploads.ts';
 import type { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import type { OpenFilesLook } from './open-files-look.ts';
 import { queuedBytes } from './queued-bytes.ts';
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 import { RootCheck } from '../outage/root-check.ts';
 import type { SpaceWatch } from '../cache/space-watch.ts';
 import { createUploadMeter } from './upload-meter.ts';

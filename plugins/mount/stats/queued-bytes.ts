@@ -1,4 +1,4 @@
-import type { RcClient } from '../rclone/remote-control.ts';
+import type { RcClient } from '../rclone/control/remote-control.ts';
 
 interface QueueItem {
   readonly size?: number;

@@ -7,7 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { RemoteFiles } from 'mountkeeper';
 import { withFolders } from '../../../plugins/mount/options/remote-config.ts';
-import { createRcClient } from '../../../plugins/mount/rclone/remote-control.ts';
+import { createRcClient } from '../../../plugins/mount/rclone/control/remote-control.ts';
 import { RcloneFiles } from '../../../plugins/mount/rclone/remote-files.ts';
 import { NAS_PASSWORD, NAS_USER } from '../nas/nas.ts';
 import { freePort } from '../platform/free-port.ts';

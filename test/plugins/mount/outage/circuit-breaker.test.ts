@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Clock, Logger } from 'mountkeeper';
 import { CircuitBreaker } from '../../../../plugins/mount/outage/circuit-breaker.ts';
-import type { RcClient } from '../../../../plugins/mount/rclone/remote-control.ts';
+import type { RcClient } from '../../../../plugins/mount/rclone/control/remote-control.ts';
 
 const silent = { debug: () => undefined, info: () => undefined } as unknown as Logger;
 const signal = new AbortController().signal;

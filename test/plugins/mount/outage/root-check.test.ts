@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
-import type { RcClient } from '../../../../plugins/mount/rclone/remote-control.ts';
+import type { RcClient } from '../../../../plugins/mount/rclone/control/remote-control.ts';
 import { RootCheck } from '../../../../plugins/mount/outage/root-check.ts';
 
 describe('the look at the remote path itself', () => {

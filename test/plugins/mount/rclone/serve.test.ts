@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { RcClient } from '../../../../plugins/mount/rclone/remote-control.ts';
+import type { RcClient } from '../../../../plugins/mount/rclone/control/remote-control.ts';
 import { serveInside } from '../../../../plugins/mount/rclone/serve.ts';
 
 describe('a mount that serves its files', () => {

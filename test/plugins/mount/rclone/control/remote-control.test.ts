@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { createRcClient } from '../../../../plugins/mount/rclone/remote-control.ts';
-import type { RcClient } from '../../../../plugins/mount/rclone/remote-control.ts';
-import { parseAnswer } from '../../../../plugins/mount/rclone/remote-control-http.ts';
+import { createRcClient } from '../../../../../plugins/mount/rclone/control/remote-control.ts';
+import type { RcClient } from '../../../../../plugins/mount/rclone/control/remote-control.ts';
+import { parseAnswer } from '../../../../../plugins/mount/rclone/control/remote-control-http.ts';
 
 describe('the remote control', () => {
   const connections = new Set<number>();
