@@ -40,8 +40,8 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
   });
   after(() => scratch.close());
 
-  const open = async (): Promise<WatchedPage> => {
-    const watched = await WatchedPage.open(browser, origin());
+  const open = async (locale = 'en'): Promise<WatchedPage> => {
+    const watched = await WatchedPage.open(browser, origin(), { locale });
     watched.page.on('dialog', (dialog) => void dialog.accept());
     await watched.page.goto(`${origin()}/tabs/settings`);
     return watched;
@@ -124,15 +124,35 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
+  it('says in Chinese what is wrong, at its field', async () => {
+    const watched = await open('zh-CN');
+    await put(watched, 'web.port', '70000');
+    await verdict(watched, 'bad');
+    const said = watched.page.locator('[data-field="web.port"] .problem');
+    await until(
+      'it stands at the field',
+      async () => /^web\.port 必须是 0 到 65535 的端口$/.test(await said.innerText()),
+      { timeoutMs: 10_000 },
+    );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
   it('follows the text with the form, and applies with notes, layout and secrets kept', async () => {
     const watched = await open();
     const box = watched.page.locator('#settings-text');
+    await watched.page.locator('details[data-section="cache"] > summary').click();
     await box.fill((await box.inputValue()).replace('up = "5M"', 'up = "7M"'));
     await verdict(watched, 'good');
     await until(
       'the form follows',
       async () => (await field(watched, 'bandwidth.up').inputValue()) === '7M',
       { timeoutMs: 3_000 },
+    );
+    assert.notEqual(
+      await watched.page.locator('details[data-section="cache"]').getAttribute('open'),
+      null,
+      'what somebody has opened is open',
     );
     await put(watched, 'bandwidth.down', '9M');
     await until(
