@@ -69,6 +69,7 @@ export class Editor {
           hx-include="#settings-text"
           hx-target="#settings-verdict"
           hx-swap="innerHTML"
+          hx-sync=".settings:queue all"
         >
           <span>${view.t('presets')}</span
           >${presets.map(
@@ -236,7 +237,7 @@ function textarea(text: string, view: View, isSwapped: boolean): Content {
     hx-trigger="input delay:400ms"
     hx-target="#settings-verdict"
     hx-swap="innerHTML"
-    hx-sync="this:replace"
+    hx-sync=".settings:queue all"
     hx-swap-oob=${isSwapped ? 'true' : undefined}
   >
 ${`\n${text}`}</textarea>`;

@@ -93,7 +93,7 @@ export function fieldsPanel(
     hx-include="#settings-text"
     hx-target="#settings-verdict"
     hx-swap="innerHTML"
-    hx-sync="#settings-text:queue last"
+    hx-sync=".settings:queue all"
   >
     ${arrays.map((array) =>
       arrayPanel(

@@ -15,7 +15,7 @@ import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { SKIPS } from '../../runner/skips.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 
 describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
   let scratch: Scratch;
@@ -120,6 +120,27 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       { timeoutMs: 10_000 },
     );
     assert.equal(await file(), text, 'nothing is applied');
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('keeps changes that follow each other faster than the daemon answers', async () => {
+    const watched = await open();
+    await watched.page.route('**/set', async (route) => {
+      await sleep(700);
+      await route.continue();
+    });
+    await put(watched, 'bandwidth.up', '3M');
+    await put(watched, 'bandwidth.down', '4M');
+    await put(watched, 'dir_refresh.interval', '9m');
+    await until(
+      'the text has all three',
+      async () => {
+        const typed = await watched.page.locator('#settings-text').inputValue();
+        return /^up = "3M"/m.test(typed) && /^down = "4M"/m.test(typed) && /^interval = "9m"/m.test(typed);
+      },
+      { timeoutMs: 15_000 },
+    );
     watched.assertClean();
     await watched.context.close();
   });
