@@ -1,6 +1,5 @@
 /**
- * The settings page: shows problems at their fields, keeps what is being typed, and moves the cursor to a problem's line
- * in the text.
+ * The settings page: shows problems at their fields, and moves the cursor to a problem's line in the text.
  */
 
 interface Problem {
@@ -43,40 +42,8 @@ function place(): void {
   }
 }
 
-/**
- * By the field's id, what was typed and is not sent yet: the answer to the change before draws all fields anew, from a
- * text that does not have it.
- */
-const unsent = new Map<string, string>();
-
-function fieldOf(target: unknown): HTMLInputElement | HTMLSelectElement | undefined {
-  const isField = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
-  return isField && target.closest('[data-field]') !== null ? target : undefined;
-}
-
-function keepTyped(): void {
-  for (const [id, value] of unsent) {
-    const field = fieldOf(document.getElementById(id));
-    if (field && field.value !== value) field.value = value;
-  }
-}
-
-document.addEventListener('input', ({ target }) => {
-  const field = fieldOf(target);
-  if (field) unsent.set(field.id, field.value);
-});
-document.addEventListener('focusout', ({ target }) => {
-  // Typed and taken back: nothing will be sent.
-  if (target instanceof HTMLInputElement && target.value === target.defaultValue) unsent.delete(target.id);
-});
-document.addEventListener('htmx:beforeSend', (event) => {
-  const field = fieldOf((event as CustomEvent<{ elt: unknown }>).detail.elt);
-  if (field) unsent.delete(field.id);
-});
-
 document.addEventListener('htmx:afterSettle', place);
 document.addEventListener('htmx:oobAfterSwap', place);
-document.addEventListener('htmx:oobAfterSwap', keepTyped);
 
 document.addEventListener('click', (event) => {
   const button =

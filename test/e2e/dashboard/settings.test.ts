@@ -130,13 +130,17 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       await sleep(700);
       await route.continue();
     });
+    const text = (): Promise<string> => watched.page.locator('#settings-text').inputValue();
     await put(watched, 'bandwidth.up', '3M');
     await put(watched, 'bandwidth.down', '4M');
-    await put(watched, 'dir_refresh.interval', '9m');
+    // Half typed when the answers come.
+    await field(watched, 'dir_refresh.interval').fill('9m');
+    await until('two answers', async () => /^down = "4M"/m.test(await text()), { timeoutMs: 10_000 });
+    await field(watched, 'dir_refresh.interval').press('Tab');
     await until(
       'the text has all three',
       async () => {
-        const typed = await watched.page.locator('#settings-text').inputValue();
+        const typed = await text();
         return /^up = "3M"/m.test(typed) && /^down = "4M"/m.test(typed) && /^interval = "9m"/m.test(typed);
       },
       { timeoutMs: 15_000 },
