@@ -1,6 +1,6 @@
 /**
- * `npm run torture -- --minutes 10 --seed 7`: writers over SMB, NFS, WebDAV and on the machine itself, with faults, held
- * against a model. What goes wrong is tried again with fewer rounds.
+ * `npm run torture -- --minutes 10 --seed 7`: writers over SMB, NFS, WebDAV and on the machine itself, with faults,
+ * held against a model. What goes wrong is tried again with fewer rounds.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from '../support/torture/campaign.ts';

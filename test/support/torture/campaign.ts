@@ -33,7 +33,7 @@ export interface Outcome {
   /** One line for each thing that must not be; empty when all is well. */
   readonly wrong: readonly string[];
   readonly rounds: readonly number[];
-  /** Actions by their outcome, looks at the NAS by what caused them, times somebody was told that something is missing. */
+  /** Actions by their outcome, looks at the NAS by their cause, times somebody was told that something is missing. */
   readonly counts: Readonly<Record<string, number>>;
 }
 

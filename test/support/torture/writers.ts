@@ -64,8 +64,14 @@ function localWriter({ access, mountPoint }: WriterParts): Writer {
 }
 
 function smbWriter({ access, share }: WriterParts): Writer {
-  const REFUSED =
-    /NT_STATUS_(OBJECT_NAME_NOT_FOUND|OBJECT_PATH_NOT_FOUND|NO_SUCH_FILE|OBJECT_NAME_COLLISION|DIRECTORY_NOT_EMPTY|FILE_IS_A_DIRECTORY|NOT_A_DIRECTORY|ACCESS_DENIED|CONNECTION_REFUSED|BAD_NETWORK_NAME)/;
+  const MISSING = ['OBJECT_NAME_NOT_FOUND', 'OBJECT_PATH_NOT_FOUND', 'NO_SUCH_FILE'];
+  const IN_THE_WAY = [
+    'OBJECT_NAME_COLLISION',
+    'DIRECTORY_NOT_EMPTY',
+    'FILE_IS_A_DIRECTORY',
+    'NOT_A_DIRECTORY',
+  ];
+  const REFUSED = [...MISSING, ...IN_THE_WAY, 'ACCESS_DENIED', 'CONNECTION_REFUSED', 'BAD_NETWORK_NAME'];
   const file = access.scratch.path('smb-content');
   const commandOf = async (action: Action): Promise<string> => {
     const path = `smb/${action.path}`;
@@ -83,9 +89,9 @@ function smbWriter({ access, share }: WriterParts): Writer {
         port: access.ports.smb,
         user: access.user,
       }).catch((error: unknown) => ({ code: 1, output: (error as Error).message }));
-      const words = /NT_STATUS_\w+/.exec(output)?.[0];
+      const words = /NT_STATUS_(\w+)/.exec(output)?.[1];
       if (words === undefined) return code === 0 ? DONE : unknown(output.trim());
-      return REFUSED.test(words) ? refused(words, /NOT_FOUND|NO_SUCH/.test(words)) : unknown(words);
+      return REFUSED.includes(words) ? refused(words, MISSING.includes(words)) : unknown(words);
     },
   };
 }
@@ -93,7 +99,8 @@ function smbWriter({ access, share }: WriterParts): Writer {
 function webdavWriter({ access, share }: WriterParts): Writer {
   const file = access.scratch.path('webdav-content');
   const url = (path: string): string =>
-    `http://127.0.0.1:${access.ports.webdav}/${[share, 'webdav', ...path.split('/')].map(encodeURIComponent).join('/')}`;
+    `http://127.0.0.1:${access.ports.webdav}/` +
+    [share, 'webdav', ...path.split('/')].map(encodeURIComponent).join('/');
   const METHODS = { make: 'MKCOL', remove: 'DELETE', delete: 'DELETE', rename: 'MOVE' } as const;
   const partsOf = async (action: Action): Promise<string[]> => {
     if (action.deed === 'write') {

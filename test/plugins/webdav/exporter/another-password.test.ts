@@ -119,7 +119,7 @@ describe('another password of a WebDAV user', () => {
       const { shares } = await report(paths, clock.deadline(2_000));
       assert.deepEqual(shares, [photos]);
 
-      // Documents that come while the exporter is busy with that share: in force once it says so, without a second look.
+      // Documents that come while the exporter is busy with that share: in force once it says so, with no second look.
       running = { ...settings, users: [userOf('third')] };
       await exporter.enforce();
       assert.deepEqual([await status('another'), await status('third'), isOpen], [401, 200, false]);
