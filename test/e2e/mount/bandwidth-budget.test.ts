@@ -49,6 +49,13 @@ describe('the bandwidth limit of the whole daemon', () => {
   const assertWhole = (rate: number, what: string): void => {
     assert.ok(rate > LIMIT * 0.9 && rate < LIMIT * 1.1, `${what}: ${(rate / MIB).toFixed(2)} MiB/s`);
   };
+  /** The first of three spans in which all of the limit is used, or more; on a busy machine it may take a while. */
+  const inUse = async (): Promise<number> => {
+    for (let tries = 1; ; tries += 1) {
+      const rate = await received(3_000);
+      if (rate > LIMIT * 0.9 || tries === 3) return rate;
+    }
+  };
   const speeds = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
       (await daemon.status()).shares.map((share) => [
@@ -134,13 +141,13 @@ describe('the bandwidth limit of the whole daemon', () => {
     await mountedAnew(daemon, 'left', first);
     await uploading('left');
     await sleep(1_500);
-    const anew = await received(3_000);
+    const anew = await inUse();
     const killed = await daemon.rclonePid('left');
     process.kill(killed, 'SIGKILL');
     await mountedAnew(daemon, 'left', killed);
     await uploading('left');
     await sleep(1_500);
-    const again = await received(3_000);
+    const again = await inUse();
     t.diagnostic(
       `${(anew / MIB).toFixed(2)} MiB/s after a reconnect, ${(again / MIB).toFixed(2)} MiB/s after a restart`,
     );
