@@ -279,6 +279,8 @@ describe('a share with a write layer', () => {
         },
       };
       await remote.forget([''], { signal: signal() });
+      // The upload has had names dropped.
+      await sh('cat busy');
       assert.deepEqual(await new TakeOut(options).take([await entry('busy')]), []);
       assert.equal(written > 0, true);
       assert.equal(await sh('cat busy'), 'version2');
