@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
-import type { SourceMapPayload } from 'node:module';
+import type { SourceMapPayload, SourceMapping } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { PACKAGE_DIR } from '../package.ts';
 
@@ -23,14 +23,21 @@ export function withSourcePlaces(stack: string, within = `${PACKAGE_DIR}/dist/`)
     if (found !== undefined) return found;
     if (known.size >= MOST_KNOWN) known.clear();
     if (!maps.has(url)) maps.set(url, mapOf(url, within));
-    const entry = maps.get(url)?.findEntry(Number(line) - 1, Number(column) - 1);
-    const source =
-      entry && 'originalSource' in entry
-        ? `${new URL(entry.originalSource, url).href}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
-        : place;
+    const entry = entryAt(maps.get(url), Number(line) - 1, Number(column) - 1);
+    const source = entry
+      ? `${new URL(entry.originalSource, url).href}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
+      : place;
     known.set(place, source);
     return source;
   });
+}
+
+/** The bundler's own lines are of no module: the map has nothing there, or Node.js gives what stands before them. */
+function entryAt(map: SourceMap | undefined, line: number, column: number): SourceMapping | undefined {
+  const entry = map?.findEntry(line, column) as Partial<SourceMapping> | undefined;
+  return entry?.generatedLine === line && entry.originalSource !== undefined
+    ? (entry as SourceMapping)
+    : undefined;
 }
 
 function mapOf(url: string, within: string): SourceMap | undefined {

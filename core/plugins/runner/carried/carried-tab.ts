@@ -153,7 +153,21 @@ function elementOf(type: unknown): string {
 }
 
 function isAttribute(name: string): boolean {
-  return /^[a-z][\w:-]*$/i.test(name) && !/^(?:on|(?:data-)?hx-on|ref$|key$|srcdoc$|dangerously)/i.test(name);
+  const refused = /^(?:on|(?:data-)?hx-(?:on|boost)|ref$|key$|srcdoc$|dangerously)/i;
+  return /^[a-z][\w:-]*$/i.test(name) && !refused.test(name);
+}
+
+/** By these the page asks the server, with the rights of whoever looks at it; some of them without a click. */
+const ASKING =
+  /^(?:(?:data-)?(?:hx-(?:get|post|put|patch|delete|sse|ws)|(?:sse|ws)-connect)|action|formaction|ping)$/i;
+const HERE = 'http://here.invalid';
+
+/** As browsers read it; undefined for another server's. */
+function pathOf(address: unknown): string | undefined {
+  const text = String(address);
+  if (!URL.canParse(text, HERE)) return undefined;
+  const { origin, pathname } = new URL(text, HERE);
+  return origin === HERE ? pathname : undefined;
 }
 
 /** As browsers read an address: without control characters and blanks before and within its scheme. */
@@ -191,9 +205,17 @@ class Builder {
     const plain = Object.entries(isTable(props) ? props : {}).flatMap(([name, value]) => {
       if (!isAttribute(name) || !['string', 'number', 'boolean'].includes(typeof value)) return [];
       const full = typeof value === 'string' ? this.#text(value, depth) : (value as number | boolean);
-      return isCode(full) ? [] : [[name, full] as const];
+      const isRefused = isCode(full) || (ASKING.test(name) && !this.#isOwn(full));
+      return isRefused ? [] : [[name, full] as const];
     });
     return Object.fromEntries(plain);
+  }
+
+  /** Of the tab's own parts and actions. What they answer is drawn here, too; a route's answer could hold anything. */
+  #isOwn(address: unknown): boolean {
+    const asked = pathOf(address);
+    const own = [this.#view.part(''), this.#view.action('')].map(pathOf);
+    return own.some((one) => one !== undefined && asked?.startsWith(one) === true);
   }
 
   #text(text: string, depth: number): string {

@@ -38,6 +38,11 @@ export class LogLines {
       this.#log.info({ line: line.slice(0, LONGEST) }, 'the plugin printed a line');
   }
 
+  /** It says nothing more. What was left out last may have been the reason. */
+  ended(): void {
+    this.#tellLeftOut();
+  }
+
   #isInTime(): boolean {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#second.sinceMs > SECOND_MS) {

@@ -98,6 +98,7 @@ export class RunnerSupervisor {
       onEnd: (end) => {
         cancel();
         const wasUp = this.#isUp;
+        this.#lines.ended();
         this.#forget();
         // Another one has ended it while this one started: that is no failure of this one.
         if (end?.againMs !== undefined && !wasUp && !this.#isOver) return this.#launch(resolve, reject);

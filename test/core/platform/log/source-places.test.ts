@@ -6,8 +6,11 @@ import { after, before, describe, it } from 'node:test';
 import { formatLine } from '../../../../core/platform/log/log-line.ts';
 import { withSourcePlaces } from '../../../../core/platform/log/source-places.ts';
 
-/** The first line of the bundle is line 3, column 5 of the module; the second one is line 1 of the other. */
-const MAP = { version: 3, sources: ['lib/one.js', '../two.js'], names: [], mappings: 'AAEI;ACFJ' };
+/**
+ * The first line of the bundle is line 3, column 5 of the module; the second one is line 1 of the other. The third and
+ * the fourth are of none.
+ */
+const MAP = { version: 3, sources: ['lib/one.js', '../two.js'], names: [], mappings: 'AAEI;ACFJ;;A;' };
 
 describe('places of a stack in a bundle', () => {
   let folder: string;
@@ -28,12 +31,16 @@ describe('places of a stack in a bundle', () => {
   });
 
   it('stay as they are without a map that can be read, and outside of the package', () => {
-    for (const [file, within] of [
-      ['broken.js', folder],
-      ['other.js', folder],
-      ['a.js', join(folder, 'package')],
+    for (const [place, within] of [
+      ['broken.js:1:2', folder],
+      ['other.js:1:2', folder],
+      ['a.js:1:2', join(folder, 'package')],
+      // A line that the map passes over, one of no module, and one behind all.
+      ['a.js:3:2', folder],
+      ['a.js:4:2', folder],
+      ['a.js:9:2', folder],
     ] as const) {
-      const frame = `    at async file://${folder}/${file}:1:2`;
+      const frame = `    at async file://${folder}/${place}`;
       assert.equal(withSourcePlaces(frame, `${within}/`), frame);
     }
   });

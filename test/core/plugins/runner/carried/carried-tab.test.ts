@@ -85,6 +85,40 @@ describe('a tab in a process of its own', () => {
     await assert.rejects(carried(tab, 'part', 'none'), /it has no part "none"/);
   });
 
+  it('has the page ask for nothing but its own parts and actions, whoever looks at it', async () => {
+    const asking = ['hx-get', 'HX-Post', 'data-hx-post', 'sse-connect', 'action', 'formaction'];
+    const shown = async (address: (view: View) => string): Promise<string[]> => {
+      const tab = tabOf((view) => asking.map((name) => h('p', { [name]: address(view) })));
+      const { drawn, view } = await carried(tab, 'render');
+      return toHtml(contentOf(drawn, view)).split('</p>').slice(0, -1);
+    };
+    for (const own of [(view: View) => view.part('more', { page: 2 }), (view: View) => view.action('dig')]) {
+      const address = own(viewOf(tabOf(() => 'x')));
+      assert.deepEqual(
+        await shown(own),
+        asking.map((name) => `<p ${name}="${address}">`),
+      );
+    }
+    const others = [
+      () => '/dashboard/do/settings/apply',
+      () => '/api/config',
+      () => '/garden',
+      () => 'http://nas.example/dashboard/do/garden/dig',
+      (view: View) => `${view.action('dig')}/../../settings/apply`,
+      (view: View) => `${view.action('dig')}\\..\\%2E%2e\\settings`,
+      (view: View) => `/\t/nas.example${view.part('more')}`,
+      () => '/dashboard/do/gardens/dig',
+      () => '',
+    ];
+    for (const other of others)
+      assert.deepEqual(await shown(other), Array(asking.length).fill('<p>'), String(other));
+    const { drawn, view } = await carried(
+      tabOf(() => html`<a href="/garden" hx-boost="true" ping="/api/x">x</a>`),
+      'render',
+    );
+    assert.equal(toHtml(contentOf(drawn, view)), '<a href="/garden">x</a>');
+  });
+
   it('shows nothing that a hostile runner made up', () => {
     const view = viewOf(tabOf(() => 'x'));
     const show = (content: unknown, calls: unknown = []): string =>

@@ -110,26 +110,44 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     assert.match(messages().at(-1) ?? '', /has ended \(it gave no text\) and is started anew/);
   });
 
-  const FLOODS: Readonly<Record<string, string>> = {
-    'small messages': "for (;;) say({ is: 'pong' });",
-    'large messages': `for (const status = ['x'.repeat(1e6)];;)
+  const TOO_MUCH = /more than the daemon can take/;
+  const FLOODS: Readonly<Record<string, readonly [flood: string, end: RegExp]>> = {
+    'small messages': ["for (;;) say({ is: 'pong' });", TOO_MUCH],
+    'large messages': [
+      `for (const status = ['x'.repeat(1e6)];;)
       say({ is: 'state', status, shareStatus: [], metrics: [] });`,
-    'single bytes': `write(Buffer.from([0, 16, 0, 0]));
+      TOO_MUCH,
+    ],
+    'single bytes': [
+      `write(Buffer.from([0, 16, 0, 0]));
       for (let left = 1_048_576; left > 0; left -= 1) write(Buffer.from(' '));`,
+      // A busy machine hands over many at once, which costs little; then it goes by its silence.
+      /more than the daemon can take|it did not answer for 10 s/,
+    ],
   };
-  for (const [what, flood] of Object.entries(FLOODS))
+  for (const [what, [flood, end]] of Object.entries(FLOODS))
     it(`is ended when it floods, before that costs the daemon much: ${what}`, async () => {
       const { started } = await supervised(
         `ctx.effect('floods', () => { ${flood} return () => undefined; });`,
       );
       const from = process.cpuUsage();
-      // A busy machine hands over many at once; then it goes by its silence.
-      await assert.rejects(started, /more than the daemon can take|it did not answer for 10 s/);
+      await assert.rejects(started, end);
       const { user, system } = process.cpuUsage(from);
       const spentMs = (user + system) / 1_000;
       // 0.1 to 0.3 s where nothing else runs.
       assert.ok(spentMs < 2_000, `${spentMs} ms`);
     });
+
+  it('is said to have left lines out, also when it says nothing after them', async () => {
+    const { supervisor, started, messages } = await supervised(`ctx.tap('afterCycle', () => {
+      for (let i = 0; i < 500; i += 1) say({ is: 'log', level: 'info', message: 'x', fields: {} });
+      say({ is: 'failed', reason: 'enough' });
+      return new Promise(() => undefined);
+    });`);
+    await started;
+    await assert.rejects(supervisor.call('tap', 0, []), /its process has ended/);
+    await until('it is said', () => messages().some((one) => /lines were left out/.test(one)), PATIENCE);
+  });
 
   it('is up once, however often it says so', async () => {
     let told = 0;
