@@ -150,6 +150,10 @@ class NfsParts implements ExporterParts<ServedExport> {
     return sessionsOf(connections.filter(({ address }) => allows(allowed, address)));
   }
 
+  isMeant(): boolean {
+    return this.#tools.config().nfs.enabled;
+  }
+
   /** Ganesha judges each call by its exports, those by old handles too. */
   async enforce(): Promise<void> {
     await this.shown.redescribe();

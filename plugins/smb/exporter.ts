@@ -164,6 +164,10 @@ class SmbParts implements ExporterParts<ServedShare> {
     };
   }
 
+  isMeant(): boolean {
+    return this.#tools.config().smb.enabled;
+  }
+
   /** Accounts are settled by the exporter that was made with them, before it has a server. */
   async enforce(): Promise<void> {
     const { config, settings } = this.#tools;

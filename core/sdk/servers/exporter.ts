@@ -37,6 +37,8 @@ export interface ExporterParts<Entry> {
   readonly label: string;
   /** False: nothing is exported, and what a former daemon left of the server is ended. */
   readonly isEnabled?: boolean;
+  /** False once the running document switches it off, which may be before it is replaced. Default: it does not. */
+  readonly isMeant?: () => boolean;
   /** See `Exporter.listensAt`. */
   readonly listensAt?: ListenAddress;
   readonly server: ManagedServer;
@@ -105,8 +107,9 @@ export function exporterOf<Entry>(parts: ExporterParts<Entry>): ServingExporter 
     }),
     ...(parts.enforce && {
       enforce: async () => {
-        if (!isEnabled && !isStopped) throw new Error('its server is being stopped');
-        if (!isEnabled) return;
+        const isWanted = isEnabled && (parts.isMeant?.() ?? true);
+        if (!isWanted && !isStopped) throw new Error('its server is being stopped');
+        if (!isWanted) return;
         if (server.isStarting) throw new Error('its server is just being taken over');
         if (server.process) await parts.enforce?.();
       },

@@ -67,6 +67,14 @@ describe('shares over NFS', () => {
     assert.equal(isForNobody(), true);
   });
 
+  it('are not said to be shut while the document that switches NFS off waits for another exporter', async (t) => {
+    let document = documentFor('192.0.2.1');
+    const { exporter } = await setUp(t, new FakeMount(planOf(spec('a')), 'a'), () => document);
+    await assert.rejects(async () => exporter.enforce?.(), /taken over/);
+    document = { ...document, nfs: { ...settings, enabled: false } };
+    await assert.rejects(async () => exporter.enforce?.(), /being stopped/);
+  });
+
   it('are shown from a folder of handles, under another number for another process', async (t) => {
     const mount: Mount = new FakeMount(planOf(spec('a')), 'a');
     const keepers = [1, 2].map(() => spawn('sleep', ['60']));

@@ -12,6 +12,7 @@ describe('shares over SMB', () => {
     const asked: unknown[] = [];
     const documentFor = (...users: string[]) =>
       ({
+        smb: { enabled: users.length > 0 },
         get shares() {
           asked.push(users.join());
           return [{ name: 'a', users, protocols: ['smb'] }];
@@ -48,5 +49,9 @@ describe('shares over SMB', () => {
     await exporter.look(new AbortController().signal);
     // Whether it is shown, and to whom; once for both looks.
     assert.deepEqual(asked, ['anna', 'anna']);
+    await assert.rejects(async () => exporter.enforce?.(), /taken over/);
+    // Switched off: so it is once another exporter has stopped the server.
+    document = documentFor();
+    await assert.rejects(async () => exporter.enforce?.(), /being stopped/);
   });
 });

@@ -105,3 +105,23 @@ export function sentencesIn(text: string): readonly Written[] {
   }
   return found;
 }
+
+/** The same but for what is imported and what is logged. */
+export function toldIn(text: string): readonly string[] {
+  return sentencesIn(text)
+    .filter(({ before }) => !/^import|\bfrom $|log\./.test(before))
+    .map(({ sentence }) => sentence);
+}
+
+/** Values that a translation shows and its English sentence does not give. */
+export function strayValues(
+  catalogues: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): readonly string[] {
+  return Object.values(catalogues).flatMap((catalogue) =>
+    Object.entries(catalogue).flatMap(([english, translated]) =>
+      (translated.match(/\{\w+\}/g) ?? [])
+        .filter((value) => !english.includes(value))
+        .map((value) => `${value} of: ${english}`),
+    ),
+  );
+}

@@ -53,21 +53,22 @@ async function isMissing(
 }
 
 async function isBrokenOff(answered: IncomingMessage): Promise<boolean> {
-  const begun = await beginning(answered);
-  return begun.toString('latin1').endsWith(BROKEN_OFF);
+  const whole = await wholeIfShort(answered);
+  return whole?.toString('latin1').endsWith(BROKEN_OFF) ?? true;
 }
 
-/** The whole message if it is short; it stays to be read. Empty when it is longer, or ends too early. */
-function beginning(message: IncomingMessage): Promise<Buffer> {
+/** The whole message, which stays to be read; empty when it is longer. Undefined when the connection ended first. */
+function wholeIfShort(message: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    const finish = (pieces: Buffer): void => {
+    const finish = (whole: Buffer | undefined): void => {
       message.off('readable', look).off('close', leave);
-      resolve(pieces);
+      resolve(whole);
     };
-    const leave = (): void => finish(Buffer.alloc(0));
+    const leave = (): void => finish(undefined);
     const look = (): void => {
       const { complete, readableLength } = message;
-      if (readableLength > SHORT_BYTES) return leave();
+      // Of as much as this, or more, Node may keep no more until some of it is read.
+      if (readableLength >= SHORT_BYTES) return finish(Buffer.alloc(0));
       if (!complete) return;
       const whole = (message.read() as Buffer | null) ?? Buffer.alloc(0);
       if (whole.length > 0) message.unshift(whole);

@@ -84,6 +84,19 @@ describe('an exporter with a server', () => {
     assert.deepEqual([exporter.notices(), exporter.offers?.(), exporter.isServing], [[], [], false]);
   });
 
+  it('does not say that nobody comes in while its server is still to be stopped', async () => {
+    let isMeant = true;
+    const enforce = (): Promise<void> => Promise.resolve();
+    const { exporter } = setUp({ enforce, isMeant: () => isMeant });
+    await exporter.enforce?.();
+    isMeant = false;
+    await assert.rejects(async () => exporter.enforce?.(), /being stopped/);
+    const { exporter: next } = setUp({ enforce, isMeant: () => isMeant, isEnabled: false });
+    await assert.rejects(async () => next.enforce?.(), /being stopped/);
+    await next.open();
+    await next.enforce?.();
+  });
+
   it('says why its server does not serve, and offers nothing while clients would be refused', () => {
     let isComplete = true;
     const offer = { service: '_ftp._tcp', port: 21, addresses: ['0.0.0.0'] };

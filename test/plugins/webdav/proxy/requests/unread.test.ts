@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { instanceOf } from '../../../../../plugins/webdav/proxy/instance.ts';
 import { sleep } from '../../../../support/platform/wait.ts';
@@ -103,6 +104,41 @@ describe('a share whose files a backend beside its mount cannot read', () => {
       const reply = await fixture.ask('PROPFIND', '/team/', { headers: DEPTH_1, body: asked });
       assert.equal(reply.text, listing);
     }
+  });
+
+  it('hands on a listing of which as much has come as is kept unread', async () => {
+    const kept = 16_384;
+    const listing = SHARE_ITSELF.padEnd(kept + 1);
+    const usual = getDefaultHighWaterMark(false);
+    setDefaultHighWaterMark(false, kept);
+    try {
+      // A connection that is made now.
+      const { backend } = fixture.share('team');
+      const behind = instanceOf(process.pid);
+      await fixture.tell({
+        shares: [fixture.share('team', { backend: { ...backend, instance: 'next', behind } })],
+      });
+      fixture.backend.before = (_request, response) => {
+        response.writeHead(207, { 'content-length': listing.length }).write(listing.slice(0, kept));
+        setTimeout(() => response.end(listing.slice(kept)), 100);
+        return true;
+      };
+      assert.equal((await fixture.ask('PROPFIND', '/team/', { headers: DEPTH_1 })).text, listing);
+    } finally {
+      setDefaultHighWaterMark(false, usual);
+    }
+  });
+
+  it('asks again for a listing whose connection ends first', async () => {
+    let asked = 0;
+    fixture.backend.before = (_request, response) => {
+      asked += 1;
+      if (asked > 1) return false;
+      response.writeHead(207, { 'content-length': 10_000 }).write(SHARE_ITSELF, () => response.destroy());
+      return true;
+    };
+    assert.equal((await fixture.ask('PROPFIND', '/team/', { headers: DEPTH_1 })).status, 207);
+    assert.equal(asked, 2);
   });
 
   it('says of a name that nothing has at once that it is not there', async () => {
