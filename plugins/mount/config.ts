@@ -125,12 +125,9 @@ export const schema = Joi.object<MountConfig, true>({
     ),
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
   write_layer: Joi.boolean()
-    .default(false)
+    .default(true)
     .meta({ fileOnly: true })
-    .description(
-      'Unfinished, and refused outside of tests: users write to the local disk, and the daemon brings ' +
-        'it to the remote.',
-    ),
+    .description('Users write to the local disk, and the daemon brings it to the remote.'),
 }).meta({ tier: 'global' });
 
 export const shareSchema = Joi.object({

@@ -31,7 +31,6 @@ export async function check(
     ...addressProblems(config),
     ...optionValueProblems(config),
     ...samePlaceProblems(config),
-    ...unfinishedProblems(config),
   ];
   if (config.connections.length === 0) return problems;
   const stateDir = config.supervisor.state_dir;
@@ -50,16 +49,6 @@ function rcloneFor({ mount, supervisor }: Config): string {
     // The mount says what is wrong with the chosen one, and so does `doctor`.
     return systemRclone(mount.rclone);
   }
-}
-
-/**
- * The write layer can lose changes in cases that decision 26 lists: nobody should switch it on by copying a
- * line.
- */
-function unfinishedProblems({ mount }: Config): ConfigProblem[] {
-  if (!mount.write_layer || process.env['MOUNTKEEPER_UNFINISHED'] === 'write-layer') return [];
-  const message = 'mount.write_layer is unfinished and can lose changes, so it is refused: take the line out';
-  return [{ path: 'mount.write_layer', message }];
 }
 
 /** The configuration is shown, sent and kept in a history: what is secret stands in keys that are masked. */

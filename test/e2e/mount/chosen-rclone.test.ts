@@ -48,7 +48,6 @@ describe('the rclone that was chosen', () => {
       connections: [nas.connection('nas')],
       shares: [{ name: 'files', connection: 'nas', remote_path: 'files' }],
       rclone: 'rclone',
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
     });
     store = new ReleaseStore(daemon.stateDir);
     // It says that it is older, and is the same one.

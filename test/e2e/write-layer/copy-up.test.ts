@@ -51,7 +51,6 @@ describe('a file that others replace while it is copied up', () => {
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: { mount: { write_layer: true }, bandwidth: { down: DOWN } },
     });
     root = daemon.mountPoint(SHARE);

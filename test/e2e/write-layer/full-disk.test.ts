@@ -58,7 +58,6 @@ describe('a share with a write layer on a full disk', { skip: unlessRoot }, () =
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 's' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: { mount: { write_layer: true, write_back: '2s' }, cache: { min_free_space: '20M' } },
     });
     await mkdir(daemon.cacheDir, { recursive: true });

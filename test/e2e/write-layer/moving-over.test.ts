@@ -104,7 +104,6 @@ describe('a share goes over to another way of writing', () => {
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
     });
     root = daemon.mountPoint(SHARE);
   });

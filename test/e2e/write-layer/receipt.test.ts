@@ -46,7 +46,6 @@ describe('a receipt of a share with a write layer', { skip: unlessRoot }, () => 
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'files' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: { mount: { write_layer: true } },
     });
     await daemon.start();

@@ -107,9 +107,8 @@ class Campaign {
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: nas.remotePath(FOLDER) }],
-      ...(choice.isLayered ? { env: { MOUNTKEEPER_UNFINISHED: 'write-layer' } } : {}),
       sections: {
-        ...(choice.isLayered ? { mount: { write_layer: true } } : {}),
+        mount: { write_layer: choice.isLayered },
         supervisor: { stop_timeout: '280s' },
       },
     });

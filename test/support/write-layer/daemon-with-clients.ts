@@ -58,7 +58,6 @@ export class DaemonWithClients {
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: { mount: { write_layer: true } },
     });
     await house.daemon.healthy();

@@ -218,7 +218,6 @@ export class FaultSequences {
       rclone,
       connections: [nas.connection('nas')],
       shares: [{ name: 's', connection: 'nas', remote_path: nas.remotePath('s') }],
-      env: { MOUNTKEEPER_UNFINISHED: 'write-layer' },
       sections: {
         mount: {
           write_layer: true,
