@@ -27,11 +27,7 @@ export async function check(
   config: Config,
   services: Pick<Services, 'processes' | 'secrets' | 'clock'>,
 ): Promise<readonly ConfigProblem[]> {
-  const problems = [
-    ...addressProblems(config),
-    ...optionValueProblems(config),
-    ...samePlaceProblems(config),
-  ];
+  const problems = [...addressProblems(config), ...optionValueProblems(config), ...samePlaceProblems(config)];
   if (config.connections.length === 0) return problems;
   const stateDir = config.supervisor.state_dir;
   // Without rclone nothing is known of backends; that rclone is missing is a problem of its own.
