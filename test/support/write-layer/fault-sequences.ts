@@ -125,6 +125,15 @@ async function assertOnNas({ nas, model }: Bench, when: string): Promise<void> {
   assert.deepEqual(wrong.slice(0, 40), [], `${wrong.length} paths are wrong ${when}`);
 }
 
+/**
+ * A folder for each operation in the one before: rclone's servers read all folders of a path anew at each call, so
+ * one folder with hundreds in it costs more than all that the share does.
+ */
+function folderOf(cached: string, operations: readonly string[]): string {
+  const words = [cached, ...operations];
+  return words.map((word) => word.replaceAll(/[ /]/g, '-')).join('/');
+}
+
 interface Case {
   readonly cached: string;
   readonly operations: readonly string[];
@@ -143,11 +152,7 @@ export class FaultSequences {
     this.#protocol = protocol;
     this.#length = length;
     this.#all = CACHED.flatMap((cached) =>
-      sequences(length).map((operations, index) => ({
-        cached,
-        operations,
-        folder: `${cached.replace(' ', '-')}/${index}`,
-      })),
+      sequences(length).map((operations) => ({ cached, operations, folder: folderOf(cached, operations) })),
     ).filter(({ operations }, index) => index % every === from && only.test(operations.join(',')));
   }
 
