@@ -1,17 +1,15 @@
 /**
- * Scans an upper folder: every entry with its overlayfs marks. One `find` lists all entries, `getfattr`
- * reads the marks of those that are new or have changed since the last scan.
+ * Scans an upper folder: every entry with its overlayfs marks. All entries are listed, and `getfattr` reads
+ * the marks of those that are new or have changed since the last scan.
  */
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Processes, UpperEntry } from 'mountkeeper';
+import { EntryList } from './list-entries.ts';
 import { readMarks } from './marks.ts';
 import type { Marks } from './marks.ts';
 import { below, nameOf, parentOf } from './paths.ts';
 
-const FORMAT = '%y %i %s %T@ %C@ %P\\0';
-const TIMEOUT_MS = 60_000;
-const MAX_OUTPUT_BYTES = 1_073_741_824;
 /** Node's replacement for bytes that are not valid UTF-8. */
 const NO_TEXT = '\uFFFD';
 /** How often folders that are renamed during the scan are read again. */
@@ -65,9 +63,12 @@ interface Reading {
   readonly marks: Marks;
 }
 
-export function createScanner(upper: string, processes: Pick<Processes, 'run'>): Scanner {
-  const find = (tests: readonly string[], signal: AbortSignal): Promise<string> =>
-    list(upper, tests, { processes, signal });
+export function createScanner(
+  upper: string,
+  processes: Pick<Processes, 'run'>,
+  fewEntries?: number,
+): Scanner {
+  const list = new EntryList(upper, processes, fewEntries);
   let known: ReadonlyMap<string, Reading> = new Map();
   /** The last scan, where each entry was read: the same text means the same again. */
   let last: { readonly text: string; readonly scan: Scan } | undefined;
@@ -92,7 +93,7 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
   };
 
   const scanOnce = async (signal: AbortSignal): Promise<Scan | undefined> => {
-    const text = await find([], signal);
+    const text = await list.read('all', signal);
     if (last?.text === text) return last.scan;
     last = undefined;
     const [root, ...lines] = linesOf(text);
@@ -117,7 +118,7 @@ export function createScanner(upper: string, processes: Pick<Processes, 'run'>):
       throw new Error('the upper folder cannot be read whole: folders in it are being renamed just now');
     },
     isStill: async (scan, signal) => {
-      const now = standOf(linesOf(await find(['-type', 'd'], signal)));
+      const now = standOf(linesOf(await list.read('folders', signal)));
       return (
         now.size === scan.folders.size && [...now].every(([path, line]) => scan.folders.get(path) === line)
       );
@@ -138,31 +139,6 @@ async function readingOf(
   const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
   if (stats?.ino !== inode || (type === 'f' && stats.ctimeNs !== changedNs)) return undefined;
   return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks };
-}
-
-interface Asking {
-  readonly processes: Pick<Processes, 'run'>;
-  readonly signal: AbortSignal;
-}
-
-/** The folder itself comes first. */
-async function list(upper: string, tests: readonly string[], { processes, signal }: Asking): Promise<string> {
-  const { stdout, stderr, code } = await processes.run({
-    command: 'find',
-    args: [upper, ...tests, '-printf', FORMAT],
-    env: { LC_ALL: 'C' },
-    timeoutMs: TIMEOUT_MS,
-    signal,
-    maxOutputBytes: MAX_OUTPUT_BYTES,
-  });
-  const end = stdout.indexOf('\0');
-  if (end < 0 || lineOf(stdout.slice(0, end)).path !== '')
-    throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
-  const trouble = stderr
-    .split('\n')
-    .find((line) => line !== '' && !line.includes('No such file or directory'));
-  if (trouble !== undefined) throw new Error(`the upper folder cannot be read whole: ${trouble}`);
-  return stdout;
 }
 
 function linesOf(text: string): Line[] {

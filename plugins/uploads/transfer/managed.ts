@@ -16,6 +16,8 @@ export interface ShareUploaderOptions extends UploadOptions {
   readonly proof?: () => Proof;
   /** How long folders that are no longer needed stay in the upper folder, in milliseconds. */
   readonly restMs?: number;
+  /** Most entries of the upper folder that are read without `find`. */
+  readonly fewEntries?: number;
   /** False: scans only when asked. */
   readonly isSelfDriven?: boolean;
 }

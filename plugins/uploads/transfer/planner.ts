@@ -23,6 +23,8 @@ export interface PlannerOptions extends UploadOptions {
   readonly clock: Clock;
   readonly processes: Pick<Processes, 'run'>;
   readonly restMs?: number;
+  /** Most entries of the upper folder that are read without `find`. */
+  readonly fewEntries?: number;
 }
 
 export interface PlanningOptions {
@@ -60,7 +62,7 @@ export class Planner {
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.departures = new Departures(options.clock);
-    this.#scanner = createScanner(options.layer.upper, options.processes);
+    this.#scanner = createScanner(options.layer.upper, options.processes, options.fewEntries);
     this.#space = new SpaceWatch(options.layer.upper, options.clock);
   }
 

@@ -156,6 +156,8 @@ export class TestShare {
       onConflict: (conflict) => void this.conflicts.push(conflict),
       isSelfDriven: false,
       restMs: more.restMs ?? 0,
+      // Whoever stands in for the processes sees each scan.
+      ...(more.processes !== undefined && { fewEntries: 0 }),
       clean: more.clean,
       ...(more.proof !== undefined && { proof: () => more.proof! }),
     });

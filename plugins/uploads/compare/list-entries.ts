@@ -1,0 +1,135 @@
+/**
+ * Lists an upper folder as `find` prints it. Few entries, as when nothing waits, are read by this process:
+ * each share is looked at every few seconds, and starting a process costs more than such a look.
+ */
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BigIntStats } from 'node:fs';
+import { undefinedWhenMissing } from 'mountkeeper';
+import type { Processes } from 'mountkeeper';
+
+const FORMAT = '%y %i %s %T@ %C@ %P\\0';
+const TIMEOUT_MS = 60_000;
+const MAX_OUTPUT_BYTES = 1_073_741_824;
+/** Most entries that are read without `find`, which reads many at less cost. */
+const FEW = 64;
+/** Node's replacement for bytes that are not valid UTF-8. */
+const NO_TEXT = '\uFFFD';
+
+export interface Asking {
+  readonly processes: Pick<Processes, 'run'>;
+  readonly signal: AbortSignal;
+}
+
+export class EntryList {
+  readonly #upper: string;
+  readonly #processes: Pick<Processes, 'run'>;
+  readonly #few: number;
+  #hasFew: boolean;
+
+  constructor(upper: string, processes: Pick<Processes, 'run'>, few = FEW) {
+    this.#upper = upper;
+    this.#processes = processes;
+    this.#few = few;
+    this.#hasFew = few > 0;
+  }
+
+  /**
+   * A line ended by a zero byte for each entry, the folder itself first, each folder before what lies in it. What
+   * vanishes meanwhile is left out. Rejects when the folder cannot be read completely.
+   */
+  async read(what: 'all' | 'folders', signal: AbortSignal): Promise<string> {
+    const few = this.#hasFew ? await this.#readFew(what, signal) : undefined;
+    if (few !== undefined) return few;
+    const text = await find(this.#upper, what, { processes: this.#processes, signal });
+    if (what === 'all') this.#hasFew = text.split('\0', this.#few + 2).length <= this.#few + 1;
+    return text;
+  }
+
+  /** Undefined where there are many, or something is for `find` to tell. */
+  async #readFew(what: 'all' | 'folders', signal: AbortSignal): Promise<string | undefined> {
+    const upper = this.#upper;
+    const found: Found[] = [];
+    try {
+      if (!(await lookAt('', { upper, found }))) return undefined;
+      for (let next = 0; next < found.length; next += 1) {
+        signal.throwIfAborted();
+        const { path, stats } = found[next]!;
+        if (!stats.isDirectory()) continue;
+        const names = await entriesOf(join(upper, path), what);
+        if (found.length + names.length > this.#few || names.some((name) => name.includes(NO_TEXT)))
+          return undefined;
+        for (const name of names) await lookAt(path === '' ? name : `${path}/${name}`, { upper, found });
+      }
+    } catch {
+      signal.throwIfAborted();
+      // `find` meets the same, and says it.
+      return undefined;
+    }
+    const isAsked = ({ stats }: Found): boolean => what === 'all' || stats.isDirectory();
+    return found
+      .filter(isAsked)
+      .map((one) => `${lineOf(one)}\0`)
+      .join('');
+  }
+}
+
+interface Found {
+  readonly path: string;
+  readonly stats: BigIntStats;
+}
+
+/** False for one that is not there any more. */
+async function lookAt(
+  path: string,
+  { upper, found }: { readonly upper: string; readonly found: Found[] },
+): Promise<boolean> {
+  const stats = await lstat(join(upper, path), { bigint: true }).catch(undefinedWhenMissing);
+  if (stats !== undefined) found.push({ path, stats });
+  return stats !== undefined;
+}
+
+async function entriesOf(folder: string, what: 'all' | 'folders'): Promise<readonly string[]> {
+  const entries = (await readdir(folder, { withFileTypes: true }).catch(undefinedWhenMissing)) ?? [];
+  return entries.filter((entry) => what === 'all' || entry.isDirectory()).map(({ name }) => name);
+}
+
+function lineOf({ path, stats }: Found): string {
+  const { ino, size, mtimeNs, ctimeNs } = stats;
+  return `${typeOf(stats)} ${ino} ${size} ${seconds(mtimeNs)} ${seconds(ctimeNs)} ${path}`;
+}
+
+function typeOf(stats: BigIntStats): string {
+  if (stats.isDirectory()) return 'd';
+  if (stats.isFile()) return 'f';
+  if (stats.isCharacterDevice()) return 'c';
+  if (stats.isSymbolicLink()) return 'l';
+  if (stats.isFIFO()) return 'p';
+  return stats.isSocket() ? 's' : 'b';
+}
+
+/** As `find` prints times. */
+function seconds(ns: bigint): string {
+  if (ns < 0n) throw new RangeError('a time before 1970');
+  return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}0`;
+}
+
+async function find(upper: string, what: 'all' | 'folders', { processes, signal }: Asking): Promise<string> {
+  const { stdout, stderr, code } = await processes.run({
+    command: 'find',
+    args: [upper, ...(what === 'folders' ? ['-type', 'd'] : []), '-printf', FORMAT],
+    env: { LC_ALL: 'C' },
+    timeoutMs: TIMEOUT_MS,
+    signal,
+    maxOutputBytes: MAX_OUTPUT_BYTES,
+  });
+  const end = stdout.indexOf('\0');
+  // The folder itself has no path.
+  if (end < 0 || !stdout.slice(0, end).endsWith(' '))
+    throw new Error(`the upper folder cannot be read: ${stderr.trim() || `find ended with ${String(code)}`}`);
+  const trouble = stderr
+    .split('\n')
+    .find((line) => line !== '' && !line.includes('No such file or directory'));
+  if (trouble !== undefined) throw new Error(`the upper folder cannot be read whole: ${trouble}`);
+  return stdout;
+}

@@ -1,0 +1,73 @@
+/** What an upper folder holds, read by this process and by `find`: the same words. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Processes } from 'mountkeeper';
+import { EntryList } from '../../../../plugins/uploads/compare/list-entries.ts';
+import { processes } from '../../../support/write-layer/uploader-share.ts';
+
+const { signal } = new AbortController();
+
+describe('the entries of an upper folder', () => {
+  let upper: string;
+  let started: string[];
+  const counting: Pick<Processes, 'run'> = {
+    run: (spec) => {
+      started.push(spec.command);
+      return processes.run(spec);
+    },
+  };
+
+  beforeEach(() => {
+    upper = mkdtempSync(join(tmpdir(), 'mk-entries-'));
+    started = [];
+  });
+  afterEach(() => rmSync(upper, { recursive: true, force: true }));
+
+  const sorted = (text: string): readonly string[] => text.split('\0').toSorted();
+
+  it('are listed without a process while there are few, in the words of find', async () => {
+    mkdirSync(join(upper, 'a folder/ü💾'), { recursive: true });
+    for (const name of ['f', 'line\nbreak', ' lead', 'trail ', '-x', 'a folder/ü💾/g'])
+      writeFileSync(join(upper, name), name);
+    symlinkSync('f', join(upper, 'link'));
+    execFileSync('mkfifo', [join(upper, 'pipe')]);
+    utimesSync(join(upper, 'f'), 1_700_000_000.25, 1_700_000_000.000_001);
+    for (const what of ['all', 'folders'] as const) {
+      const few = await new EntryList(upper, counting).read(what, signal);
+      assert.deepEqual(started, []);
+      const found = await new EntryList(upper, processes, 0).read(what, signal);
+      assert.deepEqual(sorted(few), sorted(found));
+      assert.equal(few.split('\0')[0], found.split('\0')[0]);
+    }
+  });
+
+  it('are left to find when there are many, and read here again when they have become few', async () => {
+    const list = new EntryList(upper, counting, 3);
+    for (const name of ['a', 'b', 'c', 'd']) writeFileSync(join(upper, name), '');
+    for (let turn = 0; turn < 2; turn += 1)
+      assert.equal((await list.read('all', signal)).split('\0').length, 6);
+    assert.deepEqual(started, ['find', 'find']);
+    for (const name of ['b', 'c', 'd']) rmSync(join(upper, name));
+    assert.equal((await list.read('all', signal)).split('\0').length, 3);
+    assert.equal((await list.read('all', signal)).split('\0').length, 3);
+    assert.deepEqual(started, ['find', 'find', 'find']);
+  });
+
+  it('are left to find where a name is no text', async () => {
+    execFileSync('sh', ['-c', String.raw`: > "$1/$(printf '\377')"`, 'sh', upper]);
+    assert.equal((await new EntryList(upper, counting).read('all', signal)).split('\0').length, 3);
+    assert.deepEqual(started, ['find']);
+  });
+
+  it('are not told where the folder is gone', async () => {
+    rmSync(upper, { recursive: true });
+    await assert.rejects(
+      new EntryList(upper, counting).read('all', signal),
+      /the upper folder cannot be read/,
+    );
+  });
+});
