@@ -259,7 +259,10 @@ export interface UploadFigures {
   /** Why the first stuck entry is stuck. */
   readonly stuckReason?: string | undefined;
   readonly uploading: number;
+  /** Since the uploader has begun. */
   readonly uploadedBytes: number;
+  /** Content in the upper folder, also of files that the remote has, too. */
+  readonly localBytes: number;
   /**
    * True when the scan found nothing that waits, but files were renamed during it: one that waits may have been
    * seen by none of its names. Also while a file is being discarded: it may come back.

@@ -57,11 +57,14 @@ export const NOTHING_READ: MountStats = {
   uploading: false,
 };
 
-/** Adds the uploader's figures to those of reading. */
+/**
+ * Adds the uploader's figures to those of reading. `uploadSpeed` is its own: rclone's sum drops its oldest
+ * transfers, and while nobody reads it is seldom asked for.
+ */
 export function withUploads(
   reading: MountStats,
   waiting: UploadFigures,
-  inTheWay: string | undefined,
+  { inTheWay, uploadSpeed }: { readonly inTheWay: string | undefined; readonly uploadSpeed: number },
 ): MountStats {
   const stuck =
     waiting.stuckFiles > 0
@@ -71,6 +74,9 @@ export function withUploads(
   const troubles = [reading.trouble, stuck, inTheWay].filter((text) => text !== undefined);
   return {
     ...reading,
+    cacheBytes: reading.cacheBytes + waiting.localBytes,
+    speed: Math.max(reading.speed, uploadSpeed),
+    transfers: Math.max(reading.transfers, waiting.uploading),
     dirtyFiles: reading.dirtyFiles + waiting.dirtyFiles,
     dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
     oldestDirtyAt: waiting.oldestDirtyAt,

@@ -26,6 +26,7 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
+import { createMeter } from '../stats/mount-stats.ts';
 import {
   isCached,
   NOTHING_READ,
@@ -108,6 +109,9 @@ export class LayeredMount implements RunningRclone {
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
   #limit: Bandwidth | undefined;
+  readonly #uploadMeter: (bytes: number) => number;
+  /** Of rclone's own cache, as last seen. */
+  #cacheBytes = 0;
   #isFrozen = false;
   /** How many rclones in a row were started without settling the marks of moved folders. */
   #unsettled = 0;
@@ -120,6 +124,7 @@ export class LayeredMount implements RunningRclone {
     this.shareName = shareName;
     this.plan = plan;
     this.adopted = options.adopted;
+    this.#uploadMeter = createMeter(clock);
     this.#hold = new Hold({ shareName, bindfs, adopted: options.adopted, log });
     this.#supervisor = new LowerSupervisor({
       shareName,
@@ -233,7 +238,11 @@ export class LayeredMount implements RunningRclone {
 
   async stats(signal: AbortSignal): Promise<MountStats> {
     const [reading, waiting] = await Promise.all([this.#reading(signal), this.#uploads.look(signal)]);
-    return withUploads(reading, waiting, this.#pathCheck.trouble);
+    this.#cacheBytes = reading.cacheBytes;
+    return withUploads(reading, waiting, {
+      inTheWay: this.#pathCheck.trouble,
+      uploadSpeed: this.#uploadMeter(waiting.uploadedBytes),
+    });
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
@@ -243,14 +252,18 @@ export class LayeredMount implements RunningRclone {
 
   /**
    * An rclone that hangs is replaced below the share, which keeps answering: only bindfs and the overlay
-   * count.
+   * count. bindfs is asked itself, since the overlay knows its own root without it.
    */
   async checkAlive(timeoutMs: number): Promise<void> {
-    const { bindfs, tools } = this.#options;
+    const { bindfs, stack, tools } = this.#options;
     if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
     const lower = this.#supervisor.living;
     // Handled: an rclone that hangs is replaced.
     await lower?.checkAlive(timeoutMs).catch(() => this.#supervisor.replace(lower, 'rclone does not answer'));
+    await tools.mountReader.touch(stack.lower, { timeoutMs }).catch((error: unknown) => {
+      // An error is an answer, too: there may be no rclone just now.
+      if ((error as Error).name === 'TimeoutError') throw error;
+    });
     await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
   }
 
@@ -442,6 +455,7 @@ export class LayeredMount implements RunningRclone {
       this.#supervisor.living?.stats(signal) ??
       Promise.resolve({
         ...NOTHING_READ,
+        cacheBytes: this.#cacheBytes,
         trouble: `nothing can be read from the remote just now (${this.#supervisor.problem})`,
       })
     );

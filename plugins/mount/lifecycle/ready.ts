@@ -1,7 +1,7 @@
 import type { ManagedProcess } from 'mountkeeper';
 import type { MountNotes } from './mount-record.ts';
 import type { MountTools } from './tools.ts';
-import { remoteFailure } from '../rclone/error-messages.ts';
+import { mountFailure } from '../rclone/error-messages.ts';
 
 const LOOK_EVERY_MS = 30;
 const TOUCH_TIMEOUT_MS = 2_000;
@@ -46,7 +46,7 @@ async function failure(process: ManagedProcess): Promise<never> {
   const exit = await process.exited;
   // The lines of the exit serve as well.
   const lines = await process.tail(LAST_LINES).catch(() => exit.lastLines);
-  throw remoteFailure(
+  throw mountFailure(
     lines,
     exit.signal === null
       ? 'rclone could not mount the share'

@@ -3,12 +3,13 @@ import { masked } from '../options/hidden-values.ts';
 
 const REFUSED = 'the remote refused the user name or password';
 const KEY_UNREADABLE = 'the private key of the connection cannot be read; check key_file and key_file_pass';
+const NO_ENTRY = 'the remote does not let this user into the path';
 const NO_PATH = 'the path is not there on the remote; check remote_path';
 
-/**
- * Maps rclone's messages to plain sentences, and to what they show about the remote. The first match wins.
- */
-const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: RemoteEvidence])[] = [
+/** What rclone says, the plain sentence, and what it shows about the remote. The first match wins. */
+type Sentences = readonly (readonly [said: RegExp, sentence: string, remote?: RemoteEvidence])[];
+
+const OF_THE_REMOTE: Sentences = [
   [
     /unable to authenticate|permission denied \(|auth(entication|orization)? (failed|required)|401 unauthorized/i,
     REFUSED,
@@ -49,11 +50,7 @@ const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: Re
   ],
   [/directory not found|no such file or directory|object not found|404 not found/i, NO_PATH, 'answers'],
   [/NoSuchBucket|STATUS_OBJECT_(NAME|PATH)_NOT_FOUND|bad_network_name/i, NO_PATH, 'answers'],
-  [
-    /permission denied|access denied|403 forbidden|AccessDenied|STATUS_ACCESS_DENIED/i,
-    'the remote does not let this user into the path',
-    'answers',
-  ],
+  [/permission denied|access denied|403 forbidden|AccessDenied|STATUS_ACCESS_DENIED/i, NO_ENTRY, 'answers'],
   [/certificate|x509|tls: /i, "the remote's certificate is not accepted", 'answers'],
   [
     /connection reset|broken pipe|EOF|connection lost|failed to (dial|connect)|couldn't connect/i,
@@ -65,6 +62,14 @@ const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: Re
     /didn't find (backend|section)|unknown (type|backend)/i,
     'the installed rclone does not know this type of connection',
   ],
+];
+
+/** Of a call that goes to the remote alone: nothing is mounted by it. */
+const OF_CALLS: Sentences = [...OF_THE_REMOTE, [/operation not permitted/i, NO_ENTRY, 'answers']];
+
+/** Of an rclone that mounts, where the same words may come from this machine. */
+const OF_MOUNTS: Sentences = [
+  ...OF_THE_REMOTE,
   [
     /fusermount3?[":]* (?:executable file |command )?not found/i,
     'fusermount3 is missing; install the package fuse3',
@@ -85,22 +90,32 @@ const SENTENCES: readonly (readonly [said: RegExp, sentence: string, remote?: Re
 ];
 
 /** All that these messages are put into; translated on the dashboard. */
-export const PLAIN_SENTENCES: readonly string[] = [...new Set(SENTENCES.map(([, sentence]) => sentence))];
+export const PLAIN_SENTENCES: readonly string[] = [
+  ...new Set([...OF_CALLS, ...OF_MOUNTS].map(([, sentence]) => sentence)),
+];
 
 const MAX_DETAIL = 200;
 
-/** A plain sentence for rclone's output, followed by its own last message. `lines`: the newest last. */
+/** A plain sentence for what a mount's rclone says, followed by its own last message. `lines`: the newest last. */
 export function inPlainWords(lines: readonly string[], otherwise: string): string {
-  return understood(lines, otherwise).sentence;
+  return understood(lines, otherwise, OF_MOUNTS).sentence;
 }
 
-/** The same as an error that says what it shows about the remote. */
+/** The same of a call to the remote, as an error that says what it shows about it. */
 export function remoteFailure(
   lines: readonly string[],
   otherwise: string,
   options?: ErrorOptions,
 ): RemoteFailure {
-  const { sentence, remote } = understood(lines, otherwise);
+  return failureOf(understood(lines, otherwise, OF_CALLS), options);
+}
+
+/** The same of an rclone that has not mounted what it should. */
+export function mountFailure(lines: readonly string[], otherwise: string): RemoteFailure {
+  return failureOf(understood(lines, otherwise, OF_MOUNTS));
+}
+
+function failureOf({ sentence, remote }: Understood, options?: ErrorOptions): RemoteFailure {
   return Object.assign(new Error(sentence, options), { remote });
 }
 
@@ -111,13 +126,15 @@ export function silence(cause: unknown): RemoteFailure {
   });
 }
 
-function understood(
-  lines: readonly string[],
-  otherwise: string,
-): { readonly sentence: string; readonly remote?: RemoteEvidence | undefined } {
+interface Understood {
+  readonly sentence: string;
+  readonly remote?: RemoteEvidence | undefined;
+}
+
+function understood(lines: readonly string[], otherwise: string, sentences: Sentences): Understood {
   const said = lines.map(bare).filter((line) => line !== '');
   for (const line of [...said].reverse()) {
-    const found = SENTENCES.find(([pattern]) => pattern.test(line));
+    const found = sentences.find(([pattern]) => pattern.test(line));
     if (found) return { sentence: `${found[1]} (${shortened(line)})`, remote: found[2] };
   }
   const last = said.at(-1);

@@ -132,7 +132,7 @@ function createTransferReader({
 }
 
 /** Bytes per second since the last call; rclone itself reports only the average since its start. */
-function createMeter(clock: Clock): (bytes: number) => number {
+export function createMeter(clock: Clock): (bytes: number) => number {
   let last: { readonly bytes: number; readonly atMs: number } | undefined;
   let speed = 0;
   return (bytes) => {

@@ -1,5 +1,6 @@
 /** A share's figures, from its queue after a scan. */
 import type { UploadFigures } from 'mountkeeper';
+import type { Scan } from '../compare/scan.ts';
 import type { Queue } from './queue.ts';
 
 export interface LookFigures {
@@ -9,11 +10,12 @@ export interface LookFigures {
   readonly now: number;
   readonly uploadedBytes: number;
   readonly isTorn: boolean;
+  readonly localBytes: number;
 }
 
 export function figuresOf(
   queue: Queue,
-  { lookedAtMs, now, uploadedBytes, isTorn }: LookFigures,
+  { lookedAtMs, now, uploadedBytes, isTorn, localBytes }: LookFigures,
 ): UploadFigures {
   const { items } = queue;
   const stuck = items.filter((item) => queue.isStuck(item));
@@ -25,8 +27,27 @@ export function figuresOf(
     ...(items.length > 0 && { oldestDirtyAt: oldest }),
     stuckFiles: stuck.length,
     ...(stuck[0] !== undefined && { stuckReason: `${stuck[0].path}: ${queue.reason(stuck[0], now)}` }),
-    uploading: [...queue.running.values()].filter(({ item }) => item.action === 'upload').length,
-    uploadedBytes,
+    ...movingNow(queue, uploadedBytes),
+    localBytes,
     ...(isTorn && { isTorn }),
   };
+}
+
+/** What changes between two scans. */
+export function movingNow(
+  { running }: Queue,
+  uploadedBytes: number,
+): Pick<UploadFigures, 'uploading' | 'uploadedBytes'> {
+  return {
+    uploading: [...running.values()].filter(({ item }) => item.action === 'upload').length,
+    uploadedBytes,
+  };
+}
+
+/** Bytes of the content that lies in the upper folder, also of files that the remote has, too. */
+export function localBytesOf({ entries }: Scan): number {
+  let sum = 0;
+  for (const { kind, bytes, hasNoData } of entries.values())
+    if (kind === 'file' && hasNoData !== true) sum += bytes;
+  return sum;
 }

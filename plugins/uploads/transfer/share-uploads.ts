@@ -18,7 +18,7 @@ import { verify } from '../proof/verify.ts';
 import type { Verified } from '../proof/verify.ts';
 import { CleanFiles } from './leaving/clean-files.ts';
 import { clearLinks } from './content.ts';
-import { figuresOf } from './figures.ts';
+import { figuresOf, localBytesOf, movingNow } from './figures.ts';
 import { discardFile } from './leaving/discard.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
 import { DiscardedFiles } from './leaving/discarded-files.ts';
@@ -234,7 +234,8 @@ export class ShareUploader implements ManagedUploads {
 
   /** A scan that began before the call may not include the latest changes, so another one follows it. */
   look(signal: AbortSignal): Promise<UploadFigures> {
-    if (this.#isFresh()) return Promise.resolve(this.#figures!);
+    if (this.#isFresh())
+      return Promise.resolve({ ...this.#figures!, ...movingNow(this.#queue, this.#uploadedBytes) });
     if (this.#looking === undefined) {
       this.#looking = this.#look(signal).finally(() => (this.#looking = undefined));
       return this.#looking;
@@ -309,6 +310,7 @@ export class ShareUploader implements ManagedUploads {
       now: clock.now(),
       uploadedBytes: this.#uploadedBytes,
       isTorn: isTorn || this.#discarding > 0,
+      localBytes: localBytesOf(scan),
     });
     this.#start();
     return this.#figures;

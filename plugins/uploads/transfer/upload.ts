@@ -104,6 +104,7 @@ async function sendNew(item: Item, local: Identity, step: Upload): Promise<boole
     await records.saved();
     return false;
   }
+  step.onProgress(local.bytes);
   step.touched(parentOf(place));
   await prove(item, { target: place, local, now: await ask(step, place, true) }, step);
   return true;
@@ -220,6 +221,7 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   if (now.kind === 'nothing' && parentOf(target) !== '')
     await remote.makeFolder(parentOf(target), { signal });
   await remote.upload(content.file, target, { signal, onProgress: step.onProgress });
+  step.onProgress(local.bytes);
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });

@@ -35,8 +35,14 @@ describe('a file that the NAS does not take, with rclone', { skip: unlessRoot },
         },
         { timeoutMs: 60_000, everyMs: 250 },
       );
-      assert.match(failing.trouble ?? '', /^1 file could not be uploaded so far: /);
+      assert.match(
+        failing.trouble ?? '',
+        /^1 of the files written here cannot be brought to the remote \(new: 1: the remote does not let this user .*not permitted/,
+      );
       assert.deepEqual([failing.erroredFiles, failing.dirtyFiles], [1, 1]);
+      const [queued, ...others] = (await mount.uploadQueue?.(AbortSignal.timeout(4_000))) ?? [];
+      assert.deepEqual([queued?.path, queued?.bytes, others.length], ['new: 1', 6, 0]);
+      assert.ok((queued?.failures ?? 0) >= 3);
       await run('chattr', '-i', nas.path('work'));
       await until('it is up', async () => (await stats()).dirtyFiles === 0, {
         timeoutMs: 60_000,

@@ -3,8 +3,10 @@
  * mounted.
  */
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
 import { Files } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
@@ -68,18 +70,29 @@ describe('what the status says about files', () => {
     await relay.cut();
     const sum = await files.write(work('waits.bin'), 300_000);
     assert.deepEqual(await daemon.stop('SIGTERM', 30_000), { code: 75, signal: null });
+    // Something else lies at its mount point: it cannot be mounted, whether its NAS answers or not.
+    await runClient('sh', ['-c', 'chattr -i "$1"; chmod 755 "$1"; touch "$1/other"', 'sh', work('')]);
     await daemon.start();
     await until('the share is failed', async () => (await daemon.share('work')).health === 'failed', {
       timeoutMs: 30_000,
     });
-    await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, {
-      timeoutMs: 20_000,
-    });
-    assert.equal((await daemon.status()).all_synced, false);
+    const waits = async (): Promise<void> => {
+      await until('its file is counted', async () => (await daemon.share('work')).dirty_count === 1, {
+        timeoutMs: 20_000,
+      });
+      assert.equal((await daemon.status()).all_synced, false);
+    };
+    await waits();
     assert.equal((await daemon.share('work')).mounted, false);
-    await relay.restore();
+    await rm(work('other'));
     await daemon.request('POST', '/api/reconnect/work');
-    await daemon.healthy();
+    await until('it is mounted, with its NAS away', async () => (await daemon.share('work')).mounted, {
+      timeoutMs: 30_000,
+    });
+    await waits();
+    assert.match((await daemon.share('work')).health_message ?? '', /does not answer|nothing can be read/);
+    assert.equal(await files.checksum(work('waits.bin')), sum);
+    await relay.restore();
     await until(
       'the file is up',
       async () => (await nas.has('waits.bin')) && (await nas.checksum('waits.bin')) === sum,

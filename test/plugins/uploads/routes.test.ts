@@ -32,6 +32,7 @@ function stage(): {
       stuckFiles: 0,
       uploading: 0,
       uploadedBytes: 0,
+      localBytes: 0,
     },
     pausedUntil: 1_800_000_060_000,
     look: () => Promise.reject(new Error('not asked')),

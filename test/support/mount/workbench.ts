@@ -1,5 +1,4 @@
 /** A mounter as the daemon wires it, without the daemon: for tests of mounts alone. */
-import assert from 'node:assert/strict';
 import type { Config, Mount, ShareSpec, Uploader } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
 import { createLogger } from '../../../core/platform/log/logger.ts';
@@ -13,6 +12,8 @@ import { schema } from '../../../plugins/mount/config.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
 import { createRcloneFinder } from '../../../plugins/mount/rclone/installed.ts';
 import type { MountTools } from '../../../plugins/mount/lifecycle/tools.ts';
+import { DEFAULT_PROOF } from '../../../plugins/uploads/proof/same-content.ts';
+import { createUploader } from '../../../plugins/uploads/uploader.ts';
 import { readFile } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
 import type { Nas } from '../nas/nas.ts';
@@ -32,6 +33,7 @@ export interface WorkbenchTraits {
   readonly mount?: Partial<MountConfig>;
   readonly cache?: Partial<Config['cache']>;
   readonly name?: string;
+  /** Plays the plugin `uploads`; without it, that one brings files to the NAS. */
   readonly uploader?: Uploader;
 }
 
@@ -56,6 +58,13 @@ export function createWorkbench(
     shares: [],
     connections: [],
   } as unknown as Config;
+  const own = createUploader({
+    clock,
+    processes,
+    log: logger.log,
+    notify: () => Promise.resolve(),
+    proofOf: () => DEFAULT_PROOF,
+  });
   const tools: MountTools = {
     clock,
     log: logger.log,
@@ -67,7 +76,7 @@ export function createWorkbench(
     finder: createRcloneFinder(processes),
     config: () => config,
     connections: () => connections,
-    uploader: () => uploader ?? assert.fail('this bench has no uploader'),
+    uploader: () => uploader ?? own,
   };
   const mounter = createMounter(tools);
   scratch.defer(async () => {

@@ -18,6 +18,7 @@ const FIGURES = {
   stuckFiles: 0,
   uploading: 0,
   uploadedBytes: 0,
+  localBytes: 0,
 };
 
 /** One mounted share with a write layer and its NAS. Both end with `scratch`. */

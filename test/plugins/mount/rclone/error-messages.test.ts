@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inPlainWords, remoteFailure } from '../../../../plugins/mount/rclone/error-messages.ts';
+import {
+  inPlainWords,
+  mountFailure,
+  remoteFailure,
+} from '../../../../plugins/mount/rclone/error-messages.ts';
 
 describe('what rclone says', () => {
   const cases: readonly (readonly [string, RegExp])[] = [
@@ -49,6 +53,21 @@ describe('what rclone says', () => {
     assert.equal(
       remoteFailure(['i/o timeout'], 'otherwise').message,
       inPlainWords(['i/o timeout'], 'otherwise'),
+    );
+  });
+
+  it('is about the remote where nothing is mounted by the call', () => {
+    const refused = 'sftp: "open /work/new: operation not permitted" (SSH_FX_FAILURE)';
+    const failure = remoteFailure([refused], 'the remote refuses it');
+    assert.equal(failure.message, `the remote does not let this user into the path (${refused})`);
+    assert.equal(failure.remote, 'answers');
+    assert.equal(
+      remoteFailure(['directory not empty'], 'the remote refuses it').message,
+      'the remote refuses it (directory not empty)',
+    );
+    assert.match(
+      mountFailure(['fusermount3: mount failed: Operation not permitted'], 'x').message,
+      /^this user may not mount here/,
     );
   });
 

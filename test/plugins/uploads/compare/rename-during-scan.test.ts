@@ -69,7 +69,10 @@ describe('a look during which files are renamed', () => {
       const figures = await uploader.look(new AbortController().signal);
       assert.equal(existsSync(join(share.nas, 'new')), false);
       assert.deepEqual([figures.dirtyFiles, figures.isTorn], [0, true]);
-      assert.equal(withUploads(NOTHING_READ, figures, undefined).uploading, true);
+      assert.equal(
+        withUploads(NOTHING_READ, figures, { inTheWay: undefined, uploadSpeed: 0 }).uploading,
+        true,
+      );
       await settle(uploader);
       assert.equal((await uploader.look(new AbortController().signal)).isTorn, undefined);
     } finally {
