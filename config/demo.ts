@@ -18,7 +18,7 @@ import {
   startNas,
 } from './demo/parts.ts';
 import type { DemoDaemon, DemoNas } from './demo/parts.ts';
-import { DemoRoom } from './demo/room.ts';
+import { DemoRoom, MAY_WRITE } from './demo/room.ts';
 import { describeServers } from './demo/servers.ts';
 
 const DEFAULT_MINUTES = 10;
@@ -37,7 +37,13 @@ async function showMainJob(room: DemoRoom, nas: DemoNas, daemon: DemoDaemon): Pr
   say(`Read ${PICTURE} (${formatBytes(cold.bytes)})`);
   say(`  cold, over the network:       ${cold.ms.toFixed(1)} ms`);
   say(`  warm, from the local cache:   ${warm.ms.toFixed(1)} ms`);
-  const copy = join(photos, '新 new picture.png');
+  if (MAY_WRITE) await showWriting(room, nas, daemon);
+  else
+    say('The shares are for reading: only root may mount what is written to. Run this as root to see that.');
+}
+
+async function showWriting(room: DemoRoom, nas: DemoNas, daemon: DemoDaemon): Promise<void> {
+  const copy = join(daemon.mountRoot, '照片 Photos', '新 new picture.png');
   const start = performance.now();
   await copyIntoMount(join(nas.folder, 'Photos 照片', PICTURE), copy);
   say(

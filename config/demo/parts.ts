@@ -10,7 +10,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from './room.ts';
+import { freePort, MAY_WRITE } from './room.ts';
 import type { DemoRoom } from './room.ts';
 import { writeSample } from './sample.ts';
 import { planServers, serverSections } from './servers.ts';
@@ -130,11 +130,13 @@ options = { host = "127.0.0.1", port = "${nas.port}", user = "${USER}", pass = "
 name = "照片 Photos"
 connection = "demo-nas"
 remote_path = "Photos 照片"
+read_only = ${!MAY_WRITE}
 
 [[shares]]
 name = "Team Files"
 connection = "demo-nas"
 remote_path = "Team Files"
+read_only = ${!MAY_WRITE}
 `;
   await mkdir(daemon.mountRoot, { recursive: true });
   await writeFile(daemon.configFile, text, { mode: 0o600 });

@@ -11,6 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Only root may mount what users write to. */
+export const MAY_WRITE = process.getuid?.() === 0;
+
 export class DemoRoom {
   readonly folder: string;
   readonly #children: { readonly child: ChildProcess; readonly graceMs: number }[] = [];

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from './room.ts';
+import { freePort, MAY_WRITE } from './room.ts';
 
 const USER = 'demo';
 const SHARE = '照片 Photos';
@@ -77,7 +77,11 @@ const PROTOCOLS: readonly Protocol[] = [
     toTry: (servers, copy) => [
       `curl -sS -u ${USER}:${servers.password} -X PROPFIND -H 'Depth: 1' ${dav(servers, `${SHARE}/`)}`,
       `curl -sS -u ${USER}:${servers.password} -o '${copy}' ${dav(servers, `${SHARE}/${PICTURE}`)}`,
-      `curl -sS -u ${USER}:${servers.password} -T '${copy}' ${dav(servers, `${SHARE}/copied over WebDAV.png`)}`,
+      ...(MAY_WRITE
+        ? [
+            `curl -sS -u ${USER}:${servers.password} -T '${copy}' ${dav(servers, `${SHARE}/copied over WebDAV.png`)}`,
+          ]
+        : []),
     ],
   },
 ];

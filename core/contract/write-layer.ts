@@ -322,6 +322,8 @@ export interface CleanRules {
   readonly keepMs: () => number;
   /** Free bytes that the disk of the upper folder should have. */
   readonly minFreeBytes: () => number;
+  /** Most bytes that the upper folder should hold; `Infinity` for no limit. Absent: no limit. */
+  readonly mostBytes?: () => number;
 }
 
 /** An upper folder that no overlay uses at the moment. */

@@ -12,10 +12,14 @@ import type {
   UploadPause,
 } from 'mountkeeper';
 import { treesOf } from '../cache/metadata.ts';
+import { READ_PART } from '../rclone/arguments.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 
-/** Reads the configuration at each call. */
-export function uploadRules({ config }: Pick<MountTools, 'config'>): Omit<UploadOptions, 'layer' | 'remote'> {
+/** Reads the configuration at each call. `readBytes`: what rclone holds in its own cache. */
+export function uploadRules(
+  { config }: Pick<MountTools, 'config'>,
+  readBytes: () => number,
+): Omit<UploadOptions, 'layer' | 'remote'> {
   return {
     writeBackMs: () => durationMs(config().mount.write_back),
     transfers: () => config().mount.transfers,
@@ -23,6 +27,10 @@ export function uploadRules({ config }: Pick<MountTools, 'config'>): Omit<Upload
       listingAgeMs: () => durationMs(config().mount.dir_cache_time),
       keepMs: () => durationMs(config().cache.max_age),
       minFreeBytes: () => sizeBytes(config().cache.min_free_space),
+      mostBytes: () => {
+        const most = sizeBytes(config().cache.max_size);
+        return most === 0 ? Infinity : Math.max(most - readBytes(), most * (1 - READ_PART));
+      },
     },
   };
 }

@@ -177,7 +177,11 @@ export class LayeredMount implements RunningRclone {
       end: this.#end.signal,
       read: (folders, signal) => this.#readListings(layer, folders, signal),
     });
-    this.#uploads = options.uploader.start({ layer, remote: this.#remote, ...uploadRules(tools) });
+    this.#uploads = options.uploader.start({
+      layer,
+      remote: this.#remote,
+      ...uploadRules(tools, () => this.#cacheBytes),
+    });
     this.uploadPause = pauseOf(this.#uploads);
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#pathCheck = new PathCheck({

@@ -36,6 +36,7 @@ import { TruncateFix } from '../recovery/truncate-fix.ts';
 import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
 import { PathCheck } from './path-check.ts';
+import { layerPaths } from '../layer/paths.ts';
 import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
@@ -230,12 +231,16 @@ export class ActiveMount implements RunningRclone {
   }
 
   #createListingAge(trees: CacheTrees, log: Logger): ListingAge {
-    const { overlay, rc: address, fs } = this.#notes;
+    const { cacheDir, overlay, rc: address, fs } = this.#notes;
     const { clock, config } = this.#tools;
     return new ListingAge({
       address,
       fs,
-      dataRoot: join(trees.data, this.#remotePath),
+      keptRoots: [
+        join(trees.data, this.#remotePath),
+        // A folder of the overlay is unusable without its listing below, with all that users wrote in it.
+        ...(overlay ? [layerPaths(cacheDir).upper] : []),
+      ],
       dirCacheMs: durationMs(config().mount.dir_cache_time),
       isNew: !this.adopted,
       clock,

@@ -122,6 +122,7 @@ export async function start(
     cacheDir,
     rcAddress: rc.socket === undefined ? `127.0.0.1:${rc.port}` : `unix://${rc.socket}`,
     isLower: overlay !== undefined,
+    isWritable: overlay?.readOnly === false,
   };
   const process = await tools.processes.start({
     key: processKey(spec.share.name),

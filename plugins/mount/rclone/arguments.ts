@@ -18,6 +18,8 @@ export interface RcloneEnvironment {
    * those of `rclone mount` are hashes.
    */
   readonly isLower?: boolean;
+  /** What users write lies beside rclone's cache, on the same disk. */
+  readonly isWritable?: boolean;
 }
 
 /**
@@ -33,6 +35,9 @@ export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
  * uploaded.
  */
 const LOWER_FLAGS = { 'dir-cache-time': '100000h', 'poll-interval': '0', 'attr-timeout': '0s' } as const;
+
+/** The part of `cache.max_size` that is rclone's where users write, too: what they wrote always has the rest. */
+export const READ_PART = 3 / 4;
 
 /**
  * How often rclone measures its cache and cleans it. Measuring 20,000 files takes about 12 ms of processor
@@ -91,7 +96,7 @@ function cacheFlags({ cache, mount }: Config, around: RcloneEnvironment): Record
     'cache-dir': around.cacheDir,
     'vfs-cache-mode': 'full',
     'vfs-cache-max-age': milliseconds(cache.max_age),
-    'vfs-cache-max-size': limit(cache.max_size),
+    'vfs-cache-max-size': limit(cache.max_size, around.isWritable === true ? READ_PART : 1),
     'vfs-cache-min-free-space': limit(cache.min_free_space),
     // Comparing hashes would make an SFTP server read every file completely when it is opened.
     'vfs-fast-fingerprint': 'true',
@@ -141,7 +146,7 @@ function bytes(text: string): string {
   return `${sizeBytes(text)}B`;
 }
 
-function limit(text: string): string {
-  const size = sizeBytes(text);
+function limit(text: string, part = 1): string {
+  const size = Math.floor(sizeBytes(text) * part);
   return size === 0 ? 'off' : `${size}B`;
 }

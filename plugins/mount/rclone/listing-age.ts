@@ -34,8 +34,8 @@ export interface ListingAgeSource {
   readonly address: RcAddress;
   /** The remote in rclone's notation. */
   readonly fs: string;
-  /** Where the content of this share's files is in the cache. */
-  readonly dataRoot: string;
+  /** Folders on the local disk whose subfolders keep their listings: rclone's cache, and what users wrote. */
+  readonly keptRoots: readonly string[];
   readonly dirCacheMs: number;
   /** False for a mount that was adopted: the age of its listings is unknown. */
   readonly isNew: boolean;
@@ -57,8 +57,8 @@ type Call = Omit<RefreshCall, 'signal'>;
 
 /**
  * Keeps every listing younger than `dir_cache_time`, as rclone itself would, but only while the NAS
- * answers. Folders with cached files are read again, so that their listings exist whenever an outage
- * begins; all others are forgotten. When everything was refreshed within that time, by anybody, nothing is
+ * answers. Folders with cached files, or with files that users wrote, are read again, so that their listings exist
+ * whenever an outage begins; all others are forgotten. When everything was refreshed within that time, by anybody, nothing is
  * done. Forgetting drops what rclone knows about a folder's files, and files that are being changed are in
  * the cache, so folders with cached files are never forgotten.
  */
@@ -104,8 +104,9 @@ export class ListingAge {
   }
 
   async #renew(): Promise<void> {
-    const { address, dataRoot, end, fs, inUse } = this.#source;
-    const kept = new Set([...(await foldersBelow(dataRoot)), ...(inUse?.() ?? [])]);
+    const { address, keptRoots, end, fs, inUse } = this.#source;
+    const onDisk = await Promise.all(keptRoots.map(foldersBelow));
+    const kept = new Set([...onDisk.flatMap((folders) => [...folders]), ...(inUse?.() ?? [])]);
     // Its own connection, so that the figures never wait behind it.
     const rc = createRcClient(address);
     let inARow = 0;

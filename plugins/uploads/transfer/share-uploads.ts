@@ -302,7 +302,8 @@ export class ShareUploader implements ManagedUploads {
     this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
     this.#moveLock.looked(scan, records);
-    this.#clean.adopt(plan.clean);
+    const localBytes = localBytesOf(scan);
+    this.#clean.adopt(plan.clean, localBytes);
     this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
     this.#lookMs = clock.monotonic() - lookedAtMs;
     this.#figures = figuresOf(this.#queue, {
@@ -310,7 +311,7 @@ export class ShareUploader implements ManagedUploads {
       now: clock.now(),
       uploadedBytes: this.#uploadedBytes,
       isTorn: isTorn || this.#discarding > 0,
-      localBytes: localBytesOf(scan),
+      localBytes,
     });
     this.#start();
     return this.#figures;

@@ -106,6 +106,7 @@ describe('the Debian package', () => {
     const control = await readFile(`${root}/DEBIAN/control`, 'utf8');
     assert.match(control, new RegExp(`^Version: ${await version()}\nArchitecture: ${ARCHITECTURE}\n`, 'm'));
     assert.match(control, /^Depends: .*\bfuse3\b/m);
+    assert.match(control, /^Depends: .*\bbindfs\b/m, 'without it no share can be written to');
     assert.match(control, /^Recommends: .*\brclone\b/m);
     assert.match(control, /^Recommends: .*\blibnss-wrapper\b/m, 'without it the SMB server does not start');
     assert.equal((await run('md5sum', ['--check', '--quiet', 'DEBIAN/md5sums'], { cwd: root })).stdout, '');

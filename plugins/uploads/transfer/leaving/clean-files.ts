@@ -1,7 +1,7 @@
 /**
  * Files that are equal on the remote. They stay in the upper folder, as a cache of what was written here,
  * until others have replaced or deleted them on the remote (users must see that), until the disk is short
- * of space (oldest first), or until nobody has changed them for as long as the cache keeps anything.
+ * of space or the cache has reached its limit (oldest first), or until nobody has changed them for as long as the cache keeps anything.
  */
 import { statfs } from 'node:fs/promises';
 import type { CleanRules, Clock, LeavingEntry, Logger, RemoteEntry, RemoteFiles } from 'mountkeeper';
@@ -43,6 +43,7 @@ interface Reason {
 export class CleanFiles {
   readonly #options: CleanFilesOptions;
   #clean: readonly CleanFile[] = [];
+  #localBytes = 0;
   /** When each folder was last compared with the remote, in monotonic milliseconds. */
   readonly #checkedAt = new Map<string, number>();
   readonly #goneSince = new Map<string, number>();
@@ -54,8 +55,10 @@ export class CleanFiles {
     this.#options = options;
   }
 
-  adopt(clean: readonly CleanFile[]): void {
+  /** `localBytes`: what all files in the upper folder hold. */
+  adopt(clean: readonly CleanFile[], localBytes: number): void {
     this.#clean = clean;
+    this.#localBytes = localBytes;
     if (this.#options.rules === undefined) return;
     const now = this.#options.clock.monotonic();
     const folders = new Set(clean.map(({ entry }) => parentOf(entry.path)));
@@ -133,9 +136,11 @@ export class CleanFiles {
     return this.#clean.filter(({ mayMakeRoom }) => mayMakeRoom);
   }
 
-  async #chooseForRoom({ minFreeBytes }: CleanRules): Promise<void> {
+  async #chooseForRoom({ minFreeBytes, mostBytes }: CleanRules): Promise<void> {
     const { bavail, bsize } = await statfs(this.#options.upper);
-    let short = minFreeBytes() > bavail * bsize ? minFreeBytes() * SPARE - bavail * bsize : 0;
+    const shortOnDisk = minFreeBytes() > bavail * bsize ? minFreeBytes() * SPARE - bavail * bsize : 0;
+    const most = mostBytes?.() ?? Infinity;
+    let short = Math.max(shortOnDisk, this.#localBytes > most ? this.#localBytes - most / SPARE : 0);
     if (short <= 0) return;
     for (const file of this.#roomy().sort((a, b) => Number(a.entry.changedNs - b.entry.changedNs))) {
       if (short <= 0) return;

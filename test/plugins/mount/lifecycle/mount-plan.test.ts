@@ -187,6 +187,10 @@ describe('the arguments of rclone', () => {
     const limited = { ...config, cache: { ...config.cache, max_size: '5k' } };
     assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-max-size=off'));
     assert.ok(mountArguments(spec(), limited, around).includes('--vfs-cache-max-size=5120B'));
+    assert.ok(
+      mountArguments(spec(), limited, { ...around, isWritable: true }).includes('--vfs-cache-max-size=3840B'),
+      'what users write has the rest',
+    );
     assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-min-free-space=1073741824B'));
   });
 

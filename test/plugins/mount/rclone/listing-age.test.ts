@@ -14,7 +14,7 @@ import { ListingAge, rcloneDirCacheMs } from '../../../../plugins/mount/rclone/l
 const MINUTE_MS = 60_000;
 /** Folders on the NAS, by the folder that they lie in. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
-  '': ['a', 'b', 'locked'],
+  '': ['a', 'b', 'locked', 'written'],
   a: ['a/x', 'a/y'],
   'a/x': [],
 };
@@ -59,18 +59,22 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const dataRoot = await mkdtemp(join(tmpdir(), 'mk-ages-'));
+  const [cached, written] = [
+    await mkdtemp(join(tmpdir(), 'mk-ages-')),
+    await mkdtemp(join(tmpdir(), 'mk-ages-written-')),
+  ];
   t.after(async () => {
     server.close();
     server.closeAllConnections();
-    await rm(dataRoot, { recursive: true });
+    for (const root of [cached, written]) await rm(root, { recursive: true });
   });
-  for (const folder of ['a/x', 'locked', 'gone']) await mkdir(join(dataRoot, folder), { recursive: true });
+  for (const folder of ['a/x', 'locked', 'gone']) await mkdir(join(cached, folder), { recursive: true });
+  await mkdir(join(written, 'written'));
   let renewal: Promise<unknown> = Promise.resolve();
   const ages = new ListingAge({
     address: { port: (server.address() as AddressInfo).port, user: '', password: '' },
     fs: 'nas:',
-    dataRoot,
+    keptRoots: [cached, written],
     dirCacheMs: 15 * MINUTE_MS,
     isNew,
     clock: { monotonic: () => at.nowMs } as unknown as Clock,
@@ -92,7 +96,7 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
 }
 
 describe('the age of listings', () => {
-  it('is kept below dir_cache_time: folders with something cached are read anew, all others forgotten', async (t) => {
+  it('is kept below dir_cache_time: folders with something cached or written are read anew, all others forgotten', async (t) => {
     const world = await createWorld(t);
     world.at.nowMs = 13 * MINUTE_MS;
     await world.answer();
@@ -100,11 +104,12 @@ describe('the age of listings', () => {
     world.at.nowMs = 14 * MINUTE_MS;
     await world.answer();
     assert.deepEqual(
-      world.calls.filter((call) => !call.endsWith('locked')),
+      world.calls.filter((call) => !/(locked|written)$/.test(call)),
       ['list', 'forget b', 'refresh', 'list a', 'forget a/y', 'refresh a', 'list a/x', 'refresh a/x'],
     );
     await world.answer();
-    assert.equal(world.calls.length, 9, 'nothing is due');
+    assert.ok(world.calls.includes('refresh written'), 'nothing in it is in the cache');
+    assert.equal(world.calls.length, 11, 'nothing is due');
   });
 
   it('counts what a refresh of the whole share has read, and nothing less', async (t) => {

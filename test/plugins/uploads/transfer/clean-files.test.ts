@@ -107,6 +107,24 @@ describe('a file that the NAS has, too', () => {
     assert.equal(readFileSync(share.at('d/a'), 'utf8'), 'ours');
   });
 
+  it('leaves when the cache is fuller than it may be, the one written first, and no more than it takes', async () => {
+    for (const name of ['old', 'new']) {
+      writeFileSync(share.at(`d/${name}`), 'x'.repeat(1_000));
+      await run(KEEPS);
+    }
+    await run({ ...KEEPS, mostBytes: () => 2_000 });
+    assert.deepEqual(
+      ['old', 'new'].map((name) => isUpper(`d/${name}`)),
+      [true, true],
+    );
+    await run({ ...KEEPS, mostBytes: () => 1_500 });
+    assert.deepEqual(
+      ['old', 'new'].map((name) => isUpper(`d/${name}`)),
+      [false, true],
+    );
+    assert.equal(readFileSync(share.at('d/old'), 'utf8'), 'x'.repeat(1_000));
+  });
+
   it('leaves when nobody has changed it for as long as the cache keeps anything', async () => {
     writeFileSync(share.at('d/a'), 'ours');
     await run({ ...KEEPS, keepMs: () => -1_000 });
@@ -153,11 +171,11 @@ describe('a file that is gone from the NAS', () => {
     });
     const check = async (): Promise<number> => {
       now += HOUR;
-      files.adopt([file]);
+      files.adopt([file], 4);
       await files.check(signal);
       return files.leaving().length;
     };
-    files.adopt([file]);
+    files.adopt([file], 4);
     assert.equal(await check(), 0, 'the NAS shows nothing');
     assert.equal(await check(), 0, 'the NAS shows nothing');
     root = ['d'];
