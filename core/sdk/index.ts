@@ -27,7 +27,7 @@ export type * from '../contract/http.ts';
 export type * from '../contract/write-layer.ts';
 
 export { createClock } from '../platform/clock.ts';
-export { cronProblem } from '../platform/cron.ts';
+export { cronProblem, nextCronTime } from '../platform/cron.ts';
 export {
   endsWithin,
   limited,

@@ -71,7 +71,7 @@ function listing(folder: string, { folders, files, hidden, hasDownload }: Shown,
   if (folders.length + files.length === 0) return html`<p class="empty">${view.t('empty')}</p>`;
   const heads = ['name', 'size', 'changed', 'where'];
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
-      <table>
+      <table class="stacked">
         <thead>
           <tr>
             ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}
@@ -93,8 +93,8 @@ function listing(folder: string, { folders, files, hidden, hasDownload }: Shown,
             (file) =>
               html`<tr>
                 <th scope="row"><bdi>${file.name}</bdi></th>
-                <td>${view.bytes(file.bytes)}</td>
-                <td>${view.time(file.modifiedMs)}</td>
+                <td data-head=${view.plain('size')}>${view.bytes(file.bytes)}</td>
+                <td data-head=${view.plain('changed')}>${view.time(file.modifiedMs)}</td>
                 <td>${badge(file, view)}</td>
                 ${hasDownload ? html`<td>${download(below(file.name), file.name, view)}</td>` : null}
               </tr>`,

@@ -1,6 +1,6 @@
 import { definePlugin, Joi, readDescriptions } from 'mountkeeper';
 import { commands } from './cli.ts';
-import type { LiveShare, Mount } from 'mountkeeper';
+import type { FileDownloads, LiveShare, Mount } from 'mountkeeper';
 import { proofOf, shareSchema } from './config.ts';
 import { receiptCommand } from './receipt-command.ts';
 import { ReceiptJobs } from './proof/receipt-jobs.ts';
@@ -62,7 +62,9 @@ export default definePlugin({
             }),
         ),
     });
-    ctx.tab(uploadsPanel({ shares, mountOf, clock, downloads: () => ctx.find('fileDownloads'), proofs }));
+    const isReadOnly = (share: string): boolean => liveOf(share)?.spec.share.read_only === true;
+    const downloads = (): FileDownloads | undefined => ctx.find('fileDownloads');
+    ctx.tab(uploadsPanel({ shares, mountOf, isReadOnly, clock, downloads, proofs }));
     for (const command of [...commands, receiptCommand]) ctx.cli(command);
   },
 });

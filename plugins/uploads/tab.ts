@@ -40,12 +40,14 @@ function row(entry: QueueEntry, tools: RowTools, view: View): Content {
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
       reason === '' ? null : html` <small><bdi>${view.said(reason)}</bdi></small>`
     }</td>${rowActions({ path, state, bytes, version, hasContent: action === 'upload' }, tools, view)}
-    <td>${
+    <td data-head=${view.plain('size')}>${
       state === 'uploading'
         ? view.t('sent', { sent: view.bytes(sentBytes), bytes: view.bytes(bytes) })
         : view.bytes(bytes)
     }</td>
-    <td>${view.time(since, 'ago')}</td><td>${view.number(tries)}${
+    <td data-head=${view.plain('since')}>${view.time(since, 'ago')}</td><td data-head=${view.plain(
+      'tries',
+    )}>${view.number(tries)}${
       nextTryAt === undefined
         ? null
         : html` <small
@@ -60,7 +62,7 @@ function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
     entries.length === 0
       ? html`<p class="help">${view.t('none')}</p>`
       : html`<div class="scroll" tabindex="0" role="region"
-      aria-label=${view.plain('title')}><table><thead><tr>${heads.map(
+      aria-label=${view.plain('title')}><table class="stacked"><thead><tr>${heads.map(
         (head) => html`<th scope="col">${view.t(head)}</th>`,
       )}</tr></thead>
       <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, tools, view))}</tbody></table></div>`
@@ -132,13 +134,16 @@ export interface UploadsPanelSources {
   readonly shares: () => ReadonlyMap<string, ManagedUploads>;
   /** Undefined while the share is not mounted. */
   readonly mountOf: (share: string) => Mount | undefined;
+  /** Nobody writes to it: nothing is to be sent but what waits from before. */
+  readonly isReadOnly: (share: string) => boolean;
   readonly clock: () => Clock;
   /** Undefined while no plugin offers downloads. */
   readonly downloads: () => FileDownloads | undefined;
   readonly proofs: Proofs;
 }
 
-export function uploadsPanel({ shares, mountOf, clock, downloads, proofs }: UploadsPanelSources): Tab {
+export function uploadsPanel(sources: UploadsPanelSources): Tab {
+  const { shares, mountOf, isReadOnly, clock, downloads, proofs } = sources;
   const uploadsOf = ({ share = '' }: View): ManagedUploads | undefined => shares().get(share);
   const proofSources: ProofSources = { proofs, uploadsOf };
   const mount = ({ share = '' }: View): Mount | undefined => mountOf(share);
@@ -195,7 +200,11 @@ export function uploadsPanel({ shares, mountOf, clock, downloads, proofs }: Uplo
       return line === null && list === null ? null : [line, list];
     },
     // Rendered once; the panel says whether pausing or resuming makes sense.
-    buttons: (view) => (canPause(mount(view)) || isPaused(mount(view)) ? BUTTONS : []),
+    buttons: (view) => {
+      const { share = '' } = view;
+      const isUseful = !isReadOnly(share) || (uploadsOf(view)?.queue().length ?? 0) > 0;
+      return isPaused(mount(view)) || (canPause(mount(view)) && isUseful) ? BUTTONS : [];
+    },
     controls: (view) => proofForm(proofSources, view),
     parts: { proof: (view) => proofPart(proofSources, view) },
     actions: {

@@ -1,5 +1,5 @@
 /** The warmup on the dashboard: every rule and request with its progress, and a button on each share. */
-import { html, inEveryLanguage, readTexts } from 'mountkeeper';
+import { html, inEveryLanguage, nextCronTime, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { checkedTarget } from './checked-target.ts';
 import type { WarmupConfig } from './config.ts';
@@ -28,6 +28,11 @@ function tasksOf({ ctx, scheduler }: WarmupTabParts): readonly Task[] {
   return ctx.use('config').current.config.shares.flatMap(({ name }) => now.of(name));
 }
 
+/** In one piece. */
+function size(bytes: number, view: View): string {
+  return view.bytes(bytes).replace(' ', '\u00A0');
+}
+
 function row(task: Task, view: View): Content {
   const { target, state, counts, isFull } = task;
   const values = {
@@ -40,16 +45,20 @@ function row(task: Task, view: View): Content {
   return html`<tr><th scope="row"><bdi>${target.share}</bdi></th><td>${
     target.path === '' ? view.t('all') : html`<bdi>${target.path}</bdi>`
   }</td>
-    <td>${target.newerThan ?? view.t('any-age')}</td>
+    <td data-head=${view.plain('newer')}>${target.newerThan ?? view.t('any-age')}</td>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
       target.isDryRun ? html` <small>${view.t('counting')}</small>` : null
     }
       ${isFull ? html` <small>${view.t('full')}</small>` : null}</td>
-    <td>${view.t('counts', { done: counts.skipped + counts.cached, total: counts.total })}
+    <td data-head=${view.plain('files')}>${view.t('counts', {
+      done: counts.skipped + counts.cached,
+      total: counts.total,
+    })}
       ${counts.errors > 0 ? html` <small>${view.t('errors', { count: counts.errors })}</small>` : null}</td>
-    <td>${view.bytes(counts.skippedBytes + counts.cachedBytes).replace(' ', '\u00A0')} / ${view
-      .bytes(counts.totalBytes)
-      .replace(' ', '\u00A0')}</td>
+    <td data-head=${view.plain('size')}>${size(counts.skippedBytes + counts.cachedBytes, view)} / ${size(
+      counts.totalBytes,
+      view,
+    )}</td>
     <td><div class="actions">${view.button({
       action: 'run',
       label: text('run'),
@@ -59,15 +68,25 @@ function row(task: Task, view: View): Content {
       ${isUnderWay ? view.button({ action: 'cancel', label: text('cancel'), values }) : null}</div></td></tr>`;
 }
 
+function scheduled({ ctx }: WarmupTabParts, view: View): Content {
+  const { warmup_schedule: schedule, timezone } = ctx.config;
+  if (schedule === '') return null;
+  const next = nextCronTime(schedule, timezone, ctx.use('clock').now());
+  return html`<p>${view.t('schedule', { schedule: html`<code>${schedule}</code>` })} ${
+    next === undefined ? null : view.t('next-run', { time: view.time(next) })
+  }</p>`;
+}
+
 function table(parts: WarmupTabParts, view: View): Content {
   const tasks = tasksOf(parts);
-  const { warmup_schedule: schedule } = parts.ctx.config;
   if (tasks.length === 0) return html`<p class="empty">${view.t('none')}</p>`;
-  const heads = ['share', 'path', 'newer', 'state', 'files', 'size', 'what'];
-  return html`<div class="drawn">${schedule === '' ? null : html`<p>${view.t('schedule', { schedule })}</p>`}
-    <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
-    ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${tasks.map(
-      (task) => row(task, view),
+  const heads = ['share', 'path', 'newer', 'state', 'files', 'size', 'what'].map(
+    (head) => html`<th scope="col">${view.t(head)}</th>`,
+  );
+  return html`<div class="drawn">${scheduled(parts, view)}
+    <div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+    <table class="stacked"><thead><tr>${heads}</tr></thead><tbody>${tasks.map((task) =>
+      row(task, view),
     )}</tbody></table></div></div>`;
 }
 

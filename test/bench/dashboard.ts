@@ -3,6 +3,9 @@
  * open pages cost others, and how a page grows that is open for a day. Mounts are played; the daemon, its HTTP, the
  * page and Chromium are real.
  */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { openBrowser } from '../support/dashboard/chromium.ts';
 import { Daemon } from '../support/daemon/daemon.ts';
@@ -50,15 +53,18 @@ async function start(scratch: Scratch): Promise<Daemon> {
   return daemon;
 }
 
-/** A reader of the overview's stream without a browser. */
-async function read(daemon: Daemon, signal: AbortSignal): Promise<void> {
-  const origin = `http://127.0.0.1:${daemon.port}`;
-  const page = await (await fetch(`${origin}/`, { signal })).text();
+/**
+ * A reader of the overview's stream without a browser. What comes is dropped as it is: read as a stream of `fetch()`
+ * by this process, fifty of them would keep it from its own questions, which would look like the daemon's delay.
+ */
+async function read(daemon: Daemon): Promise<Socket> {
+  const page = await (await fetch(`http://127.0.0.1:${daemon.port}/`)).text();
   const events = /sse-connect="([^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
-  const { body } = await fetch(origin + events, { signal });
-  void (async () => {
-    for await (const piece of body ?? []) void piece;
-  })().catch(() => undefined);
+  const socket = connect(daemon.port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(`GET ${events} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`);
+  await once(socket, 'data');
+  return socket.resume();
 }
 
 interface Load {
@@ -69,8 +75,8 @@ interface Load {
 
 /** What the daemon uses, how often it polls, and how long `/api/status` takes, with so many pages open. */
 async function loadWith(daemon: Daemon, pages: number): Promise<Load> {
-  const end = new AbortController();
-  for (let page = 0; page < pages; page += 1) await read(daemon, end.signal);
+  const readers: Socket[] = [];
+  for (let page = 0; page < pages; page += 1) readers.push(await read(daemon));
   await sleep(CYCLE_MS * 2);
   await daemon.get('/ext/playing-mounter/polls');
   const cpuBefore = threadsCpuMs(daemon.pid);
@@ -85,7 +91,7 @@ async function loadWith(daemon: Daemon, pages: number): Promise<Load> {
     asked.push(performance.now() - from);
     await sleep(20);
   }
-  end.abort();
+  for (const reader of readers) reader.destroy();
   await sleep(500);
   const p99Ms = asked.sort((a, b) => a - b)[Math.floor(ASKS * 0.99)] ?? Number.NaN;
   return { cpuPerCycleMs, periodMs: median(periods), p99Ms };

@@ -26,6 +26,8 @@ export interface StreamEvent {
 export interface EventSink {
   /** Dropped silently once the stream has ended. */
   send(event: StreamEvent): void;
+  /** All of them in one go. The same list for many readers is encoded once, and leaves as the same bytes. */
+  sendAll(events: readonly StreamEvent[]): void;
   end(): void;
 }
 
@@ -87,6 +89,40 @@ function behind(before: Encoded | undefined, { head, body, joins }: Encoded): st
   return joins && before.joins && head === before.head ? body : `\n${head}${body}`;
 }
 
+/** Events that leave together: what a reader gets who has nothing waiting. */
+interface Piece {
+  readonly events: readonly StreamEvent[];
+  readonly bytes: Buffer;
+}
+
+const pieces = new WeakMap<readonly StreamEvent[], readonly Piece[]>();
+
+/** Events that replace each other are not looked for: a list has each once. */
+function piecesOf(events: readonly StreamEvent[]): readonly Piece[] {
+  const known = pieces.get(events);
+  if (known) return known;
+  const made: Piece[] = [];
+  let at = 0;
+  while (at < events.length) {
+    const from = at;
+    let text = '';
+    let before: Encoded | undefined;
+    while (at < events.length && text.length < PIECE_BYTES) {
+      const next = encodedOnce(events[at] as StreamEvent);
+      text += behind(before, next);
+      before = next;
+      at += 1;
+    }
+    made.push({ events: events.slice(from, at), bytes: Buffer.from(`${text}\n`) });
+  }
+  pieces.set(events, made);
+  return made;
+}
+
+function nameOf({ event, replaces = event }: StreamEvent): string {
+  return replaces;
+}
+
 class EventReadable extends Readable {
   readonly #waiting = new Map<string, Encoded>();
   readonly #maxWaitingBytes: number;
@@ -108,6 +144,15 @@ class EventReadable extends Readable {
     if (this.#waitingBytes > this.#maxWaitingBytes) this.#flush();
     if (this.#waitingBytes > this.#maxWaitingBytes) this.finish();
     else this.#flushSoon();
+  }
+
+  /** At once where nothing waits before it; a reader who is slow gets what is newest of it later. */
+  putAll(events: readonly StreamEvent[]): void {
+    for (const piece of piecesOf(events)) {
+      if (this.#ended || this.destroyed) return;
+      if (this.#hungry && this.#waiting.size === 0) this.#hungry = this.push(piece.bytes);
+      else for (const event of piece.events) this.put(nameOf(event), encodedOnce(event));
+    }
   }
 
   /** Drops what the reader was too slow for; `farewell` is the last text that it gets. */
@@ -190,7 +235,11 @@ export function eventStream(
     release();
   });
   try {
-    release = start({ send: (event) => stream.put(event.replaces ?? event.event, encodedOnce(event)), end });
+    release = start({
+      send: (event) => stream.put(nameOf(event), encodedOnce(event)),
+      sendAll: (events) => stream.putAll(events),
+      end,
+    });
   } catch (error) {
     stream.destroy();
     throw error;

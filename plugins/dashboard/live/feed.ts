@@ -200,10 +200,10 @@ export class Feed {
 
   /** Only the last one has the position: a reader whose connection ends before it has not seen everything. */
   #sendAll(events: readonly StreamEvent[], to: Iterable<EventSink>): void {
-    const sinks = [...to];
     const last = events.length - 1;
-    for (const [index, event] of events.entries())
-      send(sinks, index === last ? { ...event, id: this.position } : event);
+    if (last === -1) return;
+    const list = events.map((event, index) => (index === last ? { ...event, id: this.position } : event));
+    for (const sink of to) sink.sendAll(list);
   }
 }
 

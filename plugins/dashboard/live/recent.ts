@@ -3,6 +3,7 @@
  * change, and the age of the figures.
  */
 import type { Clock, Snapshot } from 'mountkeeper';
+import { conditionOf } from '../overview/share-data.ts';
 
 /** Two minutes at the usual interval of 2 s. */
 const SAMPLES = 60;
@@ -10,7 +11,8 @@ const SAMPLES = 60;
 interface Trail {
   /** Another list at each sample, so that the same one is unchanged. */
   speeds: readonly number[];
-  health: string;
+  /** What the share's badge says, which began at `since`. */
+  condition: string;
   since: number | undefined;
 }
 
@@ -37,11 +39,12 @@ export class Recent {
   /** Call it at every publication; there are more of them than cycles. */
   heard({ record }: Snapshot): void {
     this.#heardAtMs = this.#clock.monotonic();
-    for (const { name, health } of record.shares) {
-      const isNew = !this.#trails.has(name);
-      const trail = this.#trail(name);
-      if (trail.health === health) continue;
-      trail.health = health;
+    for (const status of record.shares) {
+      const isNew = !this.#trails.has(status.name);
+      const trail = this.#trail(status.name);
+      const condition = conditionOf(status);
+      if (trail.condition === condition) continue;
+      trail.condition = condition;
       // The states at the start began at an unknown time.
       trail.since = isNew ? undefined : this.#clock.now();
     }
@@ -64,7 +67,7 @@ export class Recent {
   #trail(share: string): Trail {
     const known = this.#trails.get(share);
     if (known) return known;
-    const made: Trail = { speeds: [], health: '', since: undefined };
+    const made: Trail = { speeds: [], condition: '', since: undefined };
     this.#trails.set(share, made);
     return made;
   }

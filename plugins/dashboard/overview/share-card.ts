@@ -7,6 +7,7 @@ import type { Content, View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
 import { copyable, icon, live, meter, sparkline } from '../pages/nodes.ts';
 import { isWarmed, liveValues, usedCache } from './live-values.ts';
+import { conditionOf } from './share-data.ts';
 import type { ShareAddress, ShareData } from './share-data.ts';
 
 export const sharePath = (share: string): string => `/shares/${encodeURIComponent(share)}`;
@@ -24,8 +25,7 @@ export function shareCard(data: ShareData, view: View): Content {
 }
 
 export function healthBadge({ status, tone, since }: ShareData, view: View): Content {
-  const label = status.health === 'healthy' && tone !== 'good' ? `healthy-${tone}` : status.health;
-  return html`<span class="badge" data-tone=${tone}>${icon(tone)}<span>${view.t(`health-${label}`)}</span>
+  return html`<span class="badge" data-tone=${tone}>${icon(tone)}<span>${view.t(`health-${conditionOf(status)}`)}</span>
     ${since === undefined ? null : html` <small>${view.t('since', { time: view.time(since) })}</small>`}</span>`;
 }
 

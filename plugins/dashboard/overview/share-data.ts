@@ -62,6 +62,12 @@ export function toneOf({ health, healthMessage, erroredFiles }: ShareStatus): To
   return healthMessage === null ? 'good' : 'warn';
 }
 
+/** What its badge says: the state, or what is wrong with a share that is up. A key in the message catalogues. */
+export function conditionOf(status: ShareStatus): string {
+  const tone = toneOf(status);
+  return status.health === 'healthy' && tone !== 'good' ? `healthy-${tone}` : status.health;
+}
+
 export function shareData(status: ShareStatus, sources: ShareSources): ShareData {
   const { addresses, cacheLimit, live, since, speeds } = sources;
   const share = live.get(status.name);

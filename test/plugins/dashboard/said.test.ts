@@ -110,6 +110,22 @@ describe('what Mountkeeper says, in other languages', () => {
         '文件传到 NAS 后即会取消挂载',
     );
     assert.equal(
+      said(
+        '2 of the files written here cannot be brought to the remote (a/b: c.txt: the remote refuses it ' +
+          '(Update Close failed: read-only file system)); they stay here',
+      ),
+      '此处写入的文件中有 2 个无法传到 NAS（a/b：c.txt: the remote refuses it (Update Close failed: ' +
+        'read-only file system)）；它们保留在本地',
+    );
+    assert.equal(
+      said(
+        '1 of the files written here cannot be brought to the remote (a.txt: the remote refuses it ' +
+          '(Update Close failed: read-only file system)); they stay here',
+      ),
+      '此处写入的文件中有 1 个无法传到 NAS（a.txt：NAS 拒绝了' +
+        '（Update Close failed: read-only file system））；它们保留在本地',
+    );
+    assert.equal(
       said(`the share '<b> {share} $& ' does not answer over WebDAV`),
       '共享“<b> {share} $& ”通过 WebDAV 没有应答',
     );

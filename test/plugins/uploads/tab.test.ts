@@ -103,6 +103,7 @@ describe('the uploads of a share on the dashboard', () => {
   const panel = uploadsPanel({
     shares: () => new Map([['files', uploads as ManagedUploads]]),
     mountOf: (share) => mounts.get(share),
+    isReadOnly: (share) => readOnly.has(share),
     clock: () => clock,
     downloads: () => ({ address: (share, path) => (hasDownloads ? `/get/${share}/${path}` : undefined) }),
     proofs: {
@@ -111,6 +112,7 @@ describe('the uploads of a share on the dashboard', () => {
     },
   });
   let hasDownloads = true;
+  const readOnly = new Set<string>();
   const act = async (action: string, share: string, form = {}): Promise<boolean | undefined> =>
     (await panel.actions?.[action]?.(view('en', share, form)))?.ok;
   const view = (language: string, share = 'files', form = {}) =>
@@ -141,6 +143,13 @@ describe('the uploads of a share on the dashboard', () => {
     assert.deepEqual([(await panel.actions?.['go-on']?.(view('en')))?.ok, pausedUntil], [true, undefined]);
     assert.doesNotMatch(toHtml(await panel.render(view('en'))), /paused until/);
     assert.equal((await panel.actions?.['pause']?.(view('en', 'team')))?.ok, false);
+  });
+
+  it('has nothing to press for a share to which nobody writes, unless something waits from before', () => {
+    readOnly.add('plain').add('files');
+    assert.deepEqual(panel.buttons?.(view('en', 'plain')), []);
+    assert.equal(panel.buttons?.(view('en', 'files')).length, 2);
+    readOnly.clear();
   });
 
   it('pauses shares whose queue rclone keeps, and says in a sentence where that cannot be', async () => {

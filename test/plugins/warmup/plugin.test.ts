@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { createManualClock, createTestHost } from 'mountkeeper/testing';
 import type { PluginContext } from 'mountkeeper';
@@ -9,6 +9,9 @@ import warmup from '../../../plugins/warmup/index.ts';
 import { createRateMeter, progressLine } from '../../../plugins/warmup/progress.ts';
 import type { TaskView, WarmupAnswer } from '../../../plugins/warmup/routes.ts';
 import { runCommand } from '../../api/cli.ts';
+import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
+import { createView } from '../../../plugins/dashboard/view.ts';
 import { warmupTabs } from '../../../plugins/warmup/tab.ts';
 import { openShare } from './fixture.ts';
 import { stepUntil } from '../../support/platform/wait.ts';
@@ -189,6 +192,34 @@ describe('warmup', () => {
       tasks.map(({ path, newer_than, active }) => [path, newer_than, active]),
       [['a/b', '3d', true]],
     );
+  });
+});
+
+describe('the page of the warmup', () => {
+  before(loadLibraries);
+
+  it('says when the rules run next, in their own time zone', async () => {
+    const counts = {
+      total: 0,
+      skipped: 0,
+      cached: 0,
+      errors: 0,
+      skippedBytes: 0,
+      cachedBytes: 0,
+      totalBytes: 0,
+    };
+    const one = { target: { share: 'photos', path: '', isDryRun: false }, state: 'pending', counts };
+    const page = (schedule: string): Promise<string> => {
+      const parts = {
+        config: { warmup_schedule: schedule, timezone: 'Asia/Shanghai' },
+        use: (name: string) =>
+          name === 'clock' ? { now: () => 0 } : { current: { config: { shares: [{ name: 'photos' }] } } },
+      };
+      const [tab] = warmupTabs({ ctx: parts as never, scheduler: () => ({ of: () => [one] }) as never });
+      return Promise.resolve(tab!.render(createView({ language: 'en', host: 'h', tab: tab! }))).then(toHtml);
+    };
+    assert.match(await page('0 3 * * *'), /The next run is at <time datetime="1970-01-01T19:00:00/);
+    assert.doesNotMatch(await page(''), /next run/);
   });
 });
 

@@ -130,6 +130,44 @@ describe('an event stream', () => {
     listening.response.destroy();
   });
 
+  it('delivers a list as one piece, as its events one by one, to each of its readers', async () => {
+    const [one, other] = [await listen(server.port), await listen(server.port)];
+    await eventually('both are there', () => one.text() + other.text() === 'retry: 2000\n\n'.repeat(2));
+    const arrived: string[] = [];
+    one.response.on('data', (piece: string) => arrived.push(piece));
+    const list = [
+      { event: 'part', data: '照片\nb' },
+      { event: 'values', replaces: 'values a', joins: true, data: 'a1' },
+      { event: 'values', replaces: 'values b', joins: true, data: 'b1', id: '5' },
+    ];
+    for (const sink of sinks) sink.sendAll(list);
+    const text = 'event: part\ndata: 照片\ndata: b\n\nevent: values\ndata: a1\ndata: b1\nid: 5\n\n';
+    await eventually('the list', () => [one, other].every((reader) => reader.text().endsWith(text)));
+    assert.deepEqual(arrived, [text]);
+    // What waits from before goes first.
+    sinks[0]?.send({ event: 'beat', data: '1' });
+    sinks[0]?.sendAll([{ event: 'part', data: 'c' }]);
+    await eventually('all', () =>
+      one.text().endsWith(`${text}event: beat\ndata: 1\n\nevent: part\ndata: c\n\n`),
+    );
+    sinks[0]?.sendAll([]);
+    for (const { response } of [one, other]) response.destroy();
+  });
+
+  it('encodes a list once, however many read it', async () => {
+    const readers = await Promise.all(Array.from({ length: 5 }, () => listen(server.port)));
+    await eventually('all are there', () => readers.every((reader) => reader.text() !== ''));
+    let looks = 0;
+    const event = Object.defineProperty({ event: 'part', data: '' }, 'data', {
+      get: () => `seen ${(looks += 1)}`,
+    });
+    const list = [event];
+    for (const sink of sinks) sink.sendAll(list);
+    await eventually('the list', () => readers.every((reader) => reader.text().endsWith('data: seen 1\n\n')));
+    assert.equal(looks, 1);
+    for (const { response } of readers) response.destroy();
+  });
+
   it('lets go of its source when the client leaves', async () => {
     const listening = await listen(server.port);
     listening.response.destroy();
@@ -176,7 +214,9 @@ describe('an event stream', () => {
     await eventually('the stream is open', () => sinks.length === 1);
     const data = 'x'.repeat(200_000);
     for (let count = 0; count < 200; count += 1) {
-      sinks[0]?.send({ event: 'status', data: `${count} ${data}` });
+      const event = { event: 'status', data: `${count} ${data}` };
+      if (count % 2 === 0) sinks[0]?.send(event);
+      else sinks[0]?.sendAll([event]);
       await new Promise((resolve) => setImmediate(resolve));
     }
     assert.equal(released, 0);

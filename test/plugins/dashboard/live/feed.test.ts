@@ -33,6 +33,9 @@ class Reader implements EventSink {
   send(event: StreamEvent): void {
     this.got.push(event);
   }
+  sendAll(events: readonly StreamEvent[]): void {
+    this.got.push(...events);
+  }
   end(): void {
     this.got.length = 0;
   }

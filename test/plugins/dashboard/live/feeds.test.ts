@@ -27,7 +27,11 @@ describe('the pages that are open', () => {
         reader: { language: 'en', host: 'h', role: 'admin' },
         query: {},
       },
-      { send: ({ event }) => void heard.push(event), end: () => undefined },
+      {
+        send: ({ event }) => void heard.push(event),
+        sendAll: (events) => void heard.push(...events.map(({ event }) => event)),
+        end: () => undefined,
+      },
       undefined,
     );
     const drawnBy = async (act: () => void): Promise<number> => {

@@ -87,6 +87,20 @@ describe('what the status does not keep', () => {
     assert.equal(recent.ageMs, 12_000);
   });
 
+  it('knows since when uploads fail, not since when the share has been up', async () => {
+    const clock = createManualClock();
+    const recent = new Recent(clock);
+    recent.heard(snapshot({ health: 'probing' }));
+    await clock.advance(5_000);
+    recent.heard(snapshot({ health: 'healthy' }));
+    await clock.advance(600_000);
+    recent.heard(snapshot({ health: 'healthy', erroredFiles: 1, healthMessage: 'one is refused' }));
+    assert.equal(recent.since('files'), clock.now());
+    await clock.advance(5_000);
+    recent.heard(snapshot({ health: 'healthy', erroredFiles: 2, healthMessage: 'two are refused' }));
+    assert.equal(recent.since('files'), clock.now() - 5_000);
+  });
+
   it('keeps the last speeds of the shares that are there', () => {
     const recent = new Recent(createManualClock());
     for (let index = 0; index < 100; index += 1) recent.sample(snapshot({ speed: index }));
