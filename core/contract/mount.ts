@@ -202,6 +202,13 @@ export interface HandleFolder {
   readonly pid: number;
 }
 
+/** Names of files and folders by a regular expression, with the flags `i` and `u`. */
+export interface UnkeptNames {
+  readonly pattern: string;
+  /** What is wrong with them, as the end of a sentence. */
+  readonly because: string;
+}
+
 /** One active mount. All calls are bounded by the caller's signal or their own deadline. */
 export interface Mount {
   readonly shareName: string;
@@ -245,6 +252,11 @@ export interface Mount {
    * for them anew. Rejects with a plain sentence. Absent: the mount point itself has handles.
    */
   handleFolder?(): Promise<HandleFolder>;
+  /**
+   * Names that wait here for good, since the remote would not give them back: a server may refuse them at its door.
+   * Absent: none is known.
+   */
+  readonly unkeptNames?: readonly UnkeptNames[];
   /** Uploads queued files now instead of after their write-back delay, where the tool can; ends a pause. */
   flush(signal: AbortSignal): Promise<void>;
   /**

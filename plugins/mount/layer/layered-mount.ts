@@ -15,12 +15,14 @@ import type {
   QueuedUpload,
   RefreshResult,
   ShareUploads,
+  UnkeptNames,
   UploadPause,
   Uploader,
 } from 'mountkeeper';
 import { pendingIn } from '../cache/scan.ts';
 import { PathCheck } from '../lifecycle/path-check.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
+import { unkeptNames } from '../rclone/kept-names.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
@@ -308,6 +310,10 @@ export class LayeredMount implements RunningRclone {
       options.recursive,
     );
     return result;
+  }
+
+  get unkeptNames(): readonly UnkeptNames[] {
+    return unkeptNames(this.#options.type);
   }
 
   handleFolder(): Promise<HandleFolder> {

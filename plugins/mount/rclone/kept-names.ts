@@ -2,10 +2,18 @@
  * Names that rclone, or a kind of NAS, does not give back as they are. A file that was uploaded by one would show
  * under another name, and its own would look as if others had deleted it.
  */
+import type { UnkeptNames } from 'mountkeeper';
 
-/** rclone's stand-ins for characters that file systems refuse, which it writes after `‛` when they are meant. */
-const STAND_INS = /‛[‛／\u2400-\u241F\u2421]/gu;
-const DEVICE = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;
+/** `‛` but before rclone's stand-ins for characters that file systems refuse, after it when they are meant. */
+const LONE_QUOTE = '^(?:[^‛]|‛[‛／\\u2400-\\u241F\\u2421])*‛(?![‛／\\u2400-\\u241F\\u2421])';
+const ANYWHERE: readonly UnkeptNames[] = [
+  { pattern: '[\\u0000-\\u001F\\u007F]', because: 'it has a control character' },
+  { pattern: LONE_QUOTE, because: 'it has the quotation mark ‛ (U+201B), which rclone uses for itself' },
+];
+const DEVICES: UnkeptNames = {
+  pattern: '^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\\.|$)',
+  because: 'SMB servers take it for a device',
+};
 
 const MEANT = /[‛／\u2400-\u241F\u2421]/gu;
 const DELETE = 0x7f;
@@ -29,14 +37,12 @@ function standIn(character: string): string {
   return code === DELETE ? '␡' : String.fromCharCode(0x2400 + code);
 }
 
-/**
- * What is wrong with a name for a remote of this type (the backend's name in rclone), as the end of a sentence.
- * Undefined where nothing is known to be: the remote itself may still refuse it.
- */
+/** Names that a remote of this type (the backend's name in rclone) does not keep. It may still refuse others. */
+export function unkeptNames(type: string): readonly UnkeptNames[] {
+  return type === 'smb' ? [...ANYWHERE, DEVICES] : ANYWHERE;
+}
+
+/** What is wrong with a name, as the end of a sentence; undefined where nothing is known to be. */
 export function nameProblem(type: string, name: string): string | undefined {
-  if ([...name].some(isControl)) return 'it has a control character';
-  if (name.replaceAll(STAND_INS, '').includes('‛'))
-    return 'it has the quotation mark ‛ (U+201B), which rclone uses for itself';
-  if (type === 'smb' && DEVICE.test(name)) return 'SMB servers take it for a device';
-  return undefined;
+  return unkeptNames(type).find(({ pattern }) => new RegExp(pattern, 'iu').test(name))?.because;
 }

@@ -391,6 +391,7 @@ export class WebdavExporter implements ServingExporter {
       readOnly,
       isFrozen: this.#frozen.has(name),
       backend,
+      ...(mount.unkeptNames && { refusedNames: mount.unkeptNames }),
     };
   }
 

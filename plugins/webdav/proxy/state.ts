@@ -1,3 +1,4 @@
+import type { UnkeptNames } from 'mountkeeper';
 import type { ShareAccess } from 'mountkeeper/sdk';
 
 /** The state that the daemon sends to the proxy, over a private socket; never written to disk. */
@@ -49,6 +50,8 @@ export interface ProxyShare {
   /** It will be unmounted soon: nobody may begin to write. */
   readonly isFrozen: boolean;
   readonly backend: Backend;
+  /** Nothing may get such a name. A former daemon does not say so. */
+  readonly refusedNames?: readonly UnkeptNames[];
 }
 
 /** The server behind the proxy that has the share's files. */

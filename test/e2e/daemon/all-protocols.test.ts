@@ -149,7 +149,7 @@ describe('the same files over every protocol, by rclone', () => {
     }
   });
 
-  it('keeps others out of what an NFS client has locked or denied them', async () => {
+  it('keeps other NFS clients, and them alone, out of what one has locked or denied them', async () => {
     const [mine, yours] = [
       await NfsClient.connect(house.access.ports.nfs),
       await NfsClient.connect(house.access.ports.nfs),
@@ -162,7 +162,8 @@ describe('the same files over every protocol, by rclone', () => {
     const file = await yours.open(path, 'open', { access: BOTH, deny: NOTHING });
     await assert.rejects(lock(yours, file, { offset: 120, bytes: 10 }), isFault(DENIED));
     const session = await smb.session(house.access, SHARE);
-    await assert.rejects(session.get('locked.bin'), /NT_STATUS_FILE_LOCK_CONFLICT/);
+    // The mirror for NFS passes no locks on: docs/decisions/0026.
+    assert.equal(await session.get('locked.bin'), await nas.checksum('photos/locked.bin'));
     session.close();
     const denied = `${SHARE}/NFS ${OVERWRITTEN[0]}`;
     await mine.open(denied, 'open', { access: BOTH, deny: WRITING });

@@ -238,14 +238,44 @@ describe('shares over SMB', () => {
     });
   });
 
-  it('takes a share whose NAS is gone off the server, and brings it back', async () => {
+  it('keeps the session of a share whose NAS is gone, fails in it alone, and goes on when it is back', async () => {
     const other = new SmbSession(PHOTOS, access(), scratch);
     const held = new SmbSession('frail', access(), scratch);
     assert.match(await held.run('ls'), /x\.bin/);
     await frail.stop();
     process.kill(await daemon.rclonePid('frail'), 'SIGKILL');
+    // Nobody can tell what is on the NAS: nothing of it is shown as missing, and nothing is written beside it.
+    await until('the folder is not listed', async () => /NT_STATUS_/.test(await held.run('ls')), {
+      timeoutMs: 20_000,
+    });
+    assert.match(await held.run(`put "${scratch.path('send-2')}" lost.bin`), /NT_STATUS_/);
+    assert.match(await other.run('ls'), /from nas\.bin/);
+    await until(
+      'the share says why',
+      async () => /does not answer/.test((await daemon.share('frail')).health_message ?? ''),
+      { timeoutMs: 30_000 },
+    );
+    await flagged(daemon, { smbd_running: true });
+    await frail.start();
+    await until('the session lists again', async () => /x\.bin/.test(await held.run('ls')), {
+      timeoutMs: 60_000,
+    });
+    assert.match(await held.run(`put "${scratch.path('send-2')}" kept.bin`), /putting file/);
+    await until('it is on the NAS', () => frail.has('data/kept.bin'), { timeoutMs: 30_000 });
+    assert.equal(await frail.has('data/lost.bin'), false);
+    assert.match(await other.run('ls'), /from nas\.bin/);
+  });
+
+  it('takes a share that cannot be mounted off the server, and shows it once it can', async () => {
+    const held = new SmbSession('frail', access(), scratch);
+    const other = new SmbSession(PHOTOS, access(), scratch);
+    for (const session of [held, other]) assert.match(await session.run('ls'), /\.bin/);
+    const nowhere = daemon.traits.shares.map((share) =>
+      share.name === 'frail' ? { ...share, remote_path: 'not there' } : share,
+    );
+    await daemon.submit(daemon.text({ shares: nowhere }));
     await until('the share has failed', async () => (await daemon.share('frail')).health === 'failed', {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
     });
     await until(
       'the share is off the server',
@@ -256,9 +286,8 @@ describe('shares over SMB', () => {
     await assert.rejects(writeFile(`${daemon.mountPoint('frail')}/lost.bin`, 'x'));
     assert.match(await other.run('ls'), /from nas\.bin/);
     await flagged(daemon, { smbd_running: true });
-    await frail.start();
-    await daemon.request('POST', '/api/reconnect/frail');
-    await until('the share is back', () => lists('frail'), { timeoutMs: 20_000 });
+    await daemon.submit(daemon.text());
+    await until('the share is back', () => lists('frail'), { timeoutMs: 30_000 });
     assert.match(await other.run('ls'), /from nas\.bin/);
   });
 

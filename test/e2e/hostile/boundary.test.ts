@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -269,6 +269,34 @@ describe('the boundary, tried by a local user without rights', { skip: unlessRoo
     assert.match(dav.output, /401$/);
     const local = await asNobody('ls', [daemon.mountPoint('files')]);
     assert.notEqual(local.code, 0, local.output);
+  });
+
+  it('what lies below a share, or waits for the NAS, cannot be reached past it', async () => {
+    await writeFile(join(daemon.mountPoint('files'), 'waits.txt'), SECRET, { mode: 0o644 });
+    const table = await readFile('/proc/self/mounts', 'utf8');
+    const mounted = table
+      .split('\n')
+      .map((line) => line.split(' ')[1] ?? '')
+      .filter((path) => [daemon.stateDir, daemon.mountRoot].some((folder) => path.startsWith(`${folder}/`)));
+    const below = join(daemon.stateDir, 'mount/lower/files');
+    for (const part of ['source/low', 'through', 'handles'])
+      assert.ok(
+        mounted.includes(join(below, part)),
+        `${part} is mounted, or this test looks in the wrong place`,
+      );
+    const cached = join(daemon.cacheDir, 'files');
+    const layer = ['layer', 'layer/upper', 'layer/work', 'layer/aside', 'layer/records'];
+    const folders = [...mounted, below, cached, ...layer.map((part) => join(cached, part))];
+    for (const folder of folders) {
+      const { code, output } = await asNobody('ls', [folder]);
+      assert.ok(code !== 0 && !/waits|private/.test(output), `${folder}: ${output}`);
+    }
+    // Not for the folders above them alone: each is closed by itself, should somebody open those.
+    for (const folder of [below, ...layer.map((part) => join(cached, part))])
+      assert.equal((await stat(folder)).mode & 0o077, 0, folder);
+    const file = join(cached, 'layer/upper/waits.txt');
+    assert.ok(existsSync(file));
+    assert.notEqual((await asNobody('cat', [file])).code, 0);
   });
 
   it('no secret is shown to him', async () => {

@@ -23,9 +23,18 @@ export interface WebdavShare {
   readonly dav: (...args: string[]) => Promise<number>;
 }
 
-/** Starts a NAS and a daemon that exports one share over WebDAV. */
+/** Starts a NAS and a daemon that exports one share over WebDAV. When that fails, nothing of them is left. */
 export async function openWebdavShare(name: string): Promise<WebdavShare> {
   const scratch = await createScratch(name);
+  try {
+    return await openIn(scratch);
+  } catch (error) {
+    await scratch.close();
+    throw error;
+  }
+}
+
+async function openIn(scratch: Scratch): Promise<WebdavShare> {
   const nas = await Nas.create(scratch, { files: { [`${SHARE}/from nas.bin`]: 300_000 } });
   const port = await freePort();
   const daemon = await Daemon.create(scratch, {

@@ -13,6 +13,7 @@ import { put } from '../writes/put.ts';
 import type { PutTools } from '../writes/put.ts';
 import { replace } from '../writes/replace.ts';
 import { bodyOf, statOf } from './stat.ts';
+import { refuseName } from './unkept-names.ts';
 
 /** Limit for XML bodies, which clients need only a few hundred bytes for; files are sent in another way. */
 const MAX_BODY_BYTES = 131_072;
@@ -31,6 +32,8 @@ const LEAVING: Refusal = {
 const REPLACING = new Set(['DELETE', 'MOVE', 'COPY']);
 /** Methods that are refused on a share's root. */
 const OF_SHARES = new Set(['DELETE', 'MOVE', 'COPY', 'MKCOL']);
+/** Methods that may make what they name. */
+const NAMING = new Set(['PUT', 'MKCOL', 'LOCK']);
 const READING = ['OPTIONS', 'GET', 'HEAD', 'PROPFIND'];
 export const METHODS: ReadonlySet<string> = new Set([...READING, ...WRITING]);
 
@@ -52,6 +55,7 @@ export async function serve(exchange: Exchange, tools: ShareTools): Promise<void
   const refusal = refuse(exchange);
   if (refusal) return answer(request, response, refusal);
   if (method === 'OPTIONS') return options(exchange);
+  if (NAMING.has(method)) refuseName(exchange, exchange.parts);
   if (method === 'PUT') return put(exchange, tools);
   await act(exchange, tools);
 }
@@ -67,6 +71,7 @@ async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
     throw new Refused(405, 'There is something of that name already.');
   if (isListing(request) && asksForAll(body)) return listAll(exchange);
   const target = targetOf(exchange);
+  if (target) refuseName(exchange, target);
   if (target && (await replace(exchange, target, tools))) return;
   await forward(exchange, body, { tools, target });
 }

@@ -6,6 +6,7 @@ import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { unkeptNames } from '../../../../plugins/mount/rclone/kept-names.ts';
 import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 
 const LARGE = 400_000;
@@ -65,6 +66,34 @@ describe('the proxy of WebDAV', () => {
       [...new Set(statuses)].filter((status) => status !== 429),
       [401],
     );
+  });
+
+  it('refuses what would get a name that the NAS does not keep, and lets it be taken away', async () => {
+    const refusedNames = unkeptNames('smb');
+    await fixture.tell({ shares: [fixture.share('team', { refusedNames })] });
+    for (const path of ['/team/ok', '/team/CON.txt']) fixture.backend.files.set(path, Buffer.from('hi'));
+    const status = async (method: string, path: string, to?: string): Promise<number> => {
+      const headers = to === undefined ? {} : { destination: to, host: 'x' };
+      return (await fixture.ask(method, path, { headers, ...(method === 'PUT' && { body: 'x' }) })).status;
+    };
+    const told = await fixture.ask('PUT', '/team/a%E2%80%9B', { body: 'x' });
+    assert.deepEqual(
+      [told.status, /The NAS does not keep this name: it has the/.test(told.text)],
+      [403, true],
+    );
+    for (const [method, path, to] of [
+      ['PUT', '/team/aux'],
+      ['PUT', '/team/nul.tar/x'],
+      ['MKCOL', '/team/COM1'],
+      ['LOCK', '/team/a%7F'],
+      ['MOVE', '/team/ok', 'http://x/team/con'],
+      ['COPY', '/team/ok', 'http://x/team/a%E2%80%9Bb'],
+    ] as const)
+      assert.equal(await status(method, path, to), 403, `${method} ${path} ${to ?? ''}`);
+    assert.equal(await status('PUT', '/team/console'), 201);
+    assert.equal(await status('MOVE', '/team/CON.txt', 'http://x/team/fine.txt'), 201);
+    await fixture.tell({ shares: [fixture.share('team')] });
+    assert.equal(await status('PUT', '/team/aux'), 201);
   });
 
   it('answers without a password only to names of this machine', async () => {
