@@ -14,7 +14,8 @@ const STUCK_AFTER = 3;
 /** Deletions wait for uploads, but no longer than this. */
 const DELETION_PATIENCE_MS = 60_000;
 const OLD_MS = 600_000;
-const SIZE_CLASSES = [1 << 20, 1 << 26, 1 << 30];
+const LONG_BYTES = 1 << 26;
+const SIZE_CLASSES = [1 << 20, LONG_BYTES, 1 << 30];
 /** Concurrent steps that are not uploads. */
 const SMALL_STEPS = 4;
 
@@ -187,14 +188,28 @@ export class Queue {
     }: { readonly room: number; readonly most: number; readonly wanted?: ReadonlySet<string> },
     chosen: Item[],
   ): void {
-    let left = room - this.#runningItems().filter((item) => laneOf(item) === lane).length;
+    const free = this.#free(lane, room);
     for (const item of this.#lanes[lane].values()) {
-      if (left <= 0 || chosen.length >= most) return;
-      if (this.running.has(item.id) || !this.#isReady(item) || wanted?.has(item.id) === false) continue;
-      if ([...chosen, ...this.#runningItems()].some((other) => collide(item, other))) continue;
+      if (free.slots <= 0 || chosen.length >= most) return;
+      if (!this.#mayStart(item, chosen, wanted) || (isLong(item) && free.forLong <= 0)) continue;
       chosen.push(item);
-      left -= 1;
+      free.slots -= 1;
+      free.forLong -= Number(isLong(item));
     }
+  }
+
+  /** Long uploads leave a slot to the others, or small ones would wait for hours. */
+  #free(lane: Lane, room: number): { slots: number; forLong: number } {
+    const taken = [...this.running.values()].filter(({ item }) => laneOf(item) === lane);
+    return {
+      slots: room - taken.length,
+      forLong: Math.max(1, room - 1) - taken.filter(({ item }) => isLong(item)).length,
+    };
+  }
+
+  #mayStart(item: Item, chosen: readonly Item[], wanted?: ReadonlySet<string>): boolean {
+    if (this.running.has(item.id) || !this.#isReady(item) || wanted?.has(item.id) === false) return false;
+    return ![...chosen, ...this.#runningItems()].some((other) => collide(item, other));
   }
 
   succeeded(item: Item): void {
@@ -289,6 +304,10 @@ export class Queue {
     if (item.action !== 'upload' || now - this.since(item) > OLD_MS) return order;
     return order + SIZE_CLASSES.filter((limit) => item.bytes > limit).length;
   }
+}
+
+function isLong({ action, bytes }: Item): boolean {
+  return action === 'upload' && bytes > LONG_BYTES;
 }
 
 function laneOf({ action, isInTheWay }: Item): Lane {

@@ -6,23 +6,24 @@ import type { Item, Plan } from '../../../../plugins/uploads/compare/plan-types.
 
 const NOW = 1_800_000_000_000;
 
+const NO_PLAN: Plan = {
+  items: new Map(),
+  lessons: [],
+  sources: [],
+  spent: [],
+  done: [],
+  stale: [],
+  clean: [],
+  cut: [],
+};
+
 function item(action: Item['action'], path: string, needs: readonly string[] = []): Item {
   return { id: `${action} ${path}`, action, path, place: path, bytes: 10, needs: new Set(needs) };
 }
 
 function queueOf(...items: readonly Item[]): Queue {
   const queue = new Queue();
-  const plan: Plan = {
-    items: new Map(items.map((one) => [one.id, one])),
-    lessons: [],
-    sources: [],
-    spent: [],
-    done: [],
-    stale: [],
-    clean: [],
-    cut: [],
-  };
-  queue.adopt(plan, NOW);
+  queue.adopt({ ...NO_PLAN, items: new Map(items.map((one) => [one.id, one])) }, NOW);
   return queue;
 }
 
@@ -99,5 +100,17 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload a']);
     queue.postponed(one);
     assert.deepEqual(next(queue), []);
+  });
+
+  it('keeps a slot for small files while long ones are sent', () => {
+    const long = (path: string): Item => ({ ...item('upload', path), bytes: 20 * 1024 ** 3 });
+    const queue = queueOf(...['a', 'b', 'c', 'd'].map(long));
+    const going = queue.next(NOW, 4);
+    assert.equal(going.length, 3);
+    for (const one of going) queue.running.set(one.id, { item: one, sentBytes: 0 });
+    const items = [...['a', 'b', 'c', 'd'].map(long), item('upload', 'small')];
+    queue.adopt({ ...NO_PLAN, items: new Map(items.map((one) => [one.id, one])) }, NOW);
+    assert.deepEqual(next(queue), ['upload small']);
+    assert.equal(queueOf(long('a'), long('b')).next(NOW, 1).length, 1);
   });
 });
