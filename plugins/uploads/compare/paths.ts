@@ -45,3 +45,43 @@ export function depth(path: string): number {
 export function folded(path: string): string {
   return path.normalize('NFC').toLowerCase();
 }
+
+/** Answers what lies above or below a path without asking all that is in it. */
+export class PathIndex<T> {
+  readonly #at = new Map<string, T[]>();
+  readonly #inside = new Map<string, T[]>();
+
+  constructor(all: Iterable<readonly [path: string, value: T]>) {
+    for (const [path, value] of all) {
+      addTo(this.#at, path, value);
+      for (const folder of ancestors(path)) addTo(this.#inside, folder, value);
+    }
+  }
+
+  /** Of this path and of the folders that it is in. */
+  atOrAbove(path: string): readonly T[] {
+    if (this.#at.size === 0) return [];
+    return [path, ...ancestors(path)].flatMap((one) => this.#at.get(one) ?? []);
+  }
+
+  /** Of what is in this folder, at any depth. */
+  inside(folder: string): readonly T[] {
+    return this.#inside.get(folder) ?? [];
+  }
+
+  /** Of all that is on the way to the path, and in it. */
+  near(path: string): readonly T[] {
+    return [...this.atOrAbove(path), ...this.inside(path)];
+  }
+
+  /** Of this path, and of what is in it. */
+  atOrInside(path: string): readonly T[] {
+    return [...(this.#at.get(path) ?? []), ...this.inside(path)];
+  }
+}
+
+function addTo<T>(map: Map<string, T[]>, path: string, value: T): void {
+  const values = map.get(path);
+  if (values === undefined) map.set(path, [value]);
+  else values.push(value);
+}

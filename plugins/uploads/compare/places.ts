@@ -5,7 +5,7 @@
  */
 import type { MoveRecord } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
-import { ancestors, below, carried, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
+import { ancestors, below, carried, isAtOrInside, isInside, nameOf, parentOf, PathIndex } from './paths.ts';
 
 /** An entry that users renamed and the remote has not renamed yet. */
 export interface PendingMove {
@@ -28,8 +28,11 @@ export interface Places {
   readonly pure: ReadonlySet<string>;
   /** Entries whose mark differs from the remote, with their place there. */
   readonly stale: ReadonlyMap<string, string>;
+  /** The same by the place on the remote that each one is to leave. */
+  readonly bySource: PathIndex<PendingMove>;
   /** Former places of moved entries, where the overlay may still look for them, with the entry's key. */
   readonly former: readonly Former[];
+  readonly byFormer: PathIndex<Former>;
 }
 
 export interface Former {
@@ -45,7 +48,10 @@ export function findPlaces(scan: Scan, known: Moves): Places {
     [...origins].filter(([path, { source, going }]) => source !== path || going !== undefined),
   );
   const former = [...known].flatMap(([key, move]) => (move.former ?? []).map((from) => ({ key, from })));
-  const taken = [...[...moves.values()].map(({ source }) => source), ...former.map(({ from }) => from)];
+  const taken = new Set([
+    ...[...moves.values()].map(({ source }) => source),
+    ...former.map(({ from }) => from),
+  ]);
   const of = new Map<string, string | undefined>();
   const pure = new Set<string>();
   for (const { path, kind, isOpaque } of scan.entries.values()) {
@@ -53,23 +59,27 @@ export function findPlaces(scan: Scan, known: Moves): Places {
     if (kind === 'folder' && (isOpaque || (pure.has(parent) && !origins.has(path)))) pure.add(path);
     of.set(path, moves.get(path)?.source ?? inherited(path, of, { taken, moves }));
   }
-  return { of, moves, pure, stale: staleMarks(origins, known, pure), former };
+  return {
+    of,
+    moves,
+    pure,
+    stale: staleMarks(origins, known, pure),
+    bySource: new PathIndex([...moves.values()].map((move) => [move.source, move])),
+    former,
+    byFormer: new PathIndex(former.map((one) => [one.from, one])),
+  };
 }
 
 /** Whether no other move must be done before this one. */
 export function isFree(
   { entry: { path, key }, source }: PendingMove,
-  { of, former, moves }: Places,
+  { of, byFormer, bySource }: Places,
 ): boolean {
   const parent = parentOf(path);
   if (parent !== '' && (of.has(parent) ? of.get(parent) !== parent : false)) return false;
-  const isRemembered = former.some(
-    (one) => one.key !== key && (isAtOrInside(path, one.from) || isInside(one.from, path)),
-  );
+  const isRemembered = byFormer.near(path).some((one) => one.key !== key);
   if (isRemembered || isInside(path, source)) return false;
-  return ![...moves.values()].some(
-    (other) => isAtOrInside(other.source, path) && !(other.source === path && other.entry.path === path),
-  );
+  return bySource.atOrInside(path).every((other) => other.source === path && other.entry.path === path);
 }
 
 /** The origin of each entry that has a mark or a record of a move, by path. */
@@ -140,7 +150,13 @@ function staleMarks(
 function inherited(
   path: string,
   of: ReadonlyMap<string, string | undefined>,
-  { taken, moves }: { readonly taken: readonly string[]; readonly moves: ReadonlyMap<string, PendingMove> },
+  {
+    taken,
+    moves,
+  }: {
+    readonly taken: ReadonlySet<string>;
+    readonly moves: ReadonlyMap<string, PendingMove>;
+  },
 ): string | undefined {
   const parent = parentOf(path);
   const above = parent === '' ? '' : of.get(parent);
@@ -150,11 +166,9 @@ function inherited(
   const carrier = [path, ...ancestors(path)]
     .map((one) => moves.get(one)?.source)
     .find((source) => source !== undefined);
-  const isTaken = taken.some(
+  const isTaken = [place, ...ancestors(place)].some(
     (source) =>
-      source !== carrier &&
-      isAtOrInside(place, source) &&
-      (carrier === undefined || isInside(source, carrier)),
+      source !== carrier && taken.has(source) && (carrier === undefined || isInside(source, carrier)),
   );
   return isTaken ? undefined : place;
 }

@@ -11,7 +11,7 @@
  * before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
-import { ancestors, depth, folded, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { ancestors, depth, folded, parentOf, PathIndex } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
 import { findPlaces, isFree } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
@@ -69,15 +69,17 @@ class Draft {
    * Places between which the remote may have moved something, or not; includes entries that users deleted
    * since.
    */
-  readonly #unsure: readonly string[];
+  readonly #unsure: PathIndex<string>;
 
   constructor(scan: Scan, known: Known, conditions: Conditions) {
     this.#known = known;
     this.#scan = scan;
     this.#conditions = conditions;
     this.#places = findPlaces(scan, known.moves);
-    this.#unsure = [...known.moves.values()].flatMap(({ at, going }) =>
-      going === undefined ? [] : [at, going],
+    this.#unsure = new PathIndex(
+      [...known.moves.values()].flatMap(({ at, going }) =>
+        going === undefined ? [] : [at, going].map((place): [string, string] => [place, place]),
+      ),
     );
   }
 
@@ -127,7 +129,7 @@ class Draft {
   #addDisplaced(entry: ScanEntry): void {
     // Its move is done.
     if (entry.hasNoData === true) return;
-    const isPending = [...this.#places.moves.values()].some(({ source }) => isAtOrInside(entry.path, source));
+    const isPending = this.#places.bySource.atOrAbove(entry.path).length > 0;
     // It only hides a place where users no longer look for anything.
     if (entry.kind === 'whiteout' && !isPending && this.#isFormer(entry.path)) return;
     this.#add(entry, entry.path, {
@@ -137,7 +139,7 @@ class Draft {
   }
 
   #isFormer(path: string): boolean {
-    return this.#places.former.some(({ from }) => isAtOrInside(path, from));
+    return this.#places.byFormer.atOrAbove(path).length > 0;
   }
 
   /**
@@ -305,9 +307,7 @@ class Draft {
    */
   #awaited({ place, move }: Pick<Item, 'place' | 'move'>): string | undefined {
     const spots = [place, ...(move === undefined ? [] : [move.source])];
-    const isUnsure = this.#unsure.some((one) =>
-      spots.some((spot) => isAtOrInside(spot, one) || isInside(one, spot)),
-    );
+    const isUnsure = spots.some((spot) => this.#unsure.near(spot).length > 0);
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
   }
 
@@ -328,7 +328,7 @@ class Draft {
     const moves = all.filter(({ going }) => going === undefined);
     const free = moves.filter((move) => isFree(move, this.#places));
     for (const move of free) this.#addMove(move);
-    const blocked = moves.filter((move) => !free.includes(move));
+    const blocked = moves.filter((move) => !isFree(move, this.#places));
     const isDetourDue = free.length === 0 && moves.length === all.length && this.#places.former.length === 0;
     const detour = isDetourDue ? blocked.find(({ source }) => !source.startsWith(DETOUR_PREFIX)) : undefined;
     for (const move of blocked) {
@@ -384,9 +384,7 @@ class Draft {
   }
 
   #addDeletion(place: string, path: string): void {
-    const isMoving = [...this.#places.moves.values()].some(
-      ({ source }) => isAtOrInside(place, source) || isInside(source, place),
-    );
+    const isMoving = this.#places.bySource.near(place).length > 0;
     const isInTheWay = [place, ...ancestors(place)].some((one) => this.#needsRoom(one));
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
