@@ -175,8 +175,6 @@ export interface CacheView {
   ): Promise<{ readonly folders: readonly string[]; readonly files: readonly CacheViewFile[] }>;
   /** Files directly in the folder that are not on the remote as users see them. Absent: nobody can tell. */
   unsaved?(folder: string): Promise<readonly UnsavedFile[]>;
-  /** Refreshes the folder's listing in the mount. */
-  refresh(folder: string): Promise<void>;
   isWhole(path: string, file: { readonly bytes: number; readonly modifiedMs: number }): boolean;
   /**
    * Whether at least `bytes` of the file are on the disk. For files that are open: their ranges are not

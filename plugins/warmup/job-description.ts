@@ -22,6 +22,11 @@ export interface Order extends Terms {
   readonly listFile: string;
 }
 
+/** A line to the helper: the refresh that it asked for is over. */
+export interface Refreshed {
+  readonly refreshed: number;
+}
+
 /** Totals, correct at every moment (not increments). */
 export interface Counts {
   readonly total: number;
@@ -58,4 +63,6 @@ export interface Ending {
 export type Report =
   | { readonly kind: 'counts'; readonly phase: 'listing' | 'caching'; readonly counts: Counts }
   | { readonly kind: 'problem'; readonly path: string; readonly reason: string }
+  /** Asks for a refresh of the folder in the mount, `isDeep` with everything below; answered by `Refreshed`. */
+  | { readonly kind: 'refresh'; readonly id: number; readonly folder: string; readonly isDeep: boolean }
   | { readonly kind: 'end'; readonly ending: Ending };

@@ -92,14 +92,6 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
     ...(at.upper === undefined && {
       unsaved: async (folder: string) => unsavedIn(trees.meta, folder, await queueOf(ask, at.fs)),
     }),
-    refresh: async (folder) => {
-      const { result } = await ask<{ result?: Record<string, string> }>('vfs/refresh', {
-        fs: at.fs,
-        ...(folder !== '' && { dir: folder }),
-      });
-      const said = Object.values(result ?? {})[0] ?? 'no answer';
-      if (said !== 'OK') throw new Error(said);
-    },
     roomBytes: () => roomBytes(at.cacheDir, all, flags),
     transfers: async () => {
       const { transferring } = await ask<{

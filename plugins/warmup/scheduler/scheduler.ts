@@ -16,6 +16,8 @@ import type { Target } from './task.ts';
 const LINES_AT_ONCE = 2;
 /** Pause after an interruption. */
 const PAUSE_MS = 2_000;
+/** How long the mount may take to look at folders anew; the warmup goes on without. */
+const REFRESH_MS = 600_000;
 /** Finished requests that are remembered for people who ask. */
 const MOST_ASKED = 50;
 
@@ -244,7 +246,9 @@ export class WarmupScheduler {
 
   #hear(task: Task, report: Report): void {
     const { share } = task.target;
-    if (this.#runs.get(share)?.task !== task) return;
+    const run = this.#runs.get(share);
+    if (run?.task !== task) return;
+    if (report.kind === 'refresh') void this.#refresh(run, report);
     if (report.kind === 'counts') {
       const before = task.state;
       task.heard(report);
@@ -252,6 +256,16 @@ export class WarmupScheduler {
     }
     if (report.kind === 'problem')
       this.#options.log.warn({ share, path: report.path || '/', reason: report.reason }, 'not warmed up');
+  }
+
+  async #refresh(
+    { mount, helper }: Run,
+    { id, folder, isDeep }: Report & { kind: 'refresh' },
+  ): Promise<void> {
+    const signal = this.#options.clock.deadline(REFRESH_MS);
+    // What it could not read, reading shows.
+    await mount.refreshDirectories(folder, { recursive: isDeep, signal }).catch(() => undefined);
+    helper.tell({ refreshed: id });
   }
 
   #end(task: Task, ending: Ending): void {

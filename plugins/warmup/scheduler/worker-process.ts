@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { lessened } from 'mountkeeper';
 import { linesOf } from '../lines.ts';
-import type { Ending, Order, Report, Terms } from '../job-description.ts';
+import type { Ending, Order, Refreshed, Report, Terms } from '../job-description.ts';
 
 const WORKER = fileURLToPath(new URL('../worker/worker.js', import.meta.url));
 /** An admin may have given a file in the share to somebody. */
@@ -17,7 +17,7 @@ const THREADS_PER_FILE = 2;
 export interface Helper {
   /** Settles once, whether the process ended by itself or was stopped. Never rejects. */
   readonly ended: Promise<Ending>;
-  tell(terms: Terms): void;
+  tell(said: Terms | Refreshed): void;
   /** Ends it at once; a process that hangs in the mount is left to the kernel. */
   stop(): void;
 }
@@ -68,7 +68,7 @@ export const startHelper: StartHelper = (order, onReport) => {
   child.stdin.write(`${JSON.stringify(order)}\n`);
   return {
     ended,
-    tell: (terms) => void child.stdin.write(`${JSON.stringify(terms)}\n`),
+    tell: (said) => void child.stdin.write(`${JSON.stringify(said)}\n`),
     stop: () => {
       settle({ outcome: 'stopped', reason: 'stopped' });
       letGo(child);

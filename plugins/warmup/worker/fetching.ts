@@ -30,6 +30,8 @@ export interface FetchingParts {
   /** May change during the run, as may the others. */
   readonly concurrency: () => number;
   readonly otherReaders: () => readonly OtherReader[];
+  /** Has the mount look at a folder anew. Never rejects. */
+  readonly refresh: (folder: string) => Promise<void>;
 }
 
 /** Reads the listed files through the mount: many small files at once, few large ones. */
@@ -151,7 +153,7 @@ export class Fetching {
 
   /** A first failure may be due to the connection, or to a listing that was older than the file. */
   async #readTwice(file: Awaited): Promise<void> {
-    const { order, view, patience, openFlags } = this.#parts;
+    const { order, view, patience, openFlags, refresh } = this.#parts;
     const reading = {
       file: join(order.mountPoint, file.path),
       bytes: file.bytes,
@@ -164,7 +166,7 @@ export class Fetching {
       if (this.#end.signal.aborted || !(await stillThere(view, patience))) throw error;
       const folder = dirname(file.path);
       // The second read says what is wrong.
-      await view.refresh(folder === '.' ? '' : folder).catch(() => undefined);
+      await refresh(folder === '.' ? '' : folder);
       await readThrough({ ...reading, isThorough: true });
     }
   }

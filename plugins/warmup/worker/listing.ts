@@ -62,9 +62,6 @@ async function listOne(
   }
   if (lines.length > 0 && !order.isDryRun) {
     await write(`${lines.join('\n')}\n`);
-    // The mount may have listed the folder before these files changed. If the refresh fails, reading shows
-    // it.
-    await view.refresh(folder).catch(() => undefined);
   }
   return folders.map((name) => below(folder, name));
 }

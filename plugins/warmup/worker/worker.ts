@@ -13,7 +13,8 @@ import { Fetching } from './fetching.ts';
 import { linesOf } from '../lines.ts';
 import { listAll } from './listing.ts';
 import { loadViews, OtherReaders } from './other-readers.ts';
-import type { Ending, Order, Report } from '../job-description.ts';
+import { Refreshing } from './refreshing.ts';
+import type { Ending, Order, Refreshed, Report } from '../job-description.ts';
 import { Counters } from '../scheduler/counters.ts';
 
 const REPORT_EVERY_MS = 200;
@@ -36,6 +37,7 @@ function end(): never {
 interface Present {
   concurrency: number;
   readonly otherReaders: OtherReaders;
+  readonly refreshing: Refreshing;
 }
 
 async function begin(order: Order, present: Present): Promise<Ending> {
@@ -58,9 +60,15 @@ async function work(order: Order, view: CacheView, present: Present): Promise<En
   try {
     await listAll(order, { view, counters: counters, patience });
     if (order.isDryRun) return { outcome: 'complete', reason: '' };
+    // The mount may have listed folders before these files changed.
+    if (counters.counts.total > counters.counts.skipped) await present.refreshing.refresh(order.path, true);
     counters.phase = 'caching';
     counters.report();
-    const parts = { concurrency: () => present.concurrency, otherReaders: () => present.otherReaders.list() };
+    const parts = {
+      concurrency: () => present.concurrency,
+      otherReaders: () => present.otherReaders.list(),
+      refresh: (folder: string) => present.refreshing.refresh(folder, false),
+    };
     return await new Fetching({
       order,
       view,
@@ -91,9 +99,17 @@ async function main(): Promise<void> {
   process.stdout.on('error', end);
   let present: Present | undefined;
   for await (const line of linesOf(process.stdin)) {
-    const said = JSON.parse(line) as Order;
+    const said = JSON.parse(line) as Order | Refreshed;
+    if ('refreshed' in said) {
+      present?.refreshing.done(said.refreshed);
+      continue;
+    }
     const isFirst = present === undefined;
-    present ??= { concurrency: said.concurrency, otherReaders: new OtherReaders() };
+    present ??= {
+      concurrency: said.concurrency,
+      otherReaders: new OtherReaders(),
+      refreshing: new Refreshing(tell),
+    };
     present.concurrency = said.concurrency;
     void present.otherReaders.set(said.otherMounts);
     if (isFirst) void begin(said, present).then((ending) => tellEnd(ending));

@@ -9,7 +9,6 @@ export class FakeView implements CacheView {
   aheadBytes = 64 * MIB;
   room = Infinity;
   isThere = true;
-  readonly refreshed: string[] = [];
   moving: { readonly path: string; readonly bytes: number; readonly isUpload?: boolean }[] = [];
   readonly unreadable = new Set<string>();
   readonly held = new Set<string>();
@@ -36,10 +35,6 @@ export class FakeView implements CacheView {
           isCached: name.startsWith('cached'),
         })),
     };
-  }
-
-  async refresh(folder: string): Promise<void> {
-    this.refreshed.push(folder);
   }
 
   isWhole(path: string): boolean {

@@ -17,6 +17,7 @@ export class OpenMount extends FakeMount {
 export interface FakeHelper {
   readonly order: Order;
   terms: Terms;
+  readonly refreshed: number[];
   isStopped: boolean;
   hear(report: Report): void;
   counts(phase: 'listing' | 'caching', counts: Partial<Counts>): void;
@@ -77,6 +78,7 @@ export function createKit(
     const helper: FakeHelper = {
       order,
       terms: order,
+      refreshed: [],
       isStopped: false,
       hear: onReport,
       counts: (phase, counts) => onReport({ kind: 'counts', phase, counts: { ...NO_COUNTS, ...counts } }),
@@ -85,7 +87,8 @@ export function createKit(
     started.push(helper);
     return {
       ended,
-      tell: (terms) => void (helper.terms = terms),
+      tell: (said) =>
+        void ('refreshed' in said ? helper.refreshed.push(said.refreshed) : (helper.terms = said)),
       stop: () => {
         helper.isStopped = true;
         settle({ outcome: 'stopped', reason: 'stopped' });

@@ -32,6 +32,18 @@ describe('warmup rules', () => {
     );
   });
 
+  it('have the mount look at folders anew by its own way, also where that fails', async () => {
+    const kit = createKit(['photos'], [photos]);
+    const mount = kit.share('photos').mount!;
+    kit.last().hear({ kind: 'refresh', id: 1, folder: '2024', isDeep: true });
+    await kit.pass();
+    assert.ok(mount.calls.includes('refresh 2024'));
+    mount.refreshDirectories = () => Promise.reject(new Error('another one is running'));
+    kit.last().hear({ kind: 'refresh', id: 2, folder: '', isDeep: false });
+    await kit.pass();
+    assert.deepEqual(kit.last().refreshed, [1, 2]);
+  });
+
   it('run again when the share is mounted anew, but not when only its remote was away', async () => {
     const kit = createKit(['photos'], [photos]);
     kit.last().end({});

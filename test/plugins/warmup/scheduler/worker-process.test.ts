@@ -20,7 +20,7 @@ const LISTS = `export const openCacheView = ({ word }) => ({ aheadBytes: 1, answ
 const SEPARATED = `const names = ['a\\u2028b', 'c\\u2029d', 'e\\nf', 'g\\rh'];
 const files = names.map((name) => ({ name, bytes: 4, modifiedMs: 1, isCached: false }));
 export const openCacheView = () => ({
-  aheadBytes: 1, isWhole: () => true, holds: () => true, answers: async () => true, refresh: async () => {},
+  aheadBytes: 1, isWhole: () => true, holds: () => true, answers: async () => true,
   roomBytes: async () => 1e9, transfers: async () => [], list: async () => ({ folders: [], files }),
 });`;
 const BABBLES =
@@ -46,7 +46,10 @@ async function begin(t: TestContext, module: string, isDryRun = true) {
     listFile: join(folder, 'list'),
   };
   const reports: Report[] = [];
-  const helper = startHelper(order, (report) => reports.push(report));
+  const helper = startHelper(order, (report) => {
+    reports.push(report);
+    if (report.kind === 'refresh') helper.tell({ refreshed: report.id });
+  });
   const processes = async () => (await allProcesses()).filter((one) => one.args.includes(order.listFile));
   t.after(async () => {
     helper.stop();
@@ -89,6 +92,11 @@ describe('the helper process', () => {
       problems.sort(),
       ['a\u2028b', 'c\u2029d', 'e\nf', 'g\rh'],
       'none of them is there to be read',
+    );
+    assert.deepEqual(
+      reports.flatMap((report) => (report.kind === 'refresh' ? [[report.folder, report.isDeep]] : [])),
+      [['', true], ...problems.map(() => ['', false])],
+      'the mount looks anew once before, and before each second try',
     );
   });
 
