@@ -42,6 +42,7 @@ import { KeptHandles } from './bindfs/handle-folder.ts';
 import { Hold } from './bindfs/hold.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
+import { limitAnew } from './limit-anew.ts';
 import { activeFolders } from './upper/active-folders.ts';
 import { LocalLayer } from './upper/local-layer.ts';
 import { listBelow, lookBelow } from './upper/look-below.ts';
@@ -57,7 +58,6 @@ import { clearStack } from './stack.ts';
 
 const FORGET_MS = 30_000;
 const LOOK_MS = 30_000;
-const LIMIT_MS = 5_000;
 /** Moving a folder on a remote may take long when the backend does it file by file. */
 const HOLD_MS = 30_000;
 const SETTLE_MS = 20_000;
@@ -392,16 +392,12 @@ export class LayeredMount implements RunningRclone {
     if (isOther) tools.onReplaced?.(this.shareName, this.#supervisor.problem);
     this.#remote.use(this.#filesOf(lower));
     lower.around = (change, folder) => this.#changing(change, folder);
-    if (this.#limit) {
-      void lower
-        .setBandwidth(this.#limit, tools.clock.deadline(LIMIT_MS, this.#end.signal))
-        .catch((error: unknown) =>
-          tools.log.warn(
-            { share: this.shareName, err: error },
-            'limit of bandwidth not told to the new rclone',
-          ),
-        );
-    }
+    void limitAnew(() => (this.#supervisor.living === lower ? this.#limit : undefined), {
+      shareName: this.shareName,
+      lower,
+      tools,
+      end: this.#end.signal,
+    });
     void this.#names.drop();
   }
 

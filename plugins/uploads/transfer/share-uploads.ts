@@ -234,8 +234,7 @@ export class ShareUploader implements ManagedUploads {
 
   /** A scan that began before the call may not include the latest changes, so another one follows it. */
   look(signal: AbortSignal): Promise<UploadFigures> {
-    if (this.#isFresh())
-      return Promise.resolve({ ...this.#figures!, ...movingNow(this.#queue, this.#uploadedBytes) });
+    if (this.#isFresh()) return Promise.resolve(this.#figuresNow(this.#figures!));
     if (this.#looking === undefined) {
       this.#looking = this.#look(signal).finally(() => (this.#looking = undefined));
       return this.#looking;
@@ -314,7 +313,11 @@ export class ShareUploader implements ManagedUploads {
       localBytes,
     });
     this.#start();
-    return this.#figures;
+    return this.#figuresNow(this.#figures);
+  }
+
+  #figuresNow(figures: UploadFigures): UploadFigures {
+    return { ...figures, ...movingNow(this.#queue, this.#uploadedBytes) };
   }
 
   /** Starts steps that may run; when none can, removes what has been uploaded. */

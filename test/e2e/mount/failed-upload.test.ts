@@ -37,7 +37,7 @@ describe('a file that the NAS does not take, with rclone', { skip: unlessRoot },
       );
       assert.match(
         failing.trouble ?? '',
-        /^1 of the files written here cannot be brought to the remote \(new: 1: the remote does not let this user .*not permitted/,
+        /^1 of the files written here cannot be .* \(new: 1: the remote does not let this user .*not permitted/,
       );
       assert.deepEqual([failing.erroredFiles, failing.dirtyFiles], [1, 1]);
       const [queued, ...others] = (await mount.uploadQueue?.(AbortSignal.timeout(4_000))) ?? [];

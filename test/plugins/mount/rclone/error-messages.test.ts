@@ -57,7 +57,7 @@ describe('what rclone says', () => {
   });
 
   it('is about the remote where nothing is mounted by the call', () => {
-    const refused = 'sftp: "open /work/new: operation not permitted" (SSH_FX_FAILURE)';
+    const refused = 'sftp: "open /srv/new: operation not permitted" (SSH_FX_FAILURE)';
     const failure = remoteFailure([refused], 'the remote refuses it');
     assert.equal(failure.message, `the remote does not let this user into the path (${refused})`);
     assert.equal(failure.remote, 'answers');

@@ -39,7 +39,8 @@ describe("the uploader's figures", () => {
     });
     writeFileSync(share.at('a'), 'text');
     const { signal } = new AbortController();
-    await uploader.look(signal);
+    // Its bandwidth is divided by that.
+    assert.equal((await uploader.look(signal)).uploading, 1, 'begun by this very look');
     await sends;
     const before = await uploader.look(signal);
     goOn();
