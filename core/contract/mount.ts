@@ -20,11 +20,6 @@ export interface MountPlan {
    * files must be uploaded.
    */
   readonly identity: string;
-  /**
-   * Of the same share by the mounter's other way of writing, where it has two. A mount that has this plan
-   * instead goes on until all of its files are uploaded: nothing calls for haste.
-   */
-  readonly otherWay?: { readonly identity: string; readonly fingerprint: string } | undefined;
 }
 
 /** Figures of one active mount, fresh from its remote control. Sizes in bytes, speed in bytes per second. */
@@ -108,7 +103,10 @@ export interface ShareLimit extends Bandwidth {
  */
 export interface RefreshResult {
   readonly ok: number;
-  readonly failed: readonly { readonly path: string; readonly reason: string }[];
+  readonly failed: readonly {
+    readonly path: string;
+    readonly reason: string;
+  }[];
 }
 
 export interface ServeOptions {
@@ -170,9 +168,10 @@ export interface CacheView {
    */
   readonly aheadBytes: number;
   /** A folder as the remote has it now; does not go through the mount. */
-  list(
-    folder: string,
-  ): Promise<{ readonly folders: readonly string[]; readonly files: readonly CacheViewFile[] }>;
+  list(folder: string): Promise<{
+    readonly folders: readonly string[];
+    readonly files: readonly CacheViewFile[];
+  }>;
   /** Files directly in the folder that are not on the remote as users see them. Absent: nobody can tell. */
   unsaved?(folder: string): Promise<readonly UnsavedFile[]>;
   isWhole(path: string, file: { readonly bytes: number; readonly modifiedMs: number }): boolean;
@@ -187,7 +186,11 @@ export interface CacheView {
    * Transfers under way, with the bytes moved so far. `isUpload` is absent where the direction is unknown.
    */
   transfers(): Promise<
-    readonly { readonly path: string; readonly bytes: number; readonly isUpload?: boolean }[]
+    readonly {
+      readonly path: string;
+      readonly bytes: number;
+      readonly isUpload?: boolean;
+    }[]
   >;
   /** Resolves with false when the mount or the remote behind it does not answer. */
   answers(): Promise<boolean>;
@@ -328,8 +331,7 @@ export interface Mounter {
   mountsWithoutRemote?(spec: ShareSpec): Promise<boolean>;
   /**
    * Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects with
-   * the reason as a plain sentence. The mount may have the plan's other way of writing, while files wait that
-   * only this one uploads.
+   * the reason as a plain sentence.
    */
   mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
   /** Living mounts that a former daemon left, whatever they were started with. */
@@ -359,7 +361,11 @@ export interface RemoteFailure extends Error {
 
 export type ProbeResult =
   | { readonly ok: true }
-  | { readonly ok: false; readonly reason: string; readonly remote?: RemoteEvidence | undefined };
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      readonly remote?: RemoteEvidence | undefined;
+    };
 
 /** Decides whether a share may be mounted. Provided under the name `prober`. */
 export interface Prober {

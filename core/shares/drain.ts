@@ -8,7 +8,6 @@ import type { Mount, MountStats } from '../contract/mount.ts';
 import { pause, timeBox } from '../platform/deadline.ts';
 
 const LOOK_EVERY_MS = 250;
-const LOOK_AT_LEISURE_EVERY_MS = 2_000;
 const ASK_AGAIN_EVERY_MS = 2_000;
 /** A file may be missed once, while it goes from open to queued; it cannot be missed twice. */
 const CLEAN_LOOKS = 2;
@@ -41,19 +40,6 @@ export async function drain(options: DrainOptions): Promise<boolean> {
     await pause(clock, LOOK_EVERY_MS, signal);
   }
   return false;
-}
-
-/**
- * Waits, however long, for a moment at which nothing is dirty. Asks for no haste: files go up when their time
- * comes. Never rejects.
- */
-export async function cleanMoment(options: DrainOptions): Promise<void> {
-  const { clock, signal } = options;
-  let cleanLooks = 0;
-  while (!signal.aborted && cleanLooks < CLEAN_LOOKS) {
-    await pause(clock, LOOK_AT_LEISURE_EVERY_MS, signal);
-    cleanLooks = (await dirtyFiles(options)) === 0 ? cleanLooks + 1 : 0;
-  }
 }
 
 async function dirtyFiles(options: DrainOptions): Promise<number | undefined> {

@@ -3,25 +3,17 @@
  * all other shares. The supervisor only tells it what is wanted; these messages wait in its inbox and are
  * handled one at a time.
  */
-import { pause } from '../platform/deadline.ts';
 import type { Health, ShareStatus } from '../contract/status.ts';
 import type { LiveShare } from '../contract/shares.ts';
 import type { Mount, MountStats, PendingFiles, ShareSpec } from '../contract/mount.ts';
-import { otherWayBackoffMs, probeBackoffMs, remountBackoffMs } from './state-machine.ts';
+import { probeBackoffMs, remountBackoffMs } from './state-machine.ts';
 import { NOTES, describeShare } from './share-status.ts';
 import { expose, withdraw } from './exposure.ts';
 import type { ActiveMount } from './active-mount.ts';
 import { ShareHealth } from './state-machine.ts';
 import { MountedShare } from './active-mount.ts';
 import { EVERYTHING, Inbox } from './inbox.ts';
-import {
-  discard,
-  drainAtLeisure,
-  drainForChange,
-  drainToTheEnd,
-  leftIn,
-  unmountShare,
-} from './unmounting.ts';
+import { discard, drainForChange, drainToTheEnd, leftIn, unmountShare } from './unmounting.ts';
 import { mountShare } from './mounting.ts';
 import type { MountResult } from './mounting.ts';
 import { ShareSettings } from './settings.ts';
@@ -44,8 +36,6 @@ export class ShareRunner {
   #limit = new AbortController();
   #earlyDeaths = 0;
   #failures = 0;
-  /** How often in a row it was mounted again to write in another way. */
-  #turns = 0;
   #running: Promise<void> | undefined;
 
   constructor(spec: ShareSpec, around: RunnerEnvironment, adopted?: Mount) {
@@ -53,7 +43,11 @@ export class ShareRunner {
     this.#inbox = new Inbox(around.clock);
     this.#health = new ShareHealth(spec.share.name, around);
     this.#settings = new ShareSettings(spec, around);
-    this.#share = new MountedShare({ around, inbox: this.#inbox, pending: () => this.#settings.pending() });
+    this.#share = new MountedShare({
+      around,
+      inbox: this.#inbox,
+      pending: () => this.#settings.pending(),
+    });
     if (!adopted) return;
     this.#settings.mounted(this.#share.hold(adopted, this.#settings.ofAdopted(adopted.plan)));
     this.#inbox.put('changed');
@@ -196,7 +190,10 @@ export class ShareRunner {
   async #stumble(error: unknown): Promise<void> {
     this.#around.log.error({ share: this.name, err: error }, 'share runner failed and goes on');
     if (!this.#share.active)
-      this.#health.enter({ kind: 'fail', reason: `unexpected error: ${(error as Error).message}` });
+      this.#health.enter({
+        kind: 'fail',
+        reason: `unexpected error: ${(error as Error).message}`,
+      });
     await this.#around.clock.sleep(STUMBLE_MS);
   }
 
@@ -231,8 +228,7 @@ export class ShareRunner {
   async #settle(mount: Mount, spec: ShareSpec): Promise<void> {
     this.#failures = 0;
     const active = this.#share.hold(mount, spec);
-    if (this.#settings.mounted(active)) this.#turns = 0;
-    else this.#inbox.put('changed');
+    if (!this.#settings.mounted(active)) this.#inbox.put('changed');
     this.#announce(active);
     await expose(this.#around, spec, mount);
   }
@@ -271,39 +267,19 @@ export class ShareRunner {
     this.#around.onChange();
     if (difference === 'none' && active.isFrozen) return this.#reset(active);
     if (difference === 'none') return expose(this.#around, this.#settings.wanted, active.mount);
-    if (difference === 'other way') return this.#turn(active);
     this.#around.log.info(
       { share: this.name },
       'share waits for its dirty files before it is mounted with the new settings',
     );
     await this.#inbox.during(EVERYTHING, (signal) =>
-      drainForChange(this.#around, active, { placeChanges: difference === 'elsewhere', signal }),
+      drainForChange(this.#around, active, {
+        placeChanges: difference === 'elsewhere',
+        signal,
+      }),
     );
     // Settings that have changed again are compared again; a mount that was lost meanwhile is cleaned up
     // first.
     if (!this.#inbox.has('exited', 'hung', 'changed', 'goal')) await this.#reset(active);
-  }
-
-  /** Mounts the share again once nothing is dirty, so that it writes in the way that is set. */
-  async #turn(active: ActiveMount): Promise<void> {
-    const { clock, log } = this.#around;
-    // Only mounting again would let programs write.
-    if (active.isFrozen) return this.#reset(active);
-    await expose(this.#around, this.#settings.wanted, active.mount);
-    log.info(
-      { share: this.name },
-      'share writes in the way that was set before until its files are uploaded',
-    );
-    const isOver = await this.#inbox.during(EVERYTHING, async (signal) => {
-      // The mounter may find files again that no mount uploads. Messages do not prolong the wait.
-      const dueMs = active.mountedAtMs + otherWayBackoffMs(this.#turns);
-      await pause(clock, Math.max(0, dueMs - clock.monotonic()), signal);
-      await drainAtLeisure(this.#around, active, signal);
-      return !signal.aborted;
-    });
-    if (!isOver) return;
-    this.#turns += 1;
-    await this.#reset(active);
   }
 
   /** Drains and unmounts the share, unless it is kept or handed over meanwhile. */

@@ -10,16 +10,9 @@ import type { RunnerEnvironment } from './environment.ts';
 
 /**
  * How an active mount compares with the wanted settings; `elsewhere`: its dirty files would go to another
- * remote path; `other way`: it only writes in the mounter's other way.
+ * remote path.
  */
-export type Difference = 'none' | 'settings' | 'elsewhere' | 'other way';
-
-const NOTE_OF: Readonly<Record<Difference, string | undefined>> = {
-  none: undefined,
-  settings: NOTES.waiting,
-  elsewhere: NOTES.waiting,
-  'other way': NOTES.otherWay,
-};
+export type Difference = 'none' | 'settings' | 'elsewhere';
 
 export class ShareSettings {
   readonly #around: RunnerEnvironment;
@@ -81,10 +74,9 @@ export class ShareSettings {
   mounted(active: ActiveMount): boolean {
     this.#underWay = undefined;
     this.#former = active;
-    if (active.spec !== this.#wanted) return false;
-    this.#isForced = false;
-    // It may write in the mounter's other way, for files that only that one uploads.
-    return this.compare(active) !== 'other way';
+    const isWanted = active.spec === this.#wanted;
+    if (isWanted) this.#isForced = false;
+    return isWanted;
   }
 
   /** Files of this share on the disk, in every cache folder that its former settings may have used. */
@@ -99,7 +91,7 @@ export class ShareSettings {
     const difference = differenceOf(plan, active.mount.plan);
     this.#isWaiting = difference !== 'none';
     if (difference === 'none') this.#isForced = false;
-    this.#note = plan === undefined ? NOTES.noMounter : NOTE_OF[difference];
+    this.#note = plan === undefined ? NOTES.noMounter : difference === 'none' ? undefined : NOTES.waiting;
     return difference;
   }
 
@@ -131,11 +123,10 @@ export class ShareSettings {
 /** Without a plan there is nothing to change to. */
 function differenceOf(plan: MountPlan | undefined, { fingerprint, identity }: MountPlan): Difference {
   if (plan === undefined || plan.fingerprint === fingerprint) return 'none';
-  if (plan.otherWay?.fingerprint === fingerprint) return 'other way';
   return leadsTo(plan, identity) ? 'settings' : 'elsewhere';
 }
 
 /** Whether dirty files of a mount with this identity go where the plan leads. */
 function leadsTo(plan: MountPlan | undefined, identity: string): boolean {
-  return plan !== undefined && (plan.identity === identity || plan.otherWay?.identity === identity);
+  return plan?.identity === identity;
 }

@@ -16,9 +16,6 @@ export const NOTES = {
   former:
     'it keeps its former settings until the files that were written with them are on the remote; ' +
     '`mountkeeper reconnect` applies the new ones at once',
-  otherWay:
-    'another way of writing is set: it goes over to that when all of its files are on the remote; after ' +
-    'attempts in vain, up to an hour passes before the next one',
   noMounter: 'no mounter is active: the mount goes on as it is and would not come back',
 } as const;
 
@@ -43,7 +40,11 @@ export interface ShareFacts {
 
 export function describeShare(facts: ShareFacts): ShareStatus {
   const { active, state } = facts;
-  const base = { ...emptyShareStatus(facts.name), health: state.health, healthMessage: message(facts) };
+  const base = {
+    ...emptyShareStatus(facts.name),
+    health: state.health,
+    healthMessage: message(facts),
+  };
   if (!active) return { ...base, dirtyCount: facts.filesOnDisk };
   const { mount, watch } = active;
   const { cacheBytes, dirtyFiles, erroredFiles, errors, speed, transfers } = watch.stats ?? {

@@ -15,7 +15,11 @@ export type ShareState =
 
 export type ShareEvent =
   | { readonly kind: 'reset' | 'probe' | 'mounted' }
-  | { readonly kind: 'fail'; readonly reason: string; readonly remote?: RemoteEvidence | undefined };
+  | {
+      readonly kind: 'fail';
+      readonly reason: string;
+      readonly remote?: RemoteEvidence | undefined;
+    };
 
 export const PENDING: ShareState = { health: 'pending' };
 
@@ -53,14 +57,6 @@ const HOPELESS_DEATHS = 60;
 export function remountBackoffMs(earlyDeaths: number): number {
   if (earlyDeaths <= 1) return 0;
   return earlyDeaths > HOPELESS_DEATHS ? 5_000 : Math.min(1_000, 250 * 2 ** (earlyDeaths - 2));
-}
-
-/**
- * Wait before the n-th further attempt in a row to mount a share so that it writes in another way, in
- * milliseconds: none for the first, then a minute doubling to an hour, since each one interrupts its users.
- */
-export function otherWayBackoffMs(attempt: number): number {
-  return attempt === 0 ? 0 : Math.min(3_600_000, 60_000 * 2 ** (attempt - 1));
 }
 
 const FAREWELL_DEADLINE_MS = 5_000;

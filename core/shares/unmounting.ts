@@ -1,7 +1,7 @@
 /** Removes a mount: drained or not, clean or hanging. Dirty files are never lost, they stay in the cache. */
-import type { Mount, MountStats, PendingFiles } from '../contract/mount.ts';
+import type { Mount, PendingFiles } from '../contract/mount.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
-import { cleanMoment, drain } from './drain.ts';
+import { drain } from './drain.ts';
 import { withdraw } from './exposure.ts';
 import type { ActiveMount } from './active-mount.ts';
 import type { RunnerEnvironment } from './environment.ts';
@@ -60,7 +60,12 @@ export async function leftIn(around: RunnerEnvironment, mount: Mount): Promise<P
     const left = await timeBox(around.clock, LOOK_AT_CACHE_DEADLINE_MS, mount.pending());
     if (left.count > 0)
       around.log.warn(
-        { share: mount.shareName, files: left.count, bytes: left.bytes, first: left.paths.slice(0, 5) },
+        {
+          share: mount.shareName,
+          files: left.count,
+          bytes: left.bytes,
+          first: left.paths.slice(0, 5),
+        },
         'files wait in the cache for the next mount',
       );
     return left;
@@ -111,25 +116,13 @@ export async function drainForChange(
   });
 }
 
-/**
- * Waits, however long, for a moment at which nothing is dirty, while programs go on writing; new writes are
- * refused only then, and for a short time.
- */
-export async function drainAtLeisure(
-  around: RunnerEnvironment,
-  active: ActiveMount,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock } = around;
-  const freshStats = (): Promise<MountStats> => active.watch.freshStats();
-  await cleanMoment({ mount: active.mount, clock, freshStats, signal });
-  await drainFrozen(around, active, { signal: clock.deadline(GENTLE_DRAIN_MS, signal) });
-}
-
 async function drainFrozen(
   around: RunnerEnvironment,
   active: ActiveMount,
-  options: { readonly signal: AbortSignal; readonly onProgress?: (dirtyFiles: number) => void },
+  options: {
+    readonly signal: AbortSignal;
+    readonly onProgress?: (dirtyFiles: number) => void;
+  },
 ): Promise<boolean> {
   if (options.signal.aborted) return false;
   const isTight = await freeze(around, active);

@@ -19,7 +19,6 @@ export interface MountConfig {
   transfers: number;
   dir_cache_time: string;
   attr_timeout: string;
-  write_layer: boolean;
 }
 
 declare module 'mountkeeper' {
@@ -124,10 +123,6 @@ export const schema = Joi.object<MountConfig, true>({
       'How long a folder listing is trusted; changes made elsewhere on the remote show no later than this.',
     ),
   attr_timeout: duration().default('1s').description('How long the kernel trusts sizes and times of files.'),
-  write_layer: Joi.boolean()
-    .default(true)
-    .meta({ fileOnly: true })
-    .description('Users write to the local disk, and the daemon brings it to the remote.'),
 }).meta({ tier: 'global' });
 
 export const shareSchema = Joi.object({

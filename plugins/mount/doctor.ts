@@ -4,14 +4,12 @@ import type { Check, Config, MountTable, Processes } from 'mountkeeper';
 import { fuseProblem, userAllowOther } from './lifecycle/fuse-access.ts';
 import { freeBytes } from './cache/free-bytes.ts';
 import { holderOf } from './cache/file-system.ts';
+import { bindfsProblem, diskProblem, isLayered } from './layer/needs.ts';
 import { locate } from './rclone/installed.ts';
 import type { RcloneFinder } from './rclone/installed.ts';
 import { rcloneToRun } from './releases/chosen.ts';
 import { KNOWN_GOOD, gainsOver, versionIn, versionName } from './releases/versions.ts';
 import { tcpConnectionsCheck } from './outage/tcp-connections-check.ts';
-
-/** File systems on which a cache is slow, unreliable or impossible. */
-const BAD_CACHE = /^(nfs|cifs|smb|fuse|9p|vfat|exfat|msdos)/;
 
 export async function checks(
   config: Config,
@@ -22,6 +20,7 @@ export async function checks(
   const onThisMachine = [
     await fuseCheck(),
     ...(await otherUsersCheck()),
+    await writingCheck(config, mountTable),
     await cacheCheck(config, mountTable),
     await rootCheck(config, mountTable),
   ];
@@ -79,17 +78,31 @@ async function otherUsersCheck(): Promise<readonly Check[]> {
   ];
 }
 
+/** Whether shares can be mounted so that users may write to them. */
+async function writingCheck(config: Config, mountTable: MountTable): Promise<Check> {
+  const title = 'writing to shares';
+  if (!isLayered()) {
+    const isAsked = config.shares.some((share) => !share.read_only);
+    return {
+      title,
+      result: isAsked ? 'error' : 'ok',
+      detail: 'the daemon does not run as root: shares can only be read',
+      advice: isAsked ? 'Run the daemon as root, or set read_only = true for every share.' : '',
+    };
+  }
+  const problem = (await bindfsProblem()) ?? (await diskProblem(config.cache.dir, mountTable));
+  return {
+    title,
+    result: problem === undefined ? 'ok' : 'error',
+    detail: problem ?? 'bindfs and a local file system are there',
+    advice: problem === undefined ? '' : 'No share is mounted without it.',
+  };
+}
+
 async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check> {
   const title = 'cache';
   const { dir } = config.cache;
   const fsType = (await holderOf(dir, mountTable))?.fsType ?? 'an unknown file system';
-  if (BAD_CACHE.test(fsType))
-    return {
-      title,
-      result: 'error',
-      detail: `${dir} lies on ${fsType}`,
-      advice: 'Set cache.dir to a folder on a local disk.',
-    };
   const space = await freeSpace(dir);
   const detail = `${dir} on ${fsType}, ${formatBytes(space)} free`;
   if (fsType === 'tmpfs')

@@ -6,6 +6,7 @@ import { rcloneToRun } from './releases/chosen.ts';
 import { outdatedNotices, QuietRenewal, SEE_CHOICE_EVERY_MS } from './releases/renewal.ts';
 import { rcloneCommand } from './releases/cli.ts';
 import { checks } from './doctor.ts';
+import { NO_UPLOADER } from './layer/needs.ts';
 import { createMounter } from './lifecycle/mounter.ts';
 import type { Notice } from './recovery/recovery-report.ts';
 import { harmlessOptions } from './options/shown-options.ts';
@@ -14,18 +15,19 @@ import { checkUntrusted } from './options/untrusted-options.ts';
 declare module 'mountkeeper' {
   interface Events {
     /** Another rclone lies below a share, which stayed mounted; `reason` says why the former one ended. */
-    'mount:rclone-replaced': { readonly share: string; readonly reason: string };
+    'mount:rclone-replaced': {
+      readonly share: string;
+      readonly reason: string;
+    };
   }
 }
 
 const LOOK_FOR_LEFTOVERS_EVERY_MS = 60_000;
 
-/** Not required of every daemon: without write layers none is needed. */
+/** The plugin may be switched off. */
 function needed(uploader: Uploader | undefined): Uploader {
   if (uploader) return uploader;
-  throw new Error(
-    'mount.write_layer needs the plugin uploads, which is not active; see `mountkeeper plugin list`',
-  );
+  throw new Error(NO_UPLOADER);
 }
 
 export default definePlugin({
@@ -52,7 +54,10 @@ export default definePlugin({
     const replaced = ctx.event({
       name: 'mount:rclone-replaced',
       summary: 'Another rclone lies below a share with a write layer, which stayed mounted.',
-      value: Joi.object({ share: Joi.string().required(), reason: Joi.string().allow('').required() }),
+      value: Joi.object({
+        share: Joi.string().required(),
+        reason: Joi.string().allow('').required(),
+      }),
     });
     const mounter = ctx.provide('mounter', () =>
       createMounter({
@@ -68,6 +73,7 @@ export default definePlugin({
         connections: () => ctx.find('connections'),
         uploader: () => needed(ctx.find('uploader')),
         onReplaced: (share, reason) => replaced({ share, reason }),
+        onSent: (share) => void ctx.send('reconnect', share),
       }),
     );
     ctx.cli(rcloneCommand());

@@ -10,7 +10,7 @@ import { shrunk } from '../support/torture/shrink.ts';
 const KINDS = ['sftp', 'webdav', 'smb', 's3'] as const;
 const TRIES = 12;
 const USAGE =
-  'usage: npm run torture -- --minutes N [--seed S] [--nas sftp|webdav|smb|s3] [--without-layer] ' +
+  'usage: npm run torture -- --minutes N [--seed S] [--nas sftp|webdav|smb|s3] ' +
   '[--rounds 3,4,7] [--quiet]';
 
 /** Resolves with the exit code: 0 when nothing was wrong, 1 when something was, 64 for wrong words. */
@@ -20,9 +20,7 @@ export async function campaign(words: readonly string[]): Promise<number> {
     console.error(USAGE);
     return 64;
   }
-  console.log(
-    `seed ${choice.seed}, a NAS over ${choice.nas}, ${choice.isLayered ? 'with' : 'without'} a write layer`,
-  );
+  console.log(`seed ${choice.seed}, a NAS over ${choice.nas}`);
   const { wrong, rounds, counts } = await runCampaign(choice);
   const figures = Object.entries(counts).map(([what, count]) => `${what} ${count}`);
   console.log(`${rounds.length} rounds: ${figures.join(', ')}`);
@@ -52,7 +50,6 @@ function choiceOf(words: readonly string[]): Choice | undefined {
         seed: { type: 'string', default: '1' },
         nas: { type: 'string', default: 'sftp' },
         rounds: { type: 'string' },
-        'without-layer': { type: 'boolean', default: false },
         quiet: { type: 'boolean', default: false },
       },
     });
@@ -62,7 +59,6 @@ function choiceOf(words: readonly string[]): Choice | undefined {
     return {
       seed,
       nas,
-      isLayered: !values['without-layer'],
       rounds: values.rounds === undefined ? { minutes } : values.rounds.split(',').map(Number),
       say: values.quiet ? () => undefined : (line) => console.log(line),
     };

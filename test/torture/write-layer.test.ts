@@ -71,7 +71,6 @@ for (const protocol of ['sftp', 'webdav'] as const) {
         rclone,
         connections: [nas.connection('nas')],
         shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-        sections: { mount: { write_layer: true } },
       });
       ({ daemon } = house);
       root = daemon.mountPoint(SHARE);

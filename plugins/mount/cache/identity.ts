@@ -1,14 +1,14 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, writeWhole } from 'mountkeeper';
-import { QUARANTINE } from '../recovery/quarantine.ts';
+import { SECOND_LINKS } from '../recovery/held-files.ts';
 import { LAYER } from '../layer/paths.ts';
 import { removeLayer } from '../layer/remove-layer.ts';
 
 /** File with the identity (a hash) of the remote path that the cache belongs to. */
 const IDENTITY_FILE = 'place';
 const ASIDE = 'aside';
-const TREES = ['vfs', 'vfsMeta', QUARANTINE, LAYER] as const;
+const TREES = ['vfs', 'vfsMeta', ...SECOND_LINKS, LAYER] as const;
 
 export interface IdentityChange {
   /** There were dirty files of another identity; they wait until the share leads there again. */

@@ -21,7 +21,10 @@ export interface CacheTrees {
 }
 
 export function treesOf(cacheDir: string): CacheTrees {
-  return { data: join(cacheDir, 'vfs', REMOTE), meta: join(cacheDir, 'vfsMeta', REMOTE) };
+  return {
+    data: join(cacheDir, 'vfs', REMOTE),
+    meta: join(cacheDir, 'vfsMeta', REMOTE),
+  };
 }
 
 /** Undefined when the file does not exist; `'torn'` when it is incomplete. */
@@ -45,7 +48,10 @@ export async function readMeta(file: string): Promise<FileMeta | 'torn' | undefi
 export async function writeMeta(file: string, meta: FileMeta, { inHurry = false } = {}): Promise<void> {
   const text = `${JSON.stringify(meta, undefined, '\t')}\n`;
   // `<file>.new` may be the record of another file.
-  await writeWhole(file, text, { beside: `${file}.mountkeeper-new`, isDurable: !inHurry });
+  await writeWhole(file, text, {
+    beside: `${file}.mountkeeper-new`,
+    isDurable: !inHurry,
+  });
 }
 
 /**
@@ -55,12 +61,12 @@ export async function writeMeta(file: string, meta: FileMeta, { inHurry = false 
 export async function* filesBelow(root: string): AsyncGenerator<string> {
   const folders = [''];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
-        throw error;
-      },
-    );
+    const entries = await readdir(join(root, folder), {
+      withFileTypes: true,
+    }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+      throw error;
+    });
     for (const entry of entries) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       if (entry.isDirectory()) folders.push(path);
@@ -97,14 +103,23 @@ export async function eachOf<T>(
 }
 
 /** Size and space on disk of a data file; undefined when it is not there. */
-export async function dataFile(
-  file: string,
-): Promise<{ readonly bytes: number; readonly isWhole: boolean; readonly modifiedMs: number } | undefined> {
+export async function dataFile(file: string): Promise<
+  | {
+      readonly bytes: number;
+      readonly isWhole: boolean;
+      readonly modifiedMs: number;
+    }
+  | undefined
+> {
   const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;
   });
   return found?.isFile() === true
-    ? { bytes: found.size, isWhole: found.blocks * 512 >= found.size, modifiedMs: found.mtimeMs }
+    ? {
+        bytes: found.size,
+        isWhole: found.blocks * 512 >= found.size,
+        modifiedMs: found.mtimeMs,
+      }
     : undefined;
 }

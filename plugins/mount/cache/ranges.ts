@@ -41,7 +41,10 @@ export function missingRanges(
   for (const { Pos, Size } of covered) {
     left = left.flatMap((range) =>
       [
-        { Pos: range.Pos, Size: Math.min(range.Pos + range.Size, Pos) - range.Pos },
+        {
+          Pos: range.Pos,
+          Size: Math.min(range.Pos + range.Size, Pos) - range.Pos,
+        },
         {
           Pos: Math.max(range.Pos, Pos + Size),
           Size: range.Pos + range.Size - Math.max(range.Pos, Pos + Size),

@@ -4,8 +4,9 @@ import { undefinedWhenMissing } from 'mountkeeper';
 import type { PendingFiles } from 'mountkeeper';
 import { dataFile, eachOf, filesBelow, readMeta, treesOf } from './metadata.ts';
 import { asideFolders } from './identity.ts';
-import { quarantinedFiles } from '../recovery/quarantine.ts';
+import { heldFiles } from '../recovery/held-files.ts';
 import { LAYER } from '../layer/paths.ts';
+import { isReadOnlyCache } from '../layer/read-only-cache.ts';
 
 const MAX_PATHS = 1_000;
 const FILES_AT_ONCE = 16;
@@ -13,30 +14,26 @@ const FILES_AT_ONCE = 16;
 const LOST_AND_FOUND = 'lost+found';
 
 /**
- * Dirty files of one cache folder, found by its files on disk. `remotePath` is removed from the start of
- * the paths.
+ * Dirty files that a former version left in one cache folder, found by its files on disk. `remotePath` is removed
+ * from the start of the paths.
  */
 export async function pendingIn(cacheDir: string, remotePath = ''): Promise<PendingFiles> {
+  if (await isReadOnlyCache(cacheDir)) return { count: 0, bytes: 0, paths: [] };
   const { data, meta } = treesOf(cacheDir);
   const prefix = remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
   const paths: string[] = [];
   let [count, bytes] = [0, 0];
-  await eachOf(filesBelow(meta), FILES_AT_ONCE, async (path) => {
-    const size = await dirtyBytes(join(meta, path), join(data, path));
-    if (size === undefined) return;
+  const add = (path: string, size: number): void => {
     count += 1;
     bytes += size;
     if (paths.length < MAX_PATHS)
       paths.push(prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length + 1) : path);
+  };
+  await eachOf(filesBelow(meta), FILES_AT_ONCE, async (path) => {
+    const size = await dirtyBytes(join(meta, path), join(data, path));
+    if (size !== undefined) add(path, size);
   });
-  for await (const held of quarantinedFiles(cacheDir)) {
-    count += 1;
-    bytes += (await dataFile(held.data))?.bytes ?? 0;
-    if (paths.length < MAX_PATHS)
-      paths.push(
-        held.path.startsWith(`${prefix}/`) && prefix !== '' ? held.path.slice(prefix.length + 1) : held.path,
-      );
-  }
+  for (const held of await heldFiles(cacheDir)) add(held.path, (await dataFile(held.data))?.bytes ?? 0);
   return { count, bytes, paths: paths.sort() };
 }
 

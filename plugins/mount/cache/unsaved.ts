@@ -25,7 +25,12 @@ export async function unsavedIn(
     const read = await readMeta(join(meta, folder, name));
     if (read === undefined || read === 'torn' || !read.Dirty) return;
     const state = stateOf(queued.get(folder === '' ? name : `${folder}/${name}`));
-    found.push({ name, bytes: read.Size, modifiedMs: Date.parse(read.ModTime), state });
+    found.push({
+      name,
+      bytes: read.Size,
+      modifiedMs: Date.parse(read.ModTime),
+      state,
+    });
   });
   return found;
 }

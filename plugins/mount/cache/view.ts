@@ -58,7 +58,10 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
   const at = given as unknown as CacheViewParameters;
   const ask = asker(at);
   const all = treesOf(at.cacheDir);
-  const trees: CacheTrees = { data: join(all.data, at.remotePath), meta: join(all.meta, at.remotePath) };
+  const trees: CacheTrees = {
+    data: join(all.data, at.remotePath),
+    meta: join(all.meta, at.remotePath),
+  };
   const flags = flagsOf(at.pid);
   const isWhole: CacheView['isWhole'] = (path, file) =>
     (at.upper !== undefined && isFile(join(at.upper, path))) || isWholeInCache(trees, path, file);
@@ -80,11 +83,19 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
         files: entries
           .filter((entry) => !entry.IsDir && entry.Size >= 0)
           .map((entry) => {
-            const file = { name: entry.Name, bytes: entry.Size, modifiedMs: Date.parse(entry.ModTime) };
+            const file = {
+              name: entry.Name,
+              bytes: entry.Size,
+              modifiedMs: Date.parse(entry.ModTime),
+            };
             const path = folder === '' ? entry.Name : `${folder}/${entry.Name}`;
             if (isWhole(path, file)) return { ...file, isCached: true };
             const cachedBytes = bytesInCache(trees, path, file);
-            return { ...file, isCached: false, ...(cachedBytes > 0 && { cachedBytes }) };
+            return {
+              ...file,
+              isCached: false,
+              ...(cachedBytes > 0 && { cachedBytes }),
+            };
           }),
       };
     },
@@ -104,7 +115,11 @@ export function openCacheView(given: Readonly<Record<string, string | number>>):
       }));
     },
     answers: () =>
-      ask('operations/stat', { fs: at.fs, remote: CHECKED_NAME, opt: { filesOnly: true } }).then(
+      ask('operations/stat', {
+        fs: at.fs,
+        remote: CHECKED_NAME,
+        opt: { filesOnly: true },
+      }).then(
         () => true,
         () => false,
       ),

@@ -117,7 +117,9 @@ export class HeldVersions {
   async #versionsOf(paths: ReadonlySet<string>): Promise<readonly (readonly [string, RemoteEntry])[]> {
     const { below, clock } = this.#options;
     if (paths.size === 0) return [];
-    const { found, failed } = await below([...paths], { signal: clock.deadline(LOOK_MS) });
+    const { found, failed } = await below([...paths], {
+      signal: clock.deadline(LOOK_MS),
+    });
     const [why] = failed.values();
     if (why !== undefined) throw new Error(`the version of a file that is open cannot be found out: ${why}`);
     return [...found].flatMap(([path, entry]) => (entry?.kind === 'file' ? [[path, entry] as const] : []));

@@ -19,7 +19,6 @@ import type {
   UploadPause,
   Uploader,
 } from 'mountkeeper';
-import { pendingIn } from '../cache/scan.ts';
 import { PathCheck } from '../lifecycle/path-check.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
 import { unkeptNames } from '../rclone/kept-names.ts';
@@ -354,20 +353,15 @@ export class LayeredMount implements RunningRclone {
     if (!this.#latest)
       throw new Error(`the cache of the share cannot be looked into: ${this.#supervisor.problem}`);
     const { module, parameters } = this.#latest.cacheAccess();
-    return { module, parameters: { ...parameters, upper: this.#options.paths.upper } };
+    return {
+      module,
+      parameters: { ...parameters, upper: this.#options.paths.upper },
+    };
   }
 
-  async pending(): Promise<PendingFiles> {
-    const { cacheDir, fs, paths, uploader } = this.#options;
-    const [written, cached] = await Promise.all([
-      uploader.waiting(paths.upper, paths.records),
-      pendingIn(cacheDir, remotePathOf(fs)),
-    ]);
-    return {
-      count: written.count + cached.count,
-      bytes: written.bytes + cached.bytes,
-      paths: [...written.paths, ...cached.paths],
-    };
+  pending(): Promise<PendingFiles> {
+    const { paths, uploader } = this.#options;
+    return uploader.waiting(paths.upper, paths.records);
   }
 
   release(): void {
@@ -483,7 +477,9 @@ export class LayeredMount implements RunningRclone {
 
   async #takeOffPath(): Promise<void> {
     // Also removes the cover that refuses new writes.
-    await clearMountPoint(this.plan.mountPoint, this.#options.tools, { active: 'detach' });
+    await clearMountPoint(this.plan.mountPoint, this.#options.tools, {
+      active: 'detach',
+    });
   }
 
   /** Files that wait stay in the upper folder, so a failure here loses nothing. */

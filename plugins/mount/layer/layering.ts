@@ -17,7 +17,7 @@ import { remotePath } from '../rclone/arguments.ts';
 import { asideFolders } from '../cache/identity.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
-import { cacheFolder, planBy } from '../lifecycle/mount-plan.ts';
+import { cacheFolder } from '../lifecycle/mount-plan.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../lifecycle/tools.ts';
 import { recoverAside, recoverUnmounted } from './upper/set-aside.ts';
@@ -47,13 +47,8 @@ const SETTLE_MS = 20_000;
 /** Starts an rclone that is mounted at `fresh`. */
 export type StartLower = (layering: LayerPlan, signal: AbortSignal) => Promise<ActiveMount>;
 
-/** Rejects with a plain sentence where no write layer can be had. */
+/** Rejects with a plain sentence where the uploader is missing. */
 export async function planLayer(spec: ShareSpec, shown: MountPlan, tools: MountTools): Promise<LayerPlan> {
-  if (process.getuid?.() !== 0)
-    throw new Error(
-      'mount.write_layer needs root, since only root may mount an overlay: ' +
-        'run the daemon as root, or set write_layer = false',
-    );
   // Fails before anything is mounted.
   tools.uploader();
   const config = tools.config();
@@ -115,7 +110,13 @@ export async function mountLayer(
     );
     // Over the empty folder; nobody can see it until the overlay is moved to the share's mount point.
     await mountOverlay(
-      { ...overlay, shareName: name, paths, lower: stack.lower, staging: stack.staging },
+      {
+        ...overlay,
+        shareName: name,
+        paths,
+        lower: stack.lower,
+        staging: stack.staging,
+      },
       tools,
     );
     await mountPlaceholder(stack, tools);
@@ -214,7 +215,10 @@ export async function adoptLayer(
   {
     adoptLower,
     start,
-  }: { readonly adoptLower: () => Promise<ActiveMount | undefined>; readonly start: StartLower },
+  }: {
+    readonly adoptLower: () => Promise<ActiveMount | undefined>;
+    readonly start: StartLower;
+  },
   tools: MountingTools,
 ): Promise<{ readonly mount: LayeredMount; readonly entry: MountEntry } | undefined> {
   const bindfs = await tools.processes.adopt(stackKey(shareName));
@@ -281,7 +285,13 @@ function layeredMount(
 /** Starts another rclone in place of one that has ended. */
 async function startOther(
   layering: LayerPlan,
-  { start, before }: { readonly start: StartLower; readonly before: (lower: ActiveMount) => Promise<void> },
+  {
+    start,
+    before,
+  }: {
+    readonly start: StartLower;
+    readonly before: (lower: ActiveMount) => Promise<void>;
+  },
   tools: MountTools,
   signal: AbortSignal,
 ): Promise<ActiveMount> {
@@ -314,8 +324,7 @@ async function layeringAgain(shareName: string, plan: MountPlan, tools: Mounting
   const connection = connections.find(({ name }) => name === share?.connection);
   if (!share || !connection) throw new Error('the share is not in the configuration any more');
   const spec = { share, connection };
-  const shown = planBy(tools.plans.renewed(spec).mount, true, tools.config());
-  const layering = await planLayer(spec, shown, tools);
+  const layering = await planLayer(spec, tools.plans.renewed(spec).mount, tools);
   if (layering.shown.identity !== plan.identity || layering.shown.mountPoint !== plan.mountPoint) {
     throw new Error(
       'the share leads elsewhere by now: it is mounted again once nothing waits, or by `mountkeeper reconnect`',

@@ -5,6 +5,7 @@
  */
 import { makeFolder } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
+import { NO_OVERLAYFS } from './needs.ts';
 import type { LayerPaths } from './paths.ts';
 
 export type OverlayTools = { readonly processes: Processes };
@@ -98,14 +99,17 @@ export async function dropNames(
   { processes }: OverlayTools,
 ): Promise<void> {
   const args = ['-i', '-o', `remount,${flagsOf(spec)}`, mountPoint];
-  const { code, stderr } = await processes.run({ command: 'mount', args, timeoutMs: UNMOUNT_TIMEOUT_MS });
+  const { code, stderr } = await processes.run({
+    command: 'mount',
+    args,
+    timeoutMs: UNMOUNT_TIMEOUT_MS,
+  });
   if (code !== 0) throw new Error(`names of the overlay at ${mountPoint} not dropped: ${stderr.trim()}`);
 }
 
 function refusal(stderr: string, { folder }: LayerPaths): string {
   const said = stderr.trim().split('\n').at(-1) ?? '';
-  if (/unknown filesystem type/i.test(said))
-    return 'the kernel has no overlayfs: load the module overlay, or set mount.write_layer = false';
+  if (/unknown filesystem type/i.test(said)) return NO_OVERLAYFS;
   return (
     `the write layer in ${folder} cannot be mounted (${said || 'no reason given'}); ` +
     'it needs overlayfs, and a local file system such as ext4, XFS or Btrfs under cache.dir'

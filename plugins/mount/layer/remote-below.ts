@@ -59,7 +59,10 @@ export class RemoteBelow implements RemoteFiles {
   async upload(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+    },
   ): Promise<void> {
     await this.#now().upload(local, path, options);
   }
@@ -71,7 +74,10 @@ export class RemoteBelow implements RemoteFiles {
   async uploadNew(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+    },
   ): Promise<boolean> {
     return this.#now().uploadNew(local, path, options);
   }
@@ -98,13 +104,18 @@ export class RemoteBelow implements RemoteFiles {
 
   async forget(
     folders: readonly string[],
-    options: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+    options: {
+      readonly signal: AbortSignal;
+      readonly change?: (() => Promise<Outdated>) | undefined;
+    },
   ): Promise<void> {
     await this.#now().forget(folders, options);
   }
 
   #now(): RcloneFiles {
     if (this.#files) return this.#files;
-    throw Object.assign(new Error(this.#problem()), { remote: 'silent' } as Pick<RemoteFailure, 'remote'>);
+    throw Object.assign(new Error(this.#problem()), {
+      remote: 'silent',
+    } as Pick<RemoteFailure, 'remote'>);
   }
 }

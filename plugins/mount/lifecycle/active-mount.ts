@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { durationMs, endsWithin, logIgnored, sizeBytes } from 'mountkeeper';
+import { durationMs, endsWithin, sizeBytes } from 'mountkeeper';
 import type {
-  Awaitable,
   Bandwidth,
   CacheAccess,
   Logger,
@@ -10,30 +9,18 @@ import type {
   Mount,
   MountStats,
   PendingFiles,
-  QueuedUpload,
   RefreshResult,
-  ServeOptions,
 } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
 import { askRemote } from '../rclone/ask-remote.ts';
 import { forgetBoot } from '../recovery/boot-note.ts';
-import { copySparse, cutTo, setTime } from '../cache/file-commands.ts';
 import { treesOf } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
+import { reserveWhenThereIsRoom } from '../cache/reserve.ts';
 import { pendingIn } from '../cache/scan.ts';
-import { markClean } from '../recovery/repair.ts';
 import { createStatsReader } from '../stats/mount-stats.ts';
-import { createFailedUploads } from '../stats/failed-uploads.ts';
 import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
-import { flushQueue } from '../rclone/flush.ts';
-import { uploadQueue } from '../rclone/upload-queue.ts';
-import { QueuePause } from '../rclone/upload-pause.ts';
-import { freshenListings } from '../outage/listing-refresh.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
-import { maintain } from '../recovery/maintenance.ts';
-import { OverwrittenRecords } from '../recovery/overwritten-records.ts';
-import { TruncateFix } from '../recovery/truncate-fix.ts';
-import { WriteBackRescue } from '../recovery/write-back-rescue.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
 import { PathCheck } from './path-check.ts';
 import { layerPaths } from '../layer/paths.ts';
@@ -41,15 +28,13 @@ import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-wr
 import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
 import type { MountNotes } from './mount-record.ts';
-import { deletedFiles, openFiles } from '../stats/open-files.ts';
-import { OpenFilesLook } from '../stats/open-files-look.ts';
+import { openFiles } from '../stats/open-files.ts';
 import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
 import type { RcAddress, RcClient } from '../rclone/control/remote-control.ts';
 import type { ControlPort } from '../rclone/control/control-ports.ts';
 import { createRefresher } from '../rclone/refresh.ts';
 import type { Refresher } from '../rclone/refresh.ts';
 import { freezeMount } from './freeze.ts';
-import { serveInside } from '../rclone/serve.ts';
 import { createSpaceWatch } from '../cache/space-watch.ts';
 import { createTcpConnections } from '../outage/tcp-connections.ts';
 import { killMount, takeDown } from './unmount.ts';
@@ -57,21 +42,20 @@ import type { MountingTools } from './tools.ts';
 
 const LAST_LINES = 20;
 const OFF_PATH_GRACE_MS = 1_000;
-/** How long a freeze waits for files that are being cut. */
-const LAST_CUTS_MS = 2_000;
 /** How long an unmount waits for the disk of the cache. */
-const CLEAN_WRITE_OUT_MS = 1_000;
-const DIRTY_WRITE_OUT_MS = 4_000;
+const WRITE_OUT_MS = 1_000;
 const CACHE_VIEW = fileURLToPath(new URL('../cache/view.js', import.meta.url));
 
-/** The handle of one rclone process that serves one share. */
+/**
+ * The handle of one rclone process that reads for one share: below an overlay, or mounted where its users see it. A
+ * former version may have left one that takes writes, too: it is frozen, and taken down once nothing waits in it.
+ */
 export class ActiveMount implements RunningRclone {
   readonly shareName: string;
   readonly plan: Mount['plan'];
   readonly pid: number;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
-  readonly uploadPause: QueuePause;
   /** True when a former daemon had frozen it. */
   isFrozen = false;
   /** For a mount below an overlay: wraps each change of what the mount shows, in one folder or anywhere, or rejects. */
@@ -85,8 +69,6 @@ export class ActiveMount implements RunningRclone {
   readonly #controlPort: ControlPort;
   readonly #refresher: Refresher;
   readonly #circuitBreaker: CircuitBreaker;
-  readonly #rescue: WriteBackRescue;
-  readonly #truncateFix: TruncateFix;
   readonly #listings: ListingAge;
   readonly #pathCheck: PathCheck;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
@@ -94,15 +76,8 @@ export class ActiveMount implements RunningRclone {
   readonly #end = new AbortController();
   #isFrozen = false;
   #isOffPath = false;
-  #onFreeze: ServeOptions['onFreeze'] | undefined;
 
-  /** `recovered`: paths of files that were dirty when the process started. */
-  constructor(
-    process: ManagedProcess,
-    notes: MountNotes,
-    tools: MountingTools,
-    recovered: Awaitable<readonly string[]>,
-  ) {
+  constructor(process: ManagedProcess, notes: MountNotes, tools: MountingTools) {
     this.shareName = notes.share;
     this.plan = notes.plan;
     this.rclone = notes.rclone;
@@ -113,11 +88,14 @@ export class ActiveMount implements RunningRclone {
     this.#tools = tools;
     this.#rc = createRcClient(notes.rc);
     this.#controlPort = tools.controlPorts.open(notes.rc, tools.log.child({ share: notes.share }));
-    this.#refresher = createRefresher({ address: notes.rc, fs: notes.fs, end: this.#end.signal });
+    this.#refresher = createRefresher({
+      address: notes.rc,
+      fs: notes.fs,
+      end: this.#end.signal,
+    });
     const { clock } = tools;
     const trees = treesOf(notes.cacheDir);
     const log = tools.log.child({ share: notes.share });
-    this.#rescue = this.#createRescue(trees, log);
     this.#circuitBreaker = this.#createCircuitBreaker(log);
     this.#listings = this.#createListingAge(trees, log);
     void this.#circuitBreaker.begin();
@@ -129,50 +107,12 @@ export class ActiveMount implements RunningRclone {
       log,
       isReadOnly: () => disk.isReadOnly(),
     });
-    const failedUploads = createFailedUploads({
-      clock,
-      metaRoot: join(trees.meta, this.#remotePath),
-      tail: (lines) => process.tail(lines),
-    });
-    this.#truncateFix = new TruncateFix({
-      rc: this.#rc,
-      trees,
-      fs: notes.fs,
-      log,
-      cut: (name, bytes) => cutTo(join(notes.plan.mountPoint, name), bytes, tools),
-    });
-    const records = new OverwrittenRecords({
-      rc: this.#rc,
-      trees,
-      fs: notes.fs,
-      clock,
-      log,
-      saveRecord: (name, modifiedMs) => setTime(join(notes.plan.mountPoint, name), modifiedMs, tools),
-    });
-    const look = new OpenFilesLook(() => openFiles(this.pid, trees), clock);
     this.#readStats = createStatsReader({
       rc: this.#rc,
       clock,
-      log,
-      openFiles: look,
-      trees,
+      openFiles: () => openFiles(this.pid, trees),
       fs: notes.fs,
-      rescue: this.#rescue,
-      truncateFix: this.#truncateFix,
-      records,
       space,
-      failedUploads,
-    });
-    this.uploadPause = new QueuePause({
-      shareName: notes.share,
-      rc: this.#rc,
-      fs: notes.fs,
-      clock,
-      log: tools.log,
-      config: tools.config,
-      pauses: tools.pauses,
-      isAdopted: process.adopted,
-      end: this.#end.signal,
     });
     this.#pathCheck = new PathCheck({
       mountPoint: this.plan.mountPoint,
@@ -183,25 +123,11 @@ export class ActiveMount implements RunningRclone {
       log,
     });
     void this.#pathCheck.run(clock, this.#end.signal);
-    void maintain(
-      {
-        cacheDir: notes.cacheDir,
-        rescue: this.#rescue,
-        truncateFix: this.#truncateFix,
-        records,
-        openFiles: look,
-        clock,
-        log,
-      },
-      this.#end.signal,
-    );
-    // The mount has ended; who finds a stale listing waits for the remote instead.
-    void freshenListings(
-      recovered,
-      { rc: this.#rc, fs: notes.fs, trees, clock, log },
-      this.#end.signal,
-    ).catch(() => undefined);
-    this.#unwatch = tools.writeOut.watch({ pid: process.pid, cacheDir: notes.cacheDir });
+    void reserveWhenThereIsRoom(notes.cacheDir, clock, this.#end.signal);
+    this.#unwatch = tools.writeOut.watch({
+      pid: process.pid,
+      cacheDir: notes.cacheDir,
+    });
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
       void this.#unwatch();
@@ -211,22 +137,6 @@ export class ActiveMount implements RunningRclone {
       if (this.#isOffPath) return UNMOUNTED;
       // The lines of the exit serve as well.
       return endReason(exit, await process.tail(LAST_LINES).catch(() => exit.lastLines));
-    });
-  }
-
-  #createRescue(trees: CacheTrees, log: Logger): WriteBackRescue {
-    const [process, notes, tools] = [this.#process, this.#notes, this.#tools];
-    return new WriteBackRescue({
-      cacheDir: notes.cacheDir,
-      trees,
-      clock: tools.clock,
-      log,
-      tail: (lines) => process.tail(lines),
-      openFiles: () => openFiles(process.pid, trees),
-      deletedFiles: () => deletedFiles(process.pid, trees),
-      copy: (from, to) => copySparse(from, to, tools),
-      saveRecord: (path, modifiedMs) => setTime(this.#inMount(path), modifiedMs, tools),
-      restart: () => process.signal('SIGKILL'),
     });
   }
 
@@ -262,9 +172,15 @@ export class ActiveMount implements RunningRclone {
       log,
       end: this.#end.signal,
       monitor: () => nas && connections()?.at(nas),
-      tcpConnections: nas && createTcpConnections({ pid: this.pid, nas, rcPort: rc.port, processes }),
+      tcpConnections:
+        nas &&
+        createTcpConnections({
+          pid: this.pid,
+          nas,
+          rcPort: rc.port,
+          processes,
+        }),
       ask: (signal) => askRemote(this.#rc, this.#notes.fs, signal),
-      onShut: () => void this.#rescue.watchClosely(() => this.#circuitBreaker.isShut, this.#end.signal),
     });
   }
 
@@ -276,7 +192,6 @@ export class ActiveMount implements RunningRclone {
 
   async checkRemote(signal: AbortSignal): Promise<void> {
     await this.#circuitBreaker.through(signal);
-    this.#rescue.remoteAnswered();
     this.#listings.remoteAnswered();
   }
 
@@ -290,46 +205,24 @@ export class ActiveMount implements RunningRclone {
       bytesPerSecond > 0 ? `${Math.max(1, Math.round(bytesPerSecond))}B` : 'off';
     await this.#rc.call(
       'core/bwlimit',
-      { rate: limit.up <= 0 && limit.down <= 0 ? 'off' : `${side(limit.up)}:${side(limit.down)}` },
+      {
+        rate: limit.up <= 0 && limit.down <= 0 ? 'off' : `${side(limit.up)}:${side(limit.down)}`,
+      },
       signal,
     );
   }
 
-  async flush(signal: AbortSignal): Promise<void> {
-    const pausing = this.uploadPause;
-    pausing.forget();
-    try {
-      await flushQueue(this.#rc, { fs: this.#notes.fs, signal, isPaused: () => pausing.until !== undefined });
-    } catch (error) {
-      // What a pause had put off, and was not reached, would wait on though nothing says so.
-      pausing.release();
-      throw error;
-    }
-  }
-
-  sendNow(path: string, signal: AbortSignal): Promise<void> {
-    return this.uploadPause.sendNow(path, signal);
-  }
-
-  uploadQueue(signal: AbortSignal): Promise<readonly QueuedUpload[]> {
-    return uploadQueue(this.#rc, this.#notes.fs, { now: this.#tools.clock.now(), signal });
+  /** What a former version's rclone still has to upload goes by itself. */
+  flush(): Promise<void> {
+    return Promise.resolve();
   }
 
   async freeze(): Promise<void> {
-    if (this.#isFrozen) return;
-    await this.#onFreeze?.();
-    // What is still to be cut, could not be any more.
-    await endsWithin(this.#tools.clock, LAST_CUTS_MS, this.#truncateFix.settle()).catch(
-      logIgnored(this.#tools.log, 'cut files before the freeze', { share: this.shareName }),
-    );
-    await freezeMount(this.plan.mountPoint, this.#tools, this.#end.signal);
+    const { mountPoint } = this.plan;
+    // A plain user's share, which is read-only: that user could not make it so either.
+    if (this.#isFrozen || (await this.#tools.mountTable.find(mountPoint))?.readOnly === true) return;
+    await freezeMount(mountPoint, this.#tools, this.#end.signal);
     this.#isFrozen = true;
-  }
-
-  async serve(options: ServeOptions): Promise<boolean> {
-    this.#onFreeze = options.onFreeze;
-    await serveInside(options, this.#rc, this.#notes.fs);
-    return true;
   }
 
   async refreshDirectories(
@@ -351,20 +244,15 @@ export class ActiveMount implements RunningRclone {
     this.#end.abort();
     await takeDown(this.#process, this.plan.mountPoint, this.#tools);
     this.#rc.close();
-    const { code } = await this.#process.exited;
-    const isClean = code === 0 && (await this.pending()).count === 0;
+    await this.#process.exited;
     let isOnDisk = false;
     await endsWithin(
       this.#tools.clock,
-      isClean ? CLEAN_WRITE_OUT_MS : DIRTY_WRITE_OUT_MS,
+      WRITE_OUT_MS,
       this.#unwatch().then((isDone) => (isOnDisk = isDone)),
     );
-    // After a power cut, metadata of dirty files must not come back without the note that asks for a check.
-    if (!isOnDisk) return;
     // A note that stays makes the next start look at more than it must.
-    await forgetBoot(this.#notes.cacheDir).catch(() => undefined);
-    // A mark that is missing makes the next start repair what needs none.
-    if (isClean) await markClean(this.#notes.cacheDir).catch(() => undefined);
+    if (isOnDisk) await forgetBoot(this.#notes.cacheDir).catch(() => undefined);
   }
 
   async kill(): Promise<void> {
@@ -426,15 +314,6 @@ export class ActiveMount implements RunningRclone {
     this.#end.abort();
     void this.#unwatch();
     this.#process.release();
-  }
-
-  /** For a file of the cache. */
-  #inMount(path: string): string {
-    const root = this.#remotePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
-    return join(
-      this.plan.mountPoint,
-      root !== '' && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path,
-    );
   }
 
   get cacheRoot(): string {

@@ -2,7 +2,6 @@
 import type { ManagedProcess, MountEntry } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
 import { noteBoot } from '../recovery/boot-note.ts';
-import { pendingIn } from '../cache/scan.ts';
 import { adoptLayer } from '../layer/layering.ts';
 import type { LayeredMount } from '../layer/layered-mount.ts';
 import { STACK_PREFIX } from '../layer/stack.ts';
@@ -69,15 +68,14 @@ async function adopt(key: string, tools: MountingTools): Promise<ActiveMount | u
     return found && endFaulty(found.process, found.notes, tools).then(() => undefined);
   const { process, notes, entry } = found;
   await noteAdopted(notes.cacheDir, tools);
-  const active = new ActiveMount(
-    process,
-    notes,
-    tools,
-    pendingIn(notes.cacheDir).then(({ paths }) => paths),
-  );
+  const active = new ActiveMount(process, notes, tools);
   active.isFrozen = await isFrozen(entry, notes.share, tools);
   // The mount may be from a daemon that did not set these flags yet.
-  const share = { name: notes.share, mount_point: entry.mountPoint, exec: mayRun(notes.share, tools) };
+  const share = {
+    name: notes.share,
+    mount_point: entry.mountPoint,
+    exec: mayRun(notes.share, tools),
+  };
   if (!active.isFrozen) await narrowMount(share, tools);
   return active;
 }
@@ -97,7 +95,7 @@ async function adoptLower(key: string, tools: MountingTools): Promise<ActiveMoun
   const found = await working(key, tools);
   if (!found) return undefined;
   await noteAdopted(found.notes.cacheDir, tools);
-  return new ActiveMount(found.process, found.notes, tools, []);
+  return new ActiveMount(found.process, found.notes, tools);
 }
 
 interface Working {

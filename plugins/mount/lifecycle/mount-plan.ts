@@ -78,24 +78,13 @@ export function cacheFolder(config: Config, shareName: string): string {
   return join(config.cache.dir, shareName);
 }
 
-/** The plan by the write layer, or by rclone's own write cache, whatever is configured. */
-export function planBy(plan: MountPlan, isLayered: boolean, config: Config): MountPlan {
-  const { mountPoint, identity, fingerprint, otherWay } = plan;
-  const isAsked = otherWay === undefined || isLayered === config.mount.write_layer;
-  return { mountPoint, ...(isAsked ? { identity, fingerprint } : otherWay) };
-}
-
 /**
  * The plan by which a share is mounted once its cache is ready, which may have taken minutes: by the settings
  * of now. Throws when these lead elsewhere than the cache was made ready for.
  */
 export function planReady(
   spec: ShareSpec,
-  {
-    place,
-    cacheDir,
-    isLayered,
-  }: { readonly place: string; readonly cacheDir: string; readonly isLayered: boolean },
+  { place, cacheDir }: { readonly place: string; readonly cacheDir: string },
   { plans, config }: { readonly plans: Plans; readonly config: () => Config },
 ): MountPlan {
   const now = plans.renewed(spec);
@@ -103,7 +92,7 @@ export function planReady(
     throw new Error(
       'the settings changed while the cache was made ready; the share is mounted by the new ones',
     );
-  return planBy(now.mount, isLayered, config());
+  return now.mount;
 }
 
 /** Hash of the remote that dirty files belong to, wherever on the disk they wait: a cache may be moved. */
@@ -130,50 +119,30 @@ function identifying(options: Options): readonly (readonly [string, string])[] {
 
 /** Fingerprint and identity of a mount. They are hashes, so the secrets in them cannot be read back. */
 export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): MountPlan {
+  const { share, connection } = spec;
   const resolved = options(spec, secrets);
-  const isLayered = config.mount.write_layer;
-  return {
-    mountPoint: spec.share.mount_point,
-    ...hashesOf(spec, config, resolved, isLayered),
-    otherWay: hashesOf(spec, config, resolved, !isLayered),
-  };
-}
-
-function hashesOf(
-  { share, connection }: ShareSpec,
-  config: Config,
-  resolved: Options,
-  isLayered: boolean,
-): { readonly identity: string; readonly fingerprint: string } {
   const identity = digest([
     connection.type,
     identifying(resolved),
     share.remote_path,
     cacheFolder(config, share.name),
-    // Each way of writing uploads its waiting files before the other takes over.
-    ...(isLayered ? ['write layer'] : []),
+    // Tells it from mounts of a former version, whose rclone took the writes.
+    'write layer',
   ]);
   // Where other builds of rclone come from, and when mounts take them, changes no mount.
-  const {
-    write_layer: _isAsked,
-    rclone_mirror: _,
-    rclone_proxy: __,
-    rclone_renew_after: ___,
-    ...mount
-  } = config.mount;
+  const { rclone_mirror: _, rclone_proxy: __, rclone_renew_after: ___, ...mount } = config.mount;
   const fingerprint = digest([
     identity,
     connection.type,
     [...resolved],
     share.mount_point,
     share.read_only,
-    // Without `write_layer`, so that mounts of a version that did not know it can stay.
-    isLayered ? { ...mount, write_layer: true } : mount,
+    mount,
     config.cache,
     // Included only when it is on, so that mounts of a daemon without this option are adopted.
     ...(share.exec === true ? ['exec'] : []),
   ]);
-  return { identity, fingerprint };
+  return { mountPoint: share.mount_point, identity, fingerprint };
 }
 
 /**

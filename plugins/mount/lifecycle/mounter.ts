@@ -1,26 +1,20 @@
 import { join } from 'node:path';
 import { endsWithin } from 'mountkeeper';
-import type { Logger, Mounter, ShareSpec } from 'mountkeeper';
+import type { MountPlan, Mounter, ShareSpec } from 'mountkeeper';
 import { fuseProblem } from './fuse-access.ts';
 import { adoptAll } from './adoption.ts';
 import { noteBoot } from '../recovery/boot-note.ts';
 import { treesOf } from '../cache/metadata.ts';
 import { hasIdentity, settleIdentity } from '../cache/identity.ts';
-import { dropTorn, repairCache } from '../recovery/repair.ts';
 import { createCacheRoots } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
 import { layerPaths } from '../layer/paths.ts';
 import { recoverUnmounted } from '../layer/upper/set-aside.ts';
-import {
-  beginReadOnlyCache,
-  chooseWay,
-  isLayerDue,
-  isLayerWrittenTo,
-  isReadOnlyCache,
-} from '../layer/write-way.ts';
-import { clearFormerLayer, removeLayer } from '../layer/remove-layer.ts';
-import type { WriteWay } from '../layer/write-way.ts';
+import { isWrittenTo } from '../layer/upper/still-open.ts';
+import { FormerCaches } from '../layer/former-cache.ts';
+import { isReadOnlyCache } from '../layer/read-only-cache.ts';
+import { clearFormerLayer } from '../layer/remove-layer.ts';
 import { ActiveMount } from './active-mount.ts';
 import { recoveryReport } from '../recovery/recovery-report.ts';
 import type { Notice } from '../recovery/recovery-report.ts';
@@ -40,6 +34,7 @@ import { userOfCache } from '../cache/sole-user.ts';
 import { endFormer, ready, start, startLower } from './start.ts';
 import type { MountingTools, MountTools } from './tools.ts';
 import { WriteOut } from '../recovery/cache-sync.ts';
+import { isLayered, layerProblem } from '../layer/needs.ts';
 
 const LAST_WRITE_OUT_MS = 3_000;
 const MAX_PATHS = 1_000;
@@ -63,7 +58,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     writeOut: new WriteOut(given),
     controlPorts: new ControlPorts(given.clock),
     plans: createPlans(given.config, given.secrets),
-    pauses: new Map<string, number>(),
+    former: new FormerCaches(given, given.onSent),
   };
   const mountPoints = new Set<string>();
   const mounts = new RunningMounts();
@@ -79,9 +74,14 @@ export function createMounter(given: MountTools): RcloneMounter {
     probe: (spec, signal) => probeRemote(spec, tools, signal),
     folders: (spec, signal) => remoteFolders(spec, tools, signal),
     measure: (spec, signal) => measureLine(spec, tools, signal),
-    mountsWithoutRemote: async (spec) =>
-      (await hasIdentity(cacheFolder(tools.config(), spec.share.name), tools.plans.of(spec).place)) &&
-      isLayerDue(cacheFolder(tools.config(), spec.share.name), tools),
+    mountsWithoutRemote: async (spec) => {
+      const cacheDir = cacheFolder(tools.config(), spec.share.name);
+      return (
+        isLayered() &&
+        (await hasIdentity(cacheDir, tools.plans.of(spec).place)) &&
+        (await isReadOnlyCache(cacheDir))
+      );
+    },
     mount: async (spec, signal) => {
       await roots.note(tools.config().cache.dir);
       const mount = await mountShare(spec, tools, signal);
@@ -116,7 +116,9 @@ export function createMounter(given: MountTools): RcloneMounter {
     leftovers: async () => recoveryReport(...(await rootsNow())),
     unsafe: () => tools.writeOut.troubles.map((message) => ({ level: 'warning', message })),
     outdated: () => mounts.outdated(tools),
-    settle: () => tools.writeOut.letGo(LAST_WRITE_OUT_MS),
+    settle: async () => {
+      await Promise.all([tools.former.close(), tools.writeOut.letGo(LAST_WRITE_OUT_MS)]);
+    },
     unlock: async () => {
       await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));
     },
@@ -132,6 +134,7 @@ async function mountShare(
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
   const problem = await fuseProblem(locate);
   if (problem !== undefined) throw new Error(problem);
+  await tools.former.finish(spec.share.name, planned.mount.fingerprint, signal);
   await endFormer(spec.share.name, tools);
   const user = await userOfCache(cacheDir);
   if (user !== undefined)
@@ -140,25 +143,36 @@ async function mountShare(
         'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
   await prepareMountPoint(planned.mount.mountPoint, tools);
-  const { dirty, way } = await readyCache(spec, { planned, cacheDir }, tools, signal).catch(
-    (error: unknown) =>
-      Promise.reject(
-        new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, {
-          cause: error,
-        }),
-      ),
+  await readyCache(spec, { planned, cacheDir }, tools, signal).catch((error: unknown) =>
+    Promise.reject(
+      new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error }),
+    ),
   );
+  await tools.former.empty({ spec, plan: planned.mount, cacheDir }, signal);
   signal.throwIfAborted();
-  const plan = planReady(spec, { place: planned.place, cacheDir, isLayered: way === 'layer' }, tools);
-  if (way === 'layer') {
-    const layering = await planLayer(spec, plan, tools);
-    return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
-  }
+  const plan = planReady(spec, { place: planned.place, cacheDir }, tools);
+  const missing = await layerProblem(spec, {
+    cacheDir,
+    mountTable: tools.mountTable,
+  });
+  if (missing !== undefined) throw new Error(missing);
+  if (!isLayered()) return mountPlain(spec, { plan, cacheDir }, tools, signal);
+  const layering = await planLayer(spec, plan, tools);
+  return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
+}
+
+/** For a daemon that is not root: rclone's own mount, which only shows what is on the remote. */
+async function mountPlain(
+  spec: ShareSpec,
+  { plan, cacheDir }: { readonly plan: MountPlan; readonly cacheDir: string },
+  tools: MountingTools,
+  signal: AbortSignal,
+): Promise<ActiveMount> {
   const lock = await lockLater(plan.mountPoint);
   try {
     const { process, notes } = await start(spec, { plan }, cacheDir, tools);
     await ready(spec, { process, notes }, tools, signal);
-    const active = new ActiveMount(process, notes, tools, dirty);
+    const active = new ActiveMount(process, notes, tools);
     await narrowMount(spec.share, tools);
     return active;
   } finally {
@@ -166,25 +180,21 @@ async function mountShare(
   }
 }
 
-/** Resolves with how the share is to write, and with the paths of the dirty files in rclone's cache. */
 async function readyCache(
   spec: ShareSpec,
   { planned, cacheDir }: { readonly planned: SharePlan; readonly cacheDir: string },
   tools: MountingTools,
   signal: AbortSignal,
-): Promise<{ readonly way: WriteWay; readonly dirty: readonly string[] }> {
+): Promise<void> {
   const { log, clock, processes } = tools;
   const ownLog = log.child({ share: spec.share.name });
   await releaseReserve(cacheDir);
-  // What was only read must never be taken for something that users wrote, by any step below.
-  if (await isReadOnlyCache(cacheDir)) await dropTorn(treesOf(cacheDir));
   // Before anything is moved aside, because files that come back later are not checked again.
   const wasCut = await clearAfterPowerCut({
     cacheDir,
     trees: treesOf(cacheDir),
     clock,
     log: ownLog,
-    processes,
     signal,
   });
   const { setAside } = await settleIdentity(
@@ -193,7 +203,8 @@ async function readyCache(
     async () => {
       await recoverUnmounted(layerPaths(cacheDir), { log: ownLog, processes });
       const [cached, written] = [await pendingIn(cacheDir), await pendingInLayer(cacheDir, tools)];
-      return cached.count + written.count > 0 || isLayerWrittenTo(cacheDir, processes);
+      const { upper, aside } = layerPaths(cacheDir);
+      return cached.count + written.count > 0 || isWrittenTo([upper, aside], processes);
     },
     [planned.formerPlace],
   );
@@ -202,34 +213,8 @@ async function readyCache(
       { share: spec.share.name, cacheDir },
       'dirty files belong to another place and wait until the share leads there again',
     );
-  // What is left has survived a boot. Recorded before the repair, because repaired files look newer than
-  // they are.
+  // What is left has survived a boot.
   await noteBoot(cacheDir);
-  const result = await settleWay(cacheDir, ownLog, tools);
-  if (wasCut) await endsWithin(clock, LAST_WRITE_OUT_MS, tools.writeOut.settle(cacheDir));
-  return result;
-}
-
-/** Repairs what a killed rclone left, and leaves the cache folder ready for one way of writing. */
-async function settleWay(
-  cacheDir: string,
-  log: Logger,
-  tools: MountingTools,
-): Promise<{ readonly way: WriteWay; readonly dirty: readonly string[] }> {
-  const { clock, processes } = tools;
-  const repair = (): Promise<readonly string[]> => repairCache(cacheDir, log, clock, processes);
-  // What was only read needs no repair.
-  const wasReadOnly = await isReadOnlyCache(cacheDir);
-  const dirty = wasReadOnly ? [] : await repair();
   await clearFormerLayer(cacheDir);
-  const way = await chooseWay(cacheDir, log, tools);
-  if (way === 'layer') await beginReadOnlyCache(cacheDir);
-  else {
-    // What it still holds would hide what users write without it, and its whiteouts would delete it later.
-    await removeLayer(cacheDir);
-  }
-  return {
-    way,
-    dirty: way === 'cache' && wasReadOnly ? await repair() : dirty,
-  };
+  if (wasCut) await endsWithin(clock, LAST_WRITE_OUT_MS, tools.writeOut.settle(cacheDir));
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
 import type { ManagedProcess, ShareSpec } from 'mountkeeper';
 import { accessOf } from './fuse-access.ts';
-import { deviceName, mountArguments, remotePath } from '../rclone/arguments.ts';
+import { deviceName, mountArguments, remotePath, sendArguments } from '../rclone/arguments.ts';
 import { programOf } from '../rclone/installed.ts';
 import { rcloneToRun } from '../releases/chosen.ts';
 import { freePort } from '../rclone/control/free-port.ts';
@@ -43,11 +43,14 @@ export async function startLower(
   const { process, notes } = await start(spec, { plan: lowerPlan, overlay }, cacheDir, tools);
   await ready(
     spec,
-    { process, notes: { ...notes, plan: { ...lowerPlan, mountPoint: stack.fresh } } },
+    {
+      process,
+      notes: { ...notes, plan: { ...lowerPlan, mountPoint: stack.fresh } },
+    },
     tools,
     signal,
   );
-  return new ActiveMount(process, notes, tools, []);
+  return new ActiveMount(process, notes, tools);
 }
 
 export async function ready(
@@ -65,8 +68,13 @@ export async function ready(
     await removeSocket(notes.rc);
     throw error;
   } finally {
-    if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
+    await forgetConfig(spec, tools);
   }
+}
+
+/** Its secrets need not stay, unless rclone writes to it. */
+export async function forgetConfig(spec: ShareSpec, tools: MountTools): Promise<void> {
+  if (!keepsConfig(spec.connection)) await rm(configFile(spec.share.name, tools), { force: true });
 }
 
 /** Ends what a former daemon left and nobody adopted: two processes on one cache folder would damage it. */
@@ -84,9 +92,10 @@ async function endLower(shareName: string, tools: MountTools): Promise<void> {
   await removeSocket(notes.rc);
 }
 
+/** `sends`: it mounts nothing, and only sends what waits in its cache. */
 export async function start(
   spec: ShareSpec,
-  { plan, overlay }: Pick<MountNotes, 'plan' | 'overlay'>,
+  { plan, overlay, sends = false }: Pick<MountNotes, 'plan' | 'overlay'> & { readonly sends?: boolean },
   cacheDir: string,
   tools: MountTools,
 ): Promise<{ process: ManagedProcess; notes: MountNotes }> {
@@ -127,8 +136,12 @@ export async function start(
   const process = await tools.processes.start({
     key: processKey(spec.share.name),
     command: rclone.command,
-    args: mountArguments(spec, config, around),
-    env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
+    args: (sends ? sendArguments : mountArguments)(spec, config, around),
+    env: {
+      RCLONE_RC_USER: rc.user,
+      RCLONE_RC_PASS: rc.password,
+      ...(sends && { RCLONE_USER: rc.user, RCLONE_PASS: rc.password }),
+    },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
     rights: await rcloneRights({

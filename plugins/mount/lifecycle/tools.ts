@@ -10,6 +10,7 @@ import type {
   Secrets,
   Uploader,
 } from 'mountkeeper';
+import type { FormerCaches } from '../layer/former-cache.ts';
 import type { Plans } from './mount-plan.ts';
 import type { ControlPorts } from '../rclone/control/control-ports.ts';
 import type { RcloneFinder } from '../rclone/installed.ts';
@@ -32,6 +33,8 @@ export interface MountTools {
   readonly uploader: () => Uploader;
   /** Called when another rclone lies below a share, which stayed mounted. `reason`: why the former one ended. */
   readonly onReplaced?: (share: string, reason: string) => void;
+  /** Called when all has gone up that a former version left in the cache of a share that waits for it. */
+  readonly onSent: (share: string) => void;
 }
 
 /** With what the mounter adds for its mounts. */
@@ -39,8 +42,7 @@ export interface MountingTools extends MountTools {
   readonly writeOut: WriteOut;
   readonly controlPorts: ControlPorts;
   readonly plans: Plans;
-  /** Ends of pauses of uploads, in milliseconds since the epoch, by share. */
-  readonly pauses: Map<string, number>;
+  readonly former: FormerCaches;
 }
 
 export const PROCESS_PREFIX = 'mount/';

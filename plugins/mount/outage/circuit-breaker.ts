@@ -29,7 +29,6 @@ export interface CircuitBreakerOptions {
   readonly log: Logger;
   /** Aborted with the mount. */
   readonly end: AbortSignal;
-  readonly onShut: () => void;
 }
 
 /**
@@ -119,11 +118,9 @@ export class CircuitBreaker {
   }
 
   async #shut(reason: string, before: readonly Connection[] | undefined): Promise<void> {
-    const { clock, log, onShut, tcpConnections } = this.#options;
+    const { clock, log, tcpConnections } = this.#options;
     this.#isShut = true;
     this.#shutAtMs = clock.monotonic();
-    // First, so that calls from now on give up sooner.
-    onShut();
     try {
       await this.#set({ BindAddr: NOWHERE });
       // Connections that could not be closed are used up below.

@@ -34,7 +34,11 @@ export const TIMEOUT_FLAGS = { contimeout: '10s', timeout: '20s' } as const;
  * up with the size that the kernel has cached: the copy would be truncated or filled with zeros, and then
  * uploaded.
  */
-const LOWER_FLAGS = { 'dir-cache-time': '100000h', 'poll-interval': '0', 'attr-timeout': '0s' } as const;
+const LOWER_FLAGS = {
+  'dir-cache-time': '100000h',
+  'poll-interval': '0',
+  'attr-timeout': '0s',
+} as const;
 
 /** The part of `cache.max_size` that is rclone's where users write, too: what they wrote always has the rest. */
 export const READ_PART = 3 / 4;
@@ -67,28 +71,53 @@ export function mountArguments(
   config: Config,
   around: RcloneEnvironment,
 ): readonly string[] {
-  const tries = { 'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES) };
   const flags = {
-    ...TIMEOUT_FLAGS,
-    ...tries,
-    ...cacheFlags(config, around),
-    ...transferFlags(config),
+    ...sharedFlags(spec, config, around),
     ...accessFlags(around),
+    'attr-timeout': milliseconds(config.mount.attr_timeout),
     ...(around.isLower === true && LOWER_FLAGS),
   };
   return [
     around.isLower === true ? 'mount2' : 'mount',
     remotePath(spec),
     spec.share.mount_point,
-    `--config=${around.configFile}`,
     `--devname=${deviceName(spec.share.name)}`,
+    ...common(flags, around),
+    ...(around.allowOther ? ['--allow-other'] : []),
+    '--read-only',
+  ];
+}
+
+/**
+ * Of one that only sends what a former version's left in the cache. A server that nobody has the password of, since
+ * rclone has a cache only for what it serves.
+ */
+export function sendArguments(spec: ShareSpec, config: Config, around: RcloneEnvironment): readonly string[] {
+  const flags = {
+    ...sharedFlags(spec, config, around),
+    'vfs-write-back': '0s',
+    addr: '127.0.0.1:0',
+  };
+  return ['serve', 'webdav', remotePath(spec), ...common(flags, around)];
+}
+
+function common(flags: Record<string, string>, around: RcloneEnvironment): readonly string[] {
+  return [
+    `--config=${around.configFile}`,
     '--rc',
     `--rc-addr=${around.rcAddress}`,
     '--log-level=NOTICE',
     ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
-    ...(around.allowOther ? ['--allow-other'] : []),
-    ...(spec.share.read_only ? ['--read-only'] : []),
   ];
+}
+
+function sharedFlags(spec: ShareSpec, config: Config, around: RcloneEnvironment): Record<string, string> {
+  return {
+    ...TIMEOUT_FLAGS,
+    'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES),
+    ...cacheFlags(config, around),
+    ...transferFlags(config),
+  };
 }
 
 function cacheFlags({ cache, mount }: Config, around: RcloneEnvironment): Record<string, string> {
@@ -101,9 +130,7 @@ function cacheFlags({ cache, mount }: Config, around: RcloneEnvironment): Record
     // Comparing hashes would make an SFTP server read every file completely when it is opened.
     'vfs-fast-fingerprint': 'true',
     'vfs-cache-poll-interval': CACHE_COUNT_EVERY,
-    'vfs-write-back': milliseconds(mount.write_back),
     'dir-cache-time': `${rcloneDirCacheMs(durationMs(mount.dir_cache_time))}ms`,
-    'attr-timeout': milliseconds(mount.attr_timeout),
   };
 }
 

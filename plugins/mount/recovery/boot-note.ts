@@ -25,7 +25,12 @@ export async function readBootNote(cacheDir: string): Promise<BootNote | undefin
     readFile(file, 'utf8').catch(() => ''),
     stat(file).catch(undefinedWhenMissing),
   ]);
-  return found && { bootId: text.trim(), onDiskUntilMs: found.mtimeMs - STAMPS_LAG_MS };
+  return (
+    found && {
+      bootId: text.trim(),
+      onDiskUntilMs: found.mtimeMs - STAMPS_LAG_MS,
+    }
+  );
 }
 
 /**

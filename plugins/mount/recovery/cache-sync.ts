@@ -42,7 +42,12 @@ interface Disk {
   folder: string;
   readonly folders: Set<string>;
   running?:
-    { readonly done: Promise<boolean>; readonly sinceMs: number; readonly end: AbortController } | undefined;
+    | {
+        readonly done: Promise<boolean>;
+        readonly sinceMs: number;
+        readonly end: AbortController;
+      }
+    | undefined;
   next?: Promise<boolean> | undefined;
   trouble?: string | undefined;
 }

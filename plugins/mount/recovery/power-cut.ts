@@ -2,13 +2,12 @@ import { rename, rm, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
-import type { Clock, Logger, Processes } from 'mountkeeper';
+import type { Clock, Logger } from 'mountkeeper';
 import { bootIdNow, readBootNote } from './boot-note.ts';
-import { blocksOf } from '../cache/disk-blocks.ts';
 import { eachOf, filesBelow, readMeta } from '../cache/metadata.ts';
 import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
-import { BLOCK, isExact, missingRanges } from '../cache/ranges.ts';
 import { recoveredPath } from './recovered.ts';
+import { isReadOnlyCache } from '../layer/read-only-cache.ts';
 
 const FILES_AT_ONCE = 16;
 
@@ -17,36 +16,43 @@ export interface PowerCut {
   readonly trees: CacheTrees;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly processes: Pick<Processes, 'run'>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Removes files from a cache whose content was lost in a power cut: metadata reaches the disk before the
- * content it describes, so rclone would upload an empty file over a good one, or show zeros for what was
- * once read. Does nothing, and resolves with false, unless the machine has been rebooted since rclone used
- * the folder: killing a process loses nothing that was written.
+ * Removes files from a cache whose content may be lost in a power cut: metadata reaches the disk before the
+ * content it describes, so rclone would show zeros for what was once read, and a copy of them would go up with
+ * the next change. Does nothing, and resolves with false, unless the machine has been rebooted since rclone
+ * used the folder: killing a process loses nothing that was written.
  */
 export async function clearAfterPowerCut(at: PowerCut): Promise<boolean> {
   const note = await readBootNote(at.cacheDir);
   if (note === undefined || note.bootId === (await bootIdNow())) return false;
+  const wasOnlyRead = await isReadOnlyCache(at.cacheDir);
   await eachOf(filesBelow(at.trees.meta), FILES_AT_ONCE, async (path) => {
     at.signal.throwIfAborted();
-    await attend(path, note.onDiskUntilMs, at);
+    await attend(path, { onDiskUntilMs: note.onDiskUntilMs, wasOnlyRead }, at);
   });
   return true;
 }
 
-async function attend(path: string, onDiskUntilMs: number, at: PowerCut): Promise<void> {
+async function attend(
+  path: string,
+  { onDiskUntilMs, wasOnlyRead }: { readonly onDiskUntilMs: number; readonly wasOnlyRead: boolean },
+  at: PowerCut,
+): Promise<void> {
   const [meta, record, content] = await Promise.all([
     readMeta(join(at.trees.meta, path)),
     found(join(at.trees.meta, path)),
     found(join(at.trees.data, path)),
   ]);
   if (meta === undefined || !record || !content) return;
-  const isOnDisk = { record: record.ctimeMs < onDiskUntilMs, content: content.ctimeMs < onDiskUntilMs };
-  if (await isThere(path, { meta, content, isOnDisk }, at)) return;
-  if (meta !== 'torn' && !meta.Dirty) await forget(path, at);
+  const isOnDisk = {
+    record: record.ctimeMs < onDiskUntilMs,
+    content: content.ctimeMs < onDiskUntilMs,
+  };
+  if (isThere({ meta, content, isOnDisk })) return;
+  if (wasOnlyRead || (meta !== 'torn' && !meta.Dirty)) await forget(path, at);
   else await setAside(path, content, at);
 }
 
@@ -57,34 +63,13 @@ interface Found {
   readonly isOnDisk: { readonly record: boolean; readonly content: boolean };
 }
 
-async function isThere(path: string, { meta, content, isOnDisk }: Found, at: PowerCut): Promise<boolean> {
-  // Incomplete metadata says nothing, so only the content counts.
+/** Dirty ones are a former version's: everything that such a record lists was written before the record. */
+function isThere({ meta, content, isOnDisk }: Found): boolean {
   if (meta === 'torn') return isOnDisk.content;
   const isSettled = isOnDisk.record && isOnDisk.content;
-  // Later writes may be there in part, while the metadata does not mention them.
   if (!meta.Dirty) return isSettled && content.size >= meta.Size;
-  // A program has truncated it, and has not closed it.
-  if (content.size < meta.Size) return isSettled;
-  // Everything that the metadata lists was written before the metadata.
-  return isOnDisk.record || isWholly(path, { meta, content }, at);
-}
-
-/**
- * Whether the content matches its metadata, for metadata that is newer than what is known to be on the
- * disk.
- */
-async function isWholly(
-  path: string,
-  { meta, content }: { readonly meta: FileMeta; readonly content: Stats },
-  { processes, trees }: PowerCut,
-): Promise<boolean> {
-  const file = join(trees.data, path);
-  // Not closed, or the last metadata is lost.
-  if (!(await isExact(meta, file))) return false;
-  if (content.blocks === 0) return content.size <= BLOCK;
-  const blocks = await blocksOf(file, processes);
-  // Some file systems do not report blocks.
-  return blocks.length === 0 || missingRanges(meta.Rs ?? [], blocks).length === 0;
+  // A program had truncated it, and not closed it.
+  return content.size < meta.Size ? isSettled : isOnDisk.record;
 }
 
 /** Keeps what there is of the changes for a person. The NAS keeps its version, and the share shows that. */
@@ -95,7 +80,7 @@ async function setAside(path: string, content: Stats, at: PowerCut): Promise<voi
   await forget(path, at);
   at.log.error(
     { path, kept: kept ?? null },
-    'changes of the last seconds before a power cut are lost; the NAS keeps what it has of the file',
+    'changes of the last seconds before a power cut may be lost; the NAS keeps what it has of the file',
   );
 }
 

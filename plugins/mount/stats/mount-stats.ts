@@ -1,18 +1,8 @@
-import type { Clock, Logger, MountStats } from 'mountkeeper';
-import type { CacheTrees } from '../cache/metadata.ts';
-import { createClosingFiles } from '../recovery/closing-files.ts';
-import type { OverwrittenRecords } from '../recovery/overwritten-records.ts';
-import type { TruncateFix } from '../recovery/truncate-fix.ts';
-import { failedUploadsTrouble } from './failed-uploads.ts';
-import type { FailedUploads } from './failed-uploads.ts';
-import type { WriteBackRescue } from '../recovery/write-back-rescue.ts';
-import type { OpenFilesLook } from './open-files-look.ts';
-import { queuedBytes } from './queued-bytes.ts';
+import type { Clock, MountStats } from 'mountkeeper';
 import type { RcClient } from '../rclone/control/remote-control.ts';
 import { RootCheck } from '../outage/root-check.ts';
 import type { SpaceWatch } from '../cache/space-watch.ts';
-import { createUploadMeter } from './upload-meter.ts';
-import type { Transfer } from './upload-meter.ts';
+import type { OpenFiles } from './open-files.ts';
 
 interface DiskCache {
   bytesUsed: number;
@@ -24,7 +14,7 @@ interface DiskCache {
 interface CoreStats {
   bytes: number;
   errors: number;
-  transferring: readonly Transfer[];
+  transferring: readonly unknown[];
 }
 
 const NO_CACHE: DiskCache = {
@@ -42,31 +32,23 @@ const IDLE_CALLS = 15;
 export interface StatsSource {
   readonly rc: RcClient;
   readonly clock: Clock;
-  readonly log: Logger;
-  readonly openFiles: Pick<OpenFilesLook, 'now'>;
-  readonly trees: CacheTrees;
+  readonly openFiles: () => Promise<OpenFiles>;
   /** The remote in rclone's notation. */
   readonly fs: string;
-  readonly rescue: Pick<WriteBackRescue, 'countUnfinished' | 'trouble'>;
-  readonly truncateFix: Pick<TruncateFix, 'look'>;
-  readonly records: Pick<OverwrittenRecords, 'noteQueued'>;
   readonly space: SpaceWatch;
-  readonly failedUploads: (mayBe: boolean) => Promise<FailedUploads>;
 }
 
 /**
  * Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a
- * look into /proc. Reading changes no file; what is mended meanwhile is `maintain`'s.
+ * look into /proc. Changed files are there only in a mount that a former version made.
  */
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
   const transfers = createTransferReader(source);
-  const meter = createUploadMeter();
-  const closing = createClosingFiles({ metaRoot: source.trees.meta, clock: source.clock });
   const root = new RootCheck(source);
   return async (signal) => {
     root.lookWhenDue();
     // Open files first: a file that is closed between the two reads is then counted twice instead of never.
-    const files = await source.openFiles.now();
+    const files = await source.openFiles();
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>(
       'vfs/stats',
       { fs: source.fs },
@@ -74,33 +56,19 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     );
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
-    source.records.noteQueued(queued);
-    const closed = await closing(files.dirty, queued);
-    const tooLong = await source.truncateFix.look(queued + files.dirty.length + closed > 0, signal);
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
-    const failed = await source.failedUploads(queued > 0 && core.errors > 0);
-    const troubles = [
-      await source.space(cache.outOfSpace),
-      failedUploadsTrouble(failed),
-      root.trouble,
-      source.rescue.trouble,
-    ].filter((text) => text !== undefined);
-    const unfinished = await source.rescue.countUnfinished();
-    const dirtyFiles = queued + files.dirty.length + closed + unfinished + tooLong;
-    const dirtyBytes =
-      queued > 0 && dirtyFiles === queued ? await queuedBytes(source, queued, signal) : undefined;
+    const troubles = [await source.space(cache.outOfSpace), root.trouble].filter(
+      (text) => text !== undefined,
+    );
     return {
       cacheBytes: cache.bytesUsed,
-      dirtyFiles,
-      ...(dirtyBytes !== undefined && { dirtyBytes }),
-      erroredFiles: cache.erroredFiles + failed.count,
+      dirtyFiles: queued + files.dirty,
+      erroredFiles: cache.erroredFiles,
       speed,
       transfers: core.transferring.length,
       errors: core.errors,
-      // Files that wait for their write-back delay, or for their next attempt, need no bandwidth.
       uploading: cache.uploadsInProgress > 0,
       downloading: core.transferring.length > cache.uploadsInProgress,
-      uploadedBytes: meter(core, cache.uploadsInProgress),
       trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
     };
   };
@@ -121,7 +89,10 @@ function createTransferReader({
   let worked = false;
   return async (works, signal) => {
     if (works || worked || idleCalls >= IDLE_CALLS) {
-      core = { ...NOTHING, ...(await rc.call<Partial<CoreStats>>('core/stats', {}, signal)) };
+      core = {
+        ...NOTHING,
+        ...(await rc.call<Partial<CoreStats>>('core/stats', {}, signal)),
+      };
       idleCalls = 0;
     }
     idleCalls += 1;

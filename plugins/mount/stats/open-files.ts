@@ -1,29 +1,13 @@
-import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMeta } from '../cache/metadata.ts';
-import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
-
-/** A cached file that rclone holds open with changes. */
-export interface DirtyOpenFile {
-  /** Relative to the cache's trees. */
-  readonly path: string;
-  readonly meta: FileMeta | 'torn';
-}
-
-/** Content that rclone has deleted but not closed, which happens only by mistake. */
-export interface DeletedFile {
-  /** Relative to the cache's trees. */
-  readonly path: string;
-  readonly inode: bigint;
-  /** Where it can still be read, until rclone closes it. */
-  readonly file: string;
-}
+import type { CacheTrees } from '../cache/metadata.ts';
 
 export interface OpenFiles {
   /** Number of cached files that rclone has open, for reading or writing. */
   readonly open: number;
-  /** Those of them with changes. */
-  readonly dirty: readonly DirtyOpenFile[];
+  /** How many of them have changes, in a mount that a former version made. */
+  readonly dirty: number;
 }
 
 /** Descriptors that are examined before other work gets its turn. */
@@ -51,11 +35,11 @@ export async function openFiles(pid: number, trees: CacheTrees): Promise<OpenFil
       if (path !== undefined) paths.add(path);
     }
   }
-  const dirty: DirtyOpenFile[] = [];
+  let dirty = 0;
   for (const path of paths) {
     const meta = await readMeta(join(trees.meta, path));
     // Metadata that is being written means that the file is changing, so it counts as dirty.
-    if (meta === 'torn' || meta?.Dirty === true) dirty.push({ path, meta });
+    if (meta === 'torn' || meta?.Dirty === true) dirty += 1;
   }
   return { open: paths.size, dirty };
 }
@@ -90,28 +74,4 @@ function cachedPath(pid: number, fd: string, dataRoot: () => string): string | u
     // Closed meanwhile.
     return undefined;
   }
-}
-
-/**
- * Call it only while nothing can go stale: then every file that is deleted but open is one whose write-back
- * failed.
- */
-export function deletedFiles(pid: number, trees: CacheTrees): readonly DeletedFile[] {
-  const found: DeletedFile[] = [];
-  const data = realFolder(trees.data);
-  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
-    const file = `/proc/${pid}/fd/${fd}`;
-    try {
-      const target = readlinkSync(file);
-      if (!target.startsWith(`${data}/`) || !target.endsWith(DELETED)) continue;
-      found.push({
-        path: target.slice(data.length + 1, -DELETED.length),
-        inode: statSync(file, { bigint: true }).ino,
-        file,
-      });
-    } catch {
-      // Closed meanwhile.
-    }
-  }
-  return found;
 }

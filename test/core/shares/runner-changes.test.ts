@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKit, FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
-import type { Kit } from '../../support/shares/fake-shares.ts';
+import { createKit, spec } from '../../support/shares/fake-shares.ts';
+import type { FakeMount, Kit } from '../../support/shares/fake-shares.ts';
 
 const photos = spec('photos');
 const elsewhere = spec('photos', { host: 'other.lan' });
@@ -210,119 +210,5 @@ describe('share runner, changes of settings', () => {
     await kit.clock.advance(20_000);
     await runner.release();
     assert.deepEqual(steps(first), ['freeze', 'release']);
-  });
-});
-
-/** A mounter that can write in two ways. While files `wait` for one, mounts have that one. */
-function twoWays(kit: Kit) {
-  const ways = { wanted: 'one', waits: undefined as string | undefined };
-  const hashes = (way: string) => ({ identity: `${way} nas.lan`, fingerprint: `${way} nas.lan rw` });
-  kit.mounter.plan = (share) => ({
-    ...planOf(share),
-    ...hashes(ways.wanted),
-    otherWay: hashes(ways.wanted === 'one' ? 'two' : 'one'),
-  });
-  kit.mounter.mount = async (share) => {
-    const mount = new FakeMount({ ...planOf(share), ...hashes(ways.waits ?? ways.wanted) }, 'photos');
-    kit.mounter.prepare(mount);
-    kit.mounter.mounts.push(mount);
-    return mount;
-  };
-  return ways;
-}
-
-describe('share runner, another way of writing', () => {
-  const turned = async () => {
-    const kit = createKit();
-    const ways = twoWays(kit);
-    const { runner, first } = await mounted(kit);
-    first.dirty(1);
-    ways.wanted = 'two';
-    runner.change(spec('photos'));
-    await kit.clock.advance(0);
-    return { kit, ways, runner, first };
-  };
-
-  it('refuses no writes while files wait, asks for no haste, and says why', async () => {
-    const { kit, runner, first } = await turned();
-    await kit.pass(3_600_000, runner);
-    assert.deepEqual([runner.mount === first, first.calls], [true, []]);
-    assert.match(runner.status().healthMessage ?? '', /another way of writing is set/);
-    assert.equal(runner.isSynced, false);
-    first.dirty(0);
-    await kit.clock.advance(10_000);
-    assert.deepEqual(first.calls, ['freeze', 'unmount']);
-    assert.deepEqual([kit.mounter.last.plan.identity, runner.status().healthMessage], ['two nas.lan', null]);
-    await runner.release();
-  });
-
-  it('tells the servers of changes that no mount depends on, also while it waits', async () => {
-    const { kit, runner } = await turned();
-    runner.change(spec('photos', { protocols: ['nfs'] }));
-    await kit.clock.advance(1_000);
-    assert.equal(kit.exporter.calls.at(-1), 'add photos nfs');
-    await runner.release();
-  });
-
-  it('waits again with a mount that came up in the way that was set before', async () => {
-    const { kit, ways, runner, first } = await turned();
-    ways.waits = 'one';
-    kit.mounter.prepare = (mount) => mount.dirty(1);
-    first.exit('killed');
-    await kit.clock.advance(1_000);
-    const second = kit.mounter.last;
-    assert.deepEqual(
-      [second === first, second.plan.identity, runner.health],
-      [false, 'one nas.lan', 'healthy'],
-    );
-    assert.match(runner.status().healthMessage ?? '', /another way of writing is set/);
-    kit.mounter.prepare = () => undefined;
-    ways.waits = undefined;
-    second.dirty(0);
-    await kit.clock.advance(10_000);
-    assert.equal(kit.mounter.last.plan.identity, 'two nas.lan');
-    await runner.release();
-  });
-
-  it('interrupts its users seldom for files that no mount uploads', async () => {
-    const { kit, ways, runner, first } = await turned();
-    ways.waits = 'one';
-    first.dirty(0);
-    await kit.pass(3_600_000, runner);
-    assert.ok(kit.mounter.mounts.length > 2 && kit.mounter.mounts.length < 9, `${kit.mounter.mounts.length}`);
-    await runner.release();
-  });
-
-  it('waits no longer for its next attempt when it is told of other settings meanwhile', async () => {
-    const { kit, ways, runner, first } = await turned();
-    ways.waits = 'one';
-    first.dirty(0);
-    await kit.clock.advance(10_000);
-    const [second, { length }] = [kit.mounter.last, kit.mounter.mounts];
-    assert.notEqual(second, first);
-    ways.waits = undefined;
-    for (let told = 0; told < 9; told += 1) {
-      await kit.clock.advance(10_000);
-      runner.change(spec('photos', { protocols: told % 2 === 0 ? ['nfs'] : ['smb'] }));
-    }
-    assert.equal(kit.mounter.mounts.length, length + 1);
-    assert.equal(kit.mounter.last.plan.identity, 'two nas.lan');
-    await runner.release();
-  });
-
-  it('mounts again at once what a former daemon had frozen', async () => {
-    const kit = createKit();
-    const ways = twoWays(kit);
-    ways.wanted = 'two';
-    ways.waits = 'one';
-    const plan = { ...planOf(photos), identity: 'one nas.lan', fingerprint: 'one nas.lan rw' };
-    const former = new FakeMount(plan, 'photos', { adopted: true, isFrozen: true });
-    former.dirty(1);
-    kit.mounter.prepare = (mount) => mount.dirty(1);
-    const runner = kit.run(photos, former);
-    await kit.clock.advance(1_000);
-    assert.deepEqual(former.calls, ['unmount']);
-    assert.deepEqual([kit.mounter.last.plan.identity, kit.mounter.last.calls], ['one nas.lan', []]);
-    await runner.release();
   });
 });

@@ -34,12 +34,16 @@ describe('the rclone that was chosen', () => {
 
   /** The notice is there, and nothing has changed when a quiet time is over since. */
   const toldAndKept = async (notice: RegExp): Promise<void> => {
-    await until('the notice', async () => notice.test(await notices()), { timeoutMs: 30_000 });
+    await until('the notice', async () => notice.test(await notices()), {
+      timeoutMs: 30_000,
+    });
     await sleep(QUIET_S * 1_000 + SEE_CHOICE_EVERY_MS + 2_000);
     assert.match(await notices(), notice);
   };
   const text = (mount: Record<string, unknown> = {}): string =>
-    daemon.text({ sections: { mount: { rclone_renew_after: `${QUIET_S}s`, ...mount } } });
+    daemon.text({
+      sections: { mount: { rclone_renew_after: `${QUIET_S}s`, ...mount } },
+    });
 
   before(async () => {
     scratch = await createScratch('chosen');
@@ -89,7 +93,9 @@ describe('the rclone that was chosen', () => {
 
   it('is taken by itself in a quiet moment, and everything is on the NAS', async () => {
     const chosen = store.programOf(version('v1.75.2'));
-    await until('the next mount', async () => (await program()) === chosen, { timeoutMs: 60_000 });
+    await until('the next mount', async () => (await program()) === chosen, {
+      timeoutMs: 60_000,
+    });
     await daemon.healthy();
     assert.equal(await readFile(nas.path('files/written'), 'utf8'), 'before, and after');
     assert.equal(await readFile(join(daemon.mountPoint('files'), 'written'), 'utf8'), 'before, and after');
@@ -119,12 +125,14 @@ describe('the rclone that was chosen', () => {
     assert.equal((await daemon.cli('rclone', 'use', 'system')).code, 0);
     assert.equal((await daemon.cli('reconnect', 'files')).code, 0);
     const system = await realpath(currentRclone());
-    await until('the next mount', async () => (await program()) === system, { timeoutMs: 60_000 });
+    await until('the next mount', async () => (await program()) === system, {
+      timeoutMs: 60_000,
+    });
   });
 
   it('is taken below a write layer while the share stays mounted', async () => {
     assert.equal((await daemon.cli('rclone', 'use', '1.74.3')).code, 0);
-    await daemon.writeConfig(text({ write_layer: true }));
+    assert.equal((await daemon.cli('reconnect', 'files')).code, 0);
     const mounted = async (): Promise<string> => {
       const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
       return (
@@ -138,7 +146,9 @@ describe('the rclone that was chosen', () => {
       timeoutMs: 30_000,
     });
     const chosen = store.programOf(version('v1.75.2'));
-    await until('the next rclone', async () => (await program()) === chosen, { timeoutMs: 60_000 });
+    await until('the next rclone', async () => (await program()) === chosen, {
+      timeoutMs: 60_000,
+    });
     assert.equal(await mounted(), before);
     const written = join(daemon.mountPoint('files'), 'written');
     await until('it can be read', async () => (await readFile(written, 'utf8')) === 'before, and after', {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -12,14 +12,7 @@ import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
-import {
-  changed,
-  createOfflineShare,
-  givenUp,
-  goAway,
-  lookAfter,
-  recorded,
-} from '../../support/mount/offline-share.ts';
+import { createOfflineShare, goAway, lookAfter } from '../../support/mount/offline-share.ts';
 import type { Outcome } from '../../support/mount/user-program.ts';
 import type { OfflineShare } from '../../support/mount/offline-share.ts';
 
@@ -90,7 +83,10 @@ for (const [what, how] of OUTAGES) {
         else await goAway(room, how);
         // The first may meet the pauses that former failures left.
         for (const name of ['never1.bin', 'never2.bin']) {
-          const { ms, error } = await hands.do({ op: 'read', path: path(name) });
+          const { ms, error } = await hands.do({
+            op: 'read',
+            path: path(name),
+          });
           t.diagnostic(`${name} failed after ${Math.round(ms)} ms`);
           assert.equal(error, 'EIO');
           assert.ok(ms < 5_000, `${name} took ${ms} ms`);
@@ -121,87 +117,20 @@ for (const [what, how] of OUTAGES) {
         }
         await room.relay.restore();
         const backAt = performance.now();
-        await until('what was written is up', () => allUp(wanted), { timeoutMs: 40_000, everyMs: 200 });
+        await until('what was written is up', () => allUp(wanted), {
+          timeoutMs: 40_000,
+          everyMs: 200,
+        });
         t.diagnostic(`all up ${Math.round(performance.now() - backAt)} ms after the return`);
-        const { ms, error, seen } = await hands.do({ op: 'read', path: path('never1.bin') });
+        const { ms, error, seen } = await hands.do({
+          op: 'read',
+          path: path('never1.bin'),
+        });
         assert.deepEqual(
           { error, seen },
           { error: undefined, seen: await room.nas.checksum('d/never1.bin') },
         );
         assert.ok(ms < 5_000);
-      },
-    );
-
-    it(
-      'loses no change in place without an error, also when the file is reopened and rclone killed',
-      { timeout: 200_000 },
-      async (t) => {
-        const edits = new Map<string, { at: number; content: Buffer }[]>([
-          ['part.bin', []],
-          ['again.bin', []],
-        ]);
-        const originals = new Map(
-          await Promise.all([...edits.keys()].map(async (name) => [name, await onNas(name)] as const)),
-        );
-        // Zeros at the ends and alone are content, too.
-        const edit = async (name: string, at: number): Promise<boolean> => {
-          const content = Buffer.concat([Buffer.alloc(300), randomBytes(5_000), Buffer.alloc(700)]);
-          const { error } = await room.hands.do({
-            op: 'edit',
-            path: room.path(name),
-            at,
-            content: base64(content),
-          });
-          if (error !== undefined) return false;
-          edits.get(name)?.push({ at, content });
-          return recorded(room, name);
-        };
-        await goAway(room, how);
-        assert.ok(await edit('part.bin', 9_000_000), 'the first change is taken');
-        assert.ok(await edit('again.bin', 5_000_000), 'the first change is taken');
-        await until('rclone has given both up', async () => (await givenUp(room)) >= 2, {
-          timeoutMs: 30_000,
-          everyMs: 200,
-        });
-        let taken = 0;
-        for (let attempt = 0; attempt < 4; attempt += 1) {
-          taken += Number(await edit('again.bin', 5_003_000 + attempt * 100_000));
-        }
-        t.diagnostic(`${taken} of 4 later changes were taken`);
-        await room.mount.kill();
-        await room.relay.restore();
-        room.mount = await room.bench.mount(room.bench.spec('photos', {}, room.relay.port));
-        const wanted = new Map(
-          [...edits].map(([name, made]) => [name, changed(originals.get(name) ?? Buffer.alloc(0), made)]),
-        );
-        const missing = async (): Promise<readonly string[]> =>
-          (
-            await Promise.all(
-              [...edits].map(async ([name, made]) => {
-                const now = await onNas(name);
-                const lost = made.filter(
-                  (one) =>
-                    !changed(now, made)
-                      .subarray(one.at, one.at + one.content.length)
-                      .equals(now.subarray(one.at, one.at + one.content.length)),
-                );
-                return now.equals(wanted.get(name) ?? now)
-                  ? []
-                  : [`${name}: ${lost.map(({ at }) => at).join(', ') || 'what nobody changed'}`];
-              }),
-            )
-          ).flat();
-        await until('every change that was taken is on the NAS', () => allUp(wanted), {
-          timeoutMs: 30_000,
-          everyMs: 300,
-        }).catch(async (error: unknown) => {
-          const kept = await readdir(`${room.bench.tools.config().cache.dir}/photos`, { recursive: true });
-          throw new Error(
-            `missing: ${(await missing()).join('; ')}; ` +
-              `kept: ${kept.filter((name) => /recovered|held|guarded/.test(name)).join(' ')}`,
-            { cause: error },
-          );
-        });
       },
     );
   });

@@ -51,7 +51,7 @@ describe('a file that others replace while it is copied up', () => {
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-      sections: { mount: { write_layer: true }, bandwidth: { down: DOWN } },
+      sections: { bandwidth: { down: DOWN } },
     });
     root = daemon.mountPoint(SHARE);
     await daemon.start();
@@ -63,9 +63,12 @@ describe('a file that others replace while it is copied up', () => {
 
   const conflicts = async (): Promise<readonly { readonly path: string; readonly copy: string }[]> =>
     (
-      await daemon.get<{ readonly conflicts: readonly { readonly path: string; readonly copy: string }[] }>(
-        `/api/queue/${SHARE}`,
-      )
+      await daemon.get<{
+        readonly conflicts: readonly {
+          readonly path: string;
+          readonly copy: string;
+        }[];
+      }>(`/api/queue/${SHARE}`)
     ).body.conflicts;
 
   /** Runs a script on the share that has a file copied up, and `meanwhile` while the copy is under way. */
@@ -137,7 +140,9 @@ describe('a file that others replace while it is copied up', () => {
       // The daemon holds what shows, asks the NAS, and gets no answer. What is asked first may be whether it is there.
       await Promise.all([
         sleep(1_000),
-        until('the NAS is asked', () => unread(nas.port) > 0, { timeoutMs: 10_000 }),
+        until('the NAS is asked', () => unread(nas.port) > 0, {
+          timeoutMs: 10_000,
+        }),
       ]);
       const script = `cd "${root}" && rm deleted && printf mine > tmp && mv tmp saved && mv renamed here &&
         printf mine > made && printf mine > alone`;

@@ -58,7 +58,10 @@ describe('a share with a write layer on a full disk', { skip: unlessRoot }, () =
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 's' }],
-      sections: { mount: { write_layer: true, write_back: '2s' }, cache: { min_free_space: '20M' } },
+      sections: {
+        mount: { write_back: '2s' },
+        cache: { min_free_space: '20M' },
+      },
     });
     await mkdir(daemon.cacheDir, { recursive: true });
     const { code } = await runClient('mount', [
@@ -139,8 +142,11 @@ describe('a share with a write layer on a full disk', { skip: unlessRoot }, () =
     for (const name of names)
       await runClient('sh', ['-c', `printf whole > '${daemon.mountPoint(SHARE)}/${name}'`]);
     const entries = async (): Promise<readonly { path: string }[]> =>
-      (JSON.parse((await daemon.cli('queue', SHARE, '--json')).stdout) as { entries: { path: string }[] })
-        .entries;
+      (
+        JSON.parse((await daemon.cli('queue', SHARE, '--json')).stdout) as {
+          entries: { path: string }[];
+        }
+      ).entries;
     for (const { path } of await entries())
       if (!names.includes(path)) await daemon.cli('queue', SHARE, path, '--send');
     await daemon.synced(60_000);

@@ -41,12 +41,13 @@ describe('a receipt of a share with a write layer', { skip: unlessRoot }, () => 
 
   before(async () => {
     scratch = await createScratch('layer-receipt');
-    nas = await Nas.create(scratch, { files: { 'files/reel/theirs.mov': 50_000, 'files/elsewhere': 10 } });
+    nas = await Nas.create(scratch, {
+      files: { 'files/reel/theirs.mov': 50_000, 'files/elsewhere': 10 },
+    });
     daemon = await Daemon.create(scratch, {
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'files' }],
-      sections: { mount: { write_layer: true } },
     });
     await daemon.start();
     await daemon.healthy();

@@ -13,7 +13,6 @@ describe('a torture run', { skip: unlessRoot }, () => {
       const { wrong, counts } = await runCampaign({
         seed: 1,
         nas: 'sftp',
-        isLayered: true,
         rounds: [0, 4],
         say: () => undefined,
       });

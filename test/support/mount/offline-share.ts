@@ -1,13 +1,9 @@
 /** A share whose NAS goes away, and hands that work in it. */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { readdir, readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Mount } from 'mountkeeper';
-import { readMeta, treesOf } from '../../../plugins/mount/cache/metadata.ts';
-import { isExact } from '../../../plugins/mount/cache/ranges.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
-import { namesOf } from '../../../plugins/mount/recovery/failed-write-back.ts';
 import { Nas } from '../nas/nas.ts';
 import { Relay } from '../nas/tcp-relay.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
@@ -132,46 +128,4 @@ export async function goAway(
     timeoutMs: 15_000,
     everyMs: 100,
   });
-}
-
-/** What the NAS has once all changes have gone up, each over the one before. */
-export function changed(
-  original: Buffer,
-  edits: readonly { readonly at: number; readonly content: Buffer }[],
-): Buffer {
-  const result = Buffer.from(original);
-  for (const { at, content } of edits) content.copy(result, at);
-  return result;
-}
-
-/**
- * Resolves once what rclone knows of the last change is written down. Of one that is followed by another
- * sooner, zeros are taken for holes.
- */
-export function recorded({ bench }: OfflineShare, name: string): Promise<boolean> {
-  const cacheDir = `${bench.tools.config().cache.dir}/photos`;
-  const { content, meta } = namesOf(cacheDir, `d/${name}`);
-  return until(
-    `the record of ${name} is written`,
-    async () => {
-      const [record, kept, own] = await Promise.all([
-        readMeta(meta),
-        stat(content),
-        stat(`${treesOf(cacheDir).data}/d/${name}`),
-      ]);
-      return kept.ino === own.ino && record !== undefined && record !== 'torn' && isExact(record, content);
-    },
-    { timeoutMs: 30_000, everyMs: 20 },
-  );
-}
-
-/** How often rclone has given a changed file up. */
-export async function givenUp({ bench }: OfflineShare): Promise<number> {
-  const folder = `${bench.tools.paths.stateDir}/processes`;
-  const logs = await Promise.all(
-    (await readdir(folder))
-      .filter((name) => name.endsWith('.log'))
-      .map((name) => readFile(`${folder}/${name}`, 'utf8')),
-  );
-  return logs.join('').split('failed to download missing parts').length - 1;
 }

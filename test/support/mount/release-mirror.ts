@@ -18,7 +18,10 @@ export interface SigningKey extends ReleaseKey {
 
 export async function signingKey(): Promise<SigningKey> {
   const userIDs = [{ name: 'Test', email: 'test@example.org' }];
-  const { privateKey, publicKey } = await generateKey({ userIDs, format: 'armored' });
+  const { privateKey, publicKey } = await generateKey({
+    userIDs,
+    format: 'armored',
+  });
   const fingerprint = (await readPrivateKey({ armoredKey: privateKey })).getFingerprint();
   return { armored: publicKey, fingerprint, privateKey };
 }

@@ -72,7 +72,14 @@ process.on('message', ({ id, task }: { readonly id: number; readonly task: Task 
   void perform(task)
     .then(
       (seen) => ({ seen }),
-      (error: NodeJS.ErrnoException) => ({ error: error.code ?? error.message }),
+      (error: NodeJS.ErrnoException) => ({
+        error: error.code ?? error.message,
+      }),
     )
-    .then((result) => process.send?.({ id, outcome: { ms: performance.now() - begun, ...result } }));
+    .then((result) =>
+      process.send?.({
+        id,
+        outcome: { ms: performance.now() - begun, ...result },
+      }),
+    );
 });

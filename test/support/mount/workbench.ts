@@ -10,10 +10,10 @@ import { createMounter } from '../../../plugins/mount/lifecycle/mounter.ts';
 import type { RcloneMounter } from '../../../plugins/mount/lifecycle/mounter.ts';
 import { schema } from '../../../plugins/mount/config.ts';
 import type { MountConfig } from '../../../plugins/mount/config.ts';
+import { createUploader } from '../../../plugins/uploads/uploader.ts';
 import { createRcloneFinder } from '../../../plugins/mount/rclone/installed.ts';
 import type { MountTools } from '../../../plugins/mount/lifecycle/tools.ts';
 import { DEFAULT_PROOF } from '../../../plugins/uploads/proof/same-content.ts';
-import { createUploader } from '../../../plugins/uploads/uploader.ts';
 import { readFile } from 'node:fs/promises';
 import { mkdirSync } from 'node:fs';
 import type { Nas } from '../nas/nas.ts';
@@ -48,13 +48,27 @@ export function createWorkbench(
   const connections = createConnectionMonitors(clock);
   const logFile = `${room}/log`;
   const logger = createLogger({ file: logFile, level: 'debug', json: false });
-  const processes = createProcesses({ stateDir: `${room}/state`, clock, log: logger.log });
+  const processes = createProcesses({
+    stateDir: `${room}/state`,
+    clock,
+    log: logger.log,
+  });
   const mountReader = createMountReader({ clock, log: logger.log });
-  const section = schema.validate({ root: `${room}/mnt`, rclone, write_back: '1s', ...mount })
-    .value as MountConfig;
+  const section = schema.validate({
+    root: `${room}/mnt`,
+    rclone,
+    write_back: '1s',
+    ...mount,
+  }).value as MountConfig;
   const config = {
     mount: section,
-    cache: { dir: `${room}/cache`, max_size: '0', max_age: '30d', min_free_space: '100M', ...cache },
+    cache: {
+      dir: `${room}/cache`,
+      max_size: '0',
+      max_age: '30d',
+      min_free_space: '100M',
+      ...cache,
+    },
     shares: [],
     connections: [],
   } as unknown as Config;
@@ -71,11 +85,14 @@ export function createWorkbench(
     processes,
     mountTable: createMountTable(),
     mountReader,
-    secrets: { resolve: (secret) => (typeof secret === 'string' ? secret : '') },
+    secrets: {
+      resolve: (secret) => (typeof secret === 'string' ? secret : ''),
+    },
     paths: { stateDir: `${room}/state`, packageDir: '/' },
     finder: createRcloneFinder(processes),
     config: () => config,
     connections: () => connections,
+    onSent: () => undefined,
     uploader: () => uploader ?? own,
   };
   const mounter = createMounter(tools);

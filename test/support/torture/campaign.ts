@@ -23,7 +23,6 @@ import type { Answer, Writer } from './writers.ts';
 export interface Choice {
   readonly seed: number;
   readonly nas: NasProtocol;
-  readonly isLayered: boolean;
   /** Those of these numbers, or as many as begin within the time. */
   readonly rounds: readonly number[] | { readonly minutes: number };
   readonly say: (line: string) => void;
@@ -44,7 +43,13 @@ const SHOWN_MS = 60_000;
 const WATCH_MS = 400;
 /** What an upload is called until it is whole. */
 const UNFINISHED = /\.mk[0-9a-f]{8}: |\.partial: |(^|\/)\.mountkeeper-upload-/;
-const BEGINNING = { a: 20_000, b: 900, 'd/a': 300_000, 'd/b': 100, 'e/a': 5_000 };
+const BEGINNING = {
+  a: 20_000,
+  b: 900,
+  'd/a': 300_000,
+  'd/b': 100,
+  'e/a': 5_000,
+};
 
 class Wrong extends Error {
   readonly lines: readonly string[];
@@ -84,7 +89,11 @@ class Campaign {
   private constructor(
     scratch: Scratch,
     choice: Choice,
-    parts: { readonly nas: Nas; readonly daemon: Daemon; readonly writers: Readonly<Record<Way, Writer>> },
+    parts: {
+      readonly nas: Nas;
+      readonly daemon: Daemon;
+      readonly writers: Readonly<Record<Way, Writer>>;
+    },
   ) {
     this.#choice = choice;
     this.#nas = parts.nas;
@@ -100,7 +109,11 @@ class Campaign {
         Object.entries(BEGINNING).map(([path, bytes]) => [`${FOLDER}/${way}/${path}`, bytes]),
       ),
     );
-    const nas = await Nas.create(scratch, { files, protocol: choice.nas, start: false });
+    const nas = await Nas.create(scratch, {
+      files,
+      protocol: choice.nas,
+      start: false,
+    });
     cpSync(nas.path(FOLDER), scratch.path('model'), { recursive: true });
     await nas.start();
     const { daemon, access } = await startWithExports(scratch, {
@@ -108,13 +121,16 @@ class Campaign {
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: nas.remotePath(FOLDER) }],
       sections: {
-        mount: { write_layer: choice.isLayered },
         supervisor: { stop_timeout: '280s' },
       },
     });
     await daemon.healthy([], SHOWN_MS);
     await shownToAll(access, SHARE, SHOWN_MS);
-    const writers = writersOf({ access, share: SHARE, mountPoint: daemon.mountPoint(SHARE) });
+    const writers = writersOf({
+      access,
+      share: SHARE,
+      mountPoint: daemon.mountPoint(SHARE),
+    });
     return new Campaign(scratch, choice, { nas, daemon, writers });
   }
 
@@ -132,7 +148,11 @@ class Campaign {
       this.#hasEnded = true;
       await watch;
     }
-    return { wrong: [...wrong, ...this.#lies], rounds: this.#rounds, counts: this.#counts };
+    return {
+      wrong: [...wrong, ...this.#lies],
+      rounds: this.#rounds,
+      counts: this.#counts,
+    };
   }
 
   async #allRounds(): Promise<void> {

@@ -58,7 +58,6 @@ export class DaemonWithClients {
       rclone: currentRclone(),
       connections: [nas.connection('nas')],
       shares: [{ name: SHARE, connection: 'nas', remote_path: 'team' }],
-      sections: { mount: { write_layer: true } },
     });
     await house.daemon.healthy();
     for (const client of CLIENTS) {

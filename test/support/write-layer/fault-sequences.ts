@@ -104,7 +104,11 @@ async function stop(bench: Bench): Promise<void> {
 /** What is done to the share after an operation. */
 export const FAULTS: readonly Fault[] = [
   { name: 'no fault', between: nothing, atEnd: nothing },
-  { name: 'time to sync', between: ({ daemon }) => daemon.synced(SYNCED_MS), atEnd: nothing },
+  {
+    name: 'time to sync',
+    between: ({ daemon }) => daemon.synced(SYNCED_MS),
+    atEnd: nothing,
+  },
   { name: 'rclone killed', between: killRclone, atEnd: killRclone },
   { name: 'the daemon killed', between: killDaemon, atEnd: killDaemon },
   { name: 'an orderly stop', between: stop, atEnd: stop },
@@ -209,7 +213,10 @@ export class FaultSequences {
   async #setUp(): Promise<Bench> {
     const scratch = await createScratch('layer-all');
     this.#scratches.push(scratch);
-    const nas = await Nas.create(scratch, { start: false, protocol: this.#protocol });
+    const nas = await Nas.create(scratch, {
+      start: false,
+      protocol: this.#protocol,
+    });
     const model = scratch.path('model');
     for (const { folder } of this.#all) {
       for (const [path, bytes] of Object.entries(BEGINNING)) {
@@ -225,7 +232,6 @@ export class FaultSequences {
       shares: [{ name: 's', connection: 'nas', remote_path: nas.remotePath('s') }],
       sections: {
         mount: {
-          write_layer: true,
           chunk_size: '64k',
           chunk_limit: '64k',
           read_ahead: '0',

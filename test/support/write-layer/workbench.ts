@@ -66,7 +66,6 @@ export class LayerWorkbench {
     this.bench = createWorkbench(scratch, {
       rclone: currentRclone(),
       nas,
-      mount: { write_layer: true },
       uploader,
     });
   }
@@ -95,6 +94,8 @@ export class LayerWorkbench {
 
   /** What an uploader would do. */
   async bringUp(path: string): Promise<void> {
-    await this.remote.upload(join(this.layer.upper, path), path, { signal: this.signal() });
+    await this.remote.upload(join(this.layer.upper, path), path, {
+      signal: this.signal(),
+    });
   }
 }

@@ -5,7 +5,6 @@ import { mountArguments } from '../../../../plugins/mount/rclone/arguments.ts';
 import { schema } from '../../../../plugins/mount/config.ts';
 import {
   createPlans,
-  planBy,
   remoteIdentity,
   planMount,
   planReady,
@@ -61,7 +60,10 @@ describe('the plan of a mount', () => {
       rclone_proxy: 'http://gate.example.org:3128',
       rclone_renew_after: '0',
     };
-    const { fingerprint } = plan(spec(), { ...config, mount: { ...config.mount, ...other } });
+    const { fingerprint } = plan(spec(), {
+      ...config,
+      mount: { ...config.mount, ...other },
+    });
     assert.equal(fingerprint, plan(spec()).fingerprint);
   });
 
@@ -74,23 +76,6 @@ describe('the plan of a mount', () => {
     for (const other of [spec({ host: 'b' }), spec({ port: 2202 }), spec({}, { remote_path: 'q' })])
       assert.notEqual(plan(other).identity, identity);
     assert.notEqual(plan(spec(), { ...config, cache: { ...config.cache, dir: '/d' } }).identity, identity);
-  });
-
-  it('names the plan of the other way of writing, which is the one that is made when that is set', () => {
-    const layered = { ...config, mount: { ...config.mount, write_layer: true } };
-    const [cached, other] = [plan(spec()), plan(spec(), layered)];
-    assert.notEqual(cached.identity, other.identity);
-    assert.deepEqual(cached.otherWay, { identity: other.identity, fingerprint: other.fingerprint });
-    assert.deepEqual(other.otherWay, { identity: cached.identity, fingerprint: cached.fingerprint });
-    for (const [isLayered, { identity, fingerprint }] of [
-      [false, cached],
-      [true, other],
-    ] as const)
-      for (const [one, over] of [
-        [cached, config],
-        [other, layered],
-      ] as const)
-        assert.deepEqual(planBy(one, isLayered, over), { mountPoint: '/m/photos', identity, fingerprint });
   });
 
   it('marks a cache by the place alone: it may be moved to another folder', () => {
@@ -156,16 +141,12 @@ describe('the plans of shares', () => {
     let now = config;
     const plans = createPlans(() => now, secrets);
     const { place } = plans.renewed(spec());
-    const ready = (isLayered: boolean): ReturnType<typeof planReady> =>
-      planReady(spec(), { place, cacheDir: '/c/photos', isLayered }, { plans, config: () => now });
-    now = { ...config, mount: { ...config.mount, write_layer: true } };
-    const { fingerprint, otherWay } = plan(spec(), now);
-    assert.equal(ready(true).fingerprint, fingerprint);
-    assert.equal(ready(false).fingerprint, otherWay?.fingerprint);
+    const ready = (): ReturnType<typeof planReady> =>
+      planReady(spec(), { place, cacheDir: '/c/photos' }, { plans, config: () => now });
     now = { ...config, cache: { ...config.cache, max_age: '1d' } };
-    assert.equal(ready(false).fingerprint, plan(spec(), now).fingerprint);
+    assert.equal(ready().fingerprint, plan(spec(), now).fingerprint);
     now = { ...config, cache: { ...config.cache, dir: '/d' } };
-    assert.throws(() => ready(false), /settings changed while the cache was made ready/);
+    assert.throws(() => ready(), /settings changed while the cache was made ready/);
   });
 });
 
@@ -192,6 +173,11 @@ describe('the arguments of rclone', () => {
       'what users write has the rest',
     );
     assert.ok(mountArguments(spec(), config, around).includes('--vfs-cache-min-free-space=1073741824B'));
+  });
+
+  it('let rclone only read', () => {
+    for (const isLower of [false, true])
+      assert.ok(mountArguments(spec(), config, { ...around, isLower }).includes('--read-only'));
   });
 
   it('hold no option of the connection', () => {

@@ -4,7 +4,10 @@ import type { Clock, Logger } from 'mountkeeper';
 import { CircuitBreaker } from '../../../../plugins/mount/outage/circuit-breaker.ts';
 import type { RcClient } from '../../../../plugins/mount/rclone/control/remote-control.ts';
 
-const silent = { debug: () => undefined, info: () => undefined } as unknown as Logger;
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+} as unknown as Logger;
 const signal = new AbortController().signal;
 
 interface World {
@@ -42,9 +45,12 @@ function createWorld({ looks = true } = {}): World {
       clock,
       log: silent,
       end: signal,
-      onShut: () => undefined,
       monitor: () =>
-        looks ? { dial: () => Promise.resolve(world.isThere ? undefined : 'connection refused') } : undefined,
+        looks
+          ? {
+              dial: () => Promise.resolve(world.isThere ? undefined : 'connection refused'),
+            }
+          : undefined,
       ask: () => (world.answers ? Promise.resolve() : Promise.reject(new Error('no answer'))),
     }),
     settle: () => new Promise((resolve) => setTimeout(resolve, 5)),

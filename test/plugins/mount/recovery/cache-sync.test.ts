@@ -41,7 +41,9 @@ function bench() {
     });
   const log = pino(
     { level: 'info' },
-    { write: (line: string) => void said.push((JSON.parse(line) as { msg: string }).msg) },
+    {
+      write: (line: string) => void said.push((JSON.parse(line) as { msg: string }).msg),
+    },
   );
   const onDisk = async (folder: string, untilMs: number): Promise<void> =>
     void notes.push(`${folder} ${untilMs - startMs}`);
@@ -54,7 +56,16 @@ function bench() {
     written: (pid) => written.get(pid),
     onDisk,
   });
-  return { clock, moved, notes, runs, said, written, writeOut, due: () => clock.advance(EVERY_MS) };
+  return {
+    clock,
+    moved,
+    notes,
+    runs,
+    said,
+    written,
+    writeOut,
+    due: () => clock.advance(EVERY_MS),
+  };
 }
 
 const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));

@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createClock } from '../../../../core/platform/clock.ts';
-import { createProcesses } from '../../../../core/platform/processes/processes.ts';
-import {
-  bootIdNow,
-  noteBoot,
-  noteOnDisk,
-  readBootNote,
-} from '../../../../plugins/mount/recovery/boot-note.ts';
+import { bootIdNow, noteBoot, noteOnDisk, readBootNote } from '../../../../plugins/mount/recovery/boot-note.ts';
 import { filesBelow, readMeta, treesOf, writeMeta } from '../../../../plugins/mount/cache/metadata.ts';
 import type { CacheTrees } from '../../../../plugins/mount/cache/metadata.ts';
 import { clearAfterPowerCut } from '../../../../plugins/mount/recovery/power-cut.ts';
+import { beginReadOnlyCache } from '../../../../plugins/mount/layer/read-only-cache.ts';
 import { sleep } from '../../../support/platform/wait.ts';
 
 const HOUR_MS = 3_600_000;
@@ -32,13 +27,12 @@ async function inRoom(work: (room: Room) => Promise<void>): Promise<void> {
   const cacheDir = await mkdtemp(join(tmpdir(), 'mk-power-'));
   try {
     const [clock, log] = [createClock(), pino({ level: 'silent' })];
-    const processes = createProcesses({ stateDir: cacheDir, clock, log });
     const trees = treesOf(cacheDir);
     await work({
       cacheDir,
       trees,
       clear: (signal = new AbortController().signal) =>
-        clearAfterPowerCut({ cacheDir, trees, clock, log, processes, signal }),
+        clearAfterPowerCut({ cacheDir, trees, clock, log, signal }),
     });
   } finally {
     await rm(cacheDir, { recursive: true, force: true });
@@ -139,19 +133,22 @@ describe('a cache after a power cut', () => {
       assert.deepEqual(await left(room), []);
     }));
 
-  it('sends nothing up of which nobody knows that it was on the disk, and that has holes or was not closed', () =>
+  it('sends nothing up of whose record nobody knows that it was on the disk, and keeps it aside', () =>
     inRoom(async (room) => {
-      const holes = await cached(room.trees, 'holes.bin');
-      const { atime, mtime } = await stat(holes);
-      await truncate(holes, 0);
-      await truncate(holes, BYTES);
-      await utimes(holes, atime, mtime);
-      await utimes(await cached(room.trees, 'open.bin'), atime, new Date());
-      await cached(room.trees, 'whole.bin');
+      await cached(room.trees, 'young.bin');
       await nextBoot(room, TOO_LATE());
       await room.clear();
-      assert.deepEqual(await left(room), ['whole.bin']);
-      assert.deepEqual(await keptAside(room), ['holes.bin', 'open.bin']);
+      assert.deepEqual([await left(room), await keptAside(room)], [[], ['young.bin']]);
+    }));
+
+  it('keeps nothing aside of a cache with which rclone only ever read', () =>
+    inRoom(async (room) => {
+      await beginReadOnlyCache(room.cacheDir);
+      await cached(room.trees, 'torn.bin', { isDirty: false });
+      await writeFile(join(room.trees.meta, 'torn.bin'), '');
+      await nextBoot(room, TOO_LATE());
+      await room.clear();
+      assert.deepEqual([await left(room), await keptAside(room)], [[], []]);
     }));
 
   it('forgets copies of which nobody knows that they were on the disk, and those that are too short', () =>

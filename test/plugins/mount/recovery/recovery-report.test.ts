@@ -15,10 +15,14 @@ describe('files that go nowhere by themselves', () => {
   it('are told with the folder in which they lie, share by share', async () => {
     await mkdir(join(root, 'work', 'vfsMeta'), { recursive: true });
     assert.deepEqual(await recoveryReport(root), []);
-    await mkdir(join(root, 'work', 'recovered', '2026', 'd'), { recursive: true });
+    await mkdir(join(root, 'work', 'recovered', '2026', 'd'), {
+      recursive: true,
+    });
     await writeFile(join(root, 'work', 'recovered', '2026', 'd', 'a'), 'x');
     for (const tree of ['vfs', 'vfsMeta'])
-      await mkdir(join(root, 'photos', 'aside', '77', tree, 'nas'), { recursive: true });
+      await mkdir(join(root, 'photos', 'aside', '77', tree, 'nas'), {
+        recursive: true,
+      });
     await writeFile(join(root, 'photos', 'aside', '77', 'vfs', 'nas', 'b'), 'x');
     await writeFile(
       join(root, 'photos', 'aside', '77', 'vfsMeta', 'nas', 'b'),

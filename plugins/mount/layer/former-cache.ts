@@ -1,0 +1,164 @@
+/**
+ * Files that a former version left in rclone's write cache: they go up first, by an rclone of their own that no user
+ * sees, since one that only reads would hide them, or send them over what is newer. Then the cache is for reading.
+ */
+import { endsWithin } from 'mountkeeper';
+import type { MountPlan, ShareSpec } from 'mountkeeper';
+import { pendingIn } from '../cache/scan.ts';
+import { forgetConfig, start } from '../lifecycle/start.ts';
+import type { MountTools } from '../lifecycle/tools.ts';
+import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
+import { inPlainWords } from '../rclone/error-messages.ts';
+import { mendFormer } from './former-files.ts';
+import { beginReadOnlyCache, isReadOnlyCache } from './read-only-cache.ts';
+
+/** What is sent within this time is not told of. */
+const PATIENCE_MS = 10_000;
+const LOOK_EVERY_MS = 500;
+const ANSWER_MS = 5_000;
+/** A file may be missed once, while it goes from one list of rclone's to another. */
+const QUIET_LOOKS = 2;
+const STOP_GRACE_MS = 3_000;
+const LAST_LINES = 20;
+
+interface CacheFigures {
+  readonly diskCache?: {
+    readonly uploadsQueued?: number;
+    readonly uploadsInProgress?: number;
+  };
+}
+
+export interface FormerWork {
+  readonly spec: ShareSpec;
+  readonly plan: MountPlan;
+  readonly cacheDir: string;
+}
+
+interface Sending {
+  readonly fingerprint: string;
+  readonly cacheDir: string;
+  readonly end: AbortController;
+  /** Resolves with why it ended too early; never rejects. */
+  readonly done: Promise<string | undefined>;
+  /** Last lines of its rclone. */
+  tail: () => Promise<readonly string[]>;
+  /** A mount has failed because of it. */
+  isTold: boolean;
+}
+
+export class FormerCaches {
+  readonly #tools: MountTools;
+  readonly #onSent: (share: string) => void;
+  readonly #sending = new Map<string, Sending>();
+
+  /** `onSent`: all has gone up that a mount of this share has failed for. */
+  constructor(tools: MountTools, onSent: (share: string) => void) {
+    this.#tools = tools;
+    this.#onSent = onSent;
+  }
+
+  /**
+   * Call it before anything of the share is touched. Resolves when nothing is being sent for it, by these settings or
+   * others; rejects with a plain sentence while something is.
+   */
+  async finish(share: string, fingerprint: string, signal: AbortSignal): Promise<void> {
+    const sending = this.#sending.get(share);
+    if (!sending) return;
+    if (sending.fingerprint !== fingerprint) {
+      sending.end.abort();
+      await sending.done;
+      return;
+    }
+    await this.#patiently(sending, signal);
+  }
+
+  /** Resolves when the cache is for reading; rejects with a plain sentence while something in it is not sent. */
+  async empty(work: FormerWork, signal: AbortSignal): Promise<void> {
+    const { spec, plan, cacheDir } = work;
+    if (await isReadOnlyCache(cacheDir)) return;
+    const { clock, log, processes } = this.#tools;
+    const share = spec.share.name;
+    await mendFormer({ cacheDir, clock, log: log.child({ share }), processes });
+    const { count } = await pendingIn(cacheDir);
+    if (count > 0) {
+      log.info({ share, files: count }, 'files that a former version wrote go up first');
+      await this.#patiently(this.#begin(work, plan.fingerprint), signal);
+    }
+    await beginReadOnlyCache(cacheDir);
+  }
+
+  /** Ends what is being sent; what is left goes up at the next start. */
+  async close(): Promise<void> {
+    const all = [...this.#sending.values()];
+    for (const { end } of all) end.abort();
+    await Promise.all(all.map(({ done }) => done));
+  }
+
+  async #patiently(sending: Sending, signal: AbortSignal): Promise<void> {
+    const isOver = await endsWithin(this.#tools.clock, PATIENCE_MS, sending.done);
+    signal.throwIfAborted();
+    const { count } = await pendingIn(sending.cacheDir);
+    if (isOver && count === 0) return;
+    sending.isTold = true;
+    const reason = isOver
+      ? ((await sending.done) ?? 'they could not be sent')
+      : inPlainWords(await sending.tail(), '');
+    throw new Error(
+      `${count === 1 ? 'one file' : `${count} files`} that a former version wrote ` +
+        `${count === 1 ? 'goes' : 'go'} up first, then the share is mounted${reason && ` (${reason})`}`,
+    );
+  }
+
+  #begin(work: FormerWork, fingerprint: string): Sending {
+    const share = work.spec.share.name;
+    const end = new AbortController();
+    const sending: Sending = {
+      fingerprint,
+      cacheDir: work.cacheDir,
+      end,
+      tail: () => Promise.resolve([]),
+      isTold: false,
+      done: Promise.resolve()
+        .then(() => this.#send(work, end.signal, (tail) => (sending.tail = tail)))
+        .then(
+          () => undefined,
+          (error: unknown) => (error as Error).message,
+        )
+        .then((reason) => {
+          this.#sending.delete(share);
+          if (reason === undefined && sending.isTold) this.#onSent(share);
+          return reason;
+        }),
+    };
+    this.#sending.set(share, sending);
+    return sending;
+  }
+
+  async #send(
+    { spec, plan, cacheDir }: FormerWork,
+    signal: AbortSignal,
+    began: (tail: Sending['tail']) => void,
+  ): Promise<void> {
+    const { clock } = this.#tools;
+    const { process, notes } = await start(spec, { plan, sends: true }, cacheDir, this.#tools);
+    began(() => process.tail(LAST_LINES));
+    const rc = createRcClient(notes.rc);
+    try {
+      for (let quiet = 0; quiet < QUIET_LOOKS;) {
+        await clock.sleep(LOOK_EVERY_MS, signal);
+        if (!process.isAlive())
+          throw new Error(inPlainWords(await process.tail(LAST_LINES), 'rclone has ended too early'));
+        const { diskCache } = await rc
+          .call<CacheFigures>('vfs/stats', { fs: notes.fs }, clock.deadline(ANSWER_MS, signal))
+          .catch((): CacheFigures => ({}));
+        const left = diskCache && (diskCache.uploadsQueued ?? 0) + (diskCache.uploadsInProgress ?? 0);
+        quiet = left === 0 ? quiet + 1 : 0;
+      }
+    } finally {
+      rc.close();
+      await process.stop({ graceMs: STOP_GRACE_MS });
+      await removeSocket(notes.rc);
+      await forgetConfig(spec, this.#tools);
+    }
+  }
+}
