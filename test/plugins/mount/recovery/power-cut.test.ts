@@ -5,7 +5,12 @@ import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createClock } from '../../../../core/platform/clock.ts';
-import { bootIdNow, noteBoot, noteOnDisk, readBootNote } from '../../../../plugins/mount/recovery/boot-note.ts';
+import {
+  bootIdNow,
+  noteBoot,
+  noteOnDisk,
+  readBootNote,
+} from '../../../../plugins/mount/recovery/boot-note.ts';
 import { filesBelow, readMeta, treesOf, writeMeta } from '../../../../plugins/mount/cache/metadata.ts';
 import type { CacheTrees } from '../../../../plugins/mount/cache/metadata.ts';
 import { clearAfterPowerCut } from '../../../../plugins/mount/recovery/power-cut.ts';
