@@ -24,7 +24,8 @@ export function controlFile({ version, architecture, installedKib }: About): str
     'Section: net',
     'Priority: optional',
     'Pre-Depends: init-system-helpers (>= 1.54~)',
-    'Depends: libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1 | libgcc1, fuse3, mount, procps, iproute2, attr, passwd, bindfs',
+    'Depends: libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1 | libgcc1, fuse3, bindfs, mount, procps, iproute2, ' +
+      'attr, passwd',
     'Recommends: rclone, libnss-wrapper, systemd, ca-certificates',
     'Suggests: samba, samba-vfs-modules, nfs-ganesha, nfs-ganesha-vfs, wsdd, avahi-daemon, prometheus',
     'Description: shares of a NAS on the far side of a WAN that feel local',

@@ -7,7 +7,7 @@ import { KNOWN_GOOD } from '../../plugins/mount/releases/versions.ts';
 import { PROJECT } from '../runner/test-files.ts';
 
 describe('the Containerfile', () => {
-  it('takes the rclone that the tests know, runs as root, who alone may mount what is written to, and keeps no password', async () => {
+  it('takes the rclone that the tests know, runs as root, who alone may mount, and keeps no password', async () => {
     const text = await readFile(`${PROJECT}config/container/Containerfile`, 'utf8');
     assert.equal(/^ARG RCLONE_VERSION=(\S+)$/m.exec(text)?.[1], KNOWN_GOOD.join('.'));
     const last = text.slice(text.lastIndexOf('\nFROM '));

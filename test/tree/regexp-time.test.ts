@@ -18,6 +18,8 @@ const MADE = [
   'plugins/mount/outage/tcp-connections.js',
   'plugins/mount/layer/upper/overlay-attributes.js',
   'core/plugins/runner/carried/timed-patterns.js',
+  'plugins/mount/rclone/kept-names.js',
+  'plugins/webdav/proxy/requests/unkept-names.js',
 ];
 
 /** What this project's own patterns were, or nearly were: the search must find every one of them. */

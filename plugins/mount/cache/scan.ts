@@ -6,7 +6,7 @@ import { dataFile, eachOf, filesBelow, readMeta, treesOf } from './metadata.ts';
 import { asideFolders } from './identity.ts';
 import { heldFiles } from '../recovery/held-files.ts';
 import { LAYER } from '../layer/paths.ts';
-import { isReadOnlyCache } from '../layer/read-only-cache.ts';
+import { isReadOnlyCache } from '../former/read-only-cache.ts';
 
 const MAX_PATHS = 1_000;
 const FILES_AT_ONCE = 16;

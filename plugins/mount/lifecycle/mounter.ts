@@ -12,8 +12,8 @@ import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer
 import { layerPaths } from '../layer/paths.ts';
 import { recoverUnmounted } from '../layer/upper/set-aside.ts';
 import { isWrittenTo } from '../layer/upper/still-open.ts';
-import { FormerCaches } from '../layer/former-cache.ts';
-import { isReadOnlyCache } from '../layer/read-only-cache.ts';
+import { FormerCaches } from '../former/former-cache.ts';
+import { isReadOnlyCache } from '../former/read-only-cache.ts';
 import { clearFormerLayer } from '../layer/remove-layer.ts';
 import { ActiveMount } from './active-mount.ts';
 import { recoveryReport } from '../recovery/recovery-report.ts';

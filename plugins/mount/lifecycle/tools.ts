@@ -3,14 +3,15 @@ import type {
   Config,
   ConnectionMonitors,
   Logger,
+  MountPlan,
   MountReader,
   MountTable,
   Paths,
   Processes,
   Secrets,
+  ShareSpec,
   Uploader,
 } from 'mountkeeper';
-import type { FormerCaches } from '../layer/former-cache.ts';
 import type { Plans } from './mount-plan.ts';
 import type { ControlPorts } from '../rclone/control/control-ports.ts';
 import type { RcloneFinder } from '../rclone/installed.ts';
@@ -37,12 +38,29 @@ export interface MountTools {
   readonly onSent: (share: string) => void;
 }
 
+export interface FormerWork {
+  readonly spec: ShareSpec;
+  readonly plan: MountPlan;
+  readonly cacheDir: string;
+}
+
+/** What a former version left in rclone's write cache. */
+export interface FormerWrites {
+  /**
+   * Call it before anything of the share is touched. Resolves when nothing is being sent for it, by these settings or
+   * others; rejects with a plain sentence while something is.
+   */
+  finish(share: string, fingerprint: string, signal: AbortSignal): Promise<void>;
+  /** Resolves when the cache is for reading; rejects with a plain sentence while something in it is not sent. */
+  empty(work: FormerWork, signal: AbortSignal): Promise<void>;
+}
+
 /** With what the mounter adds for its mounts. */
 export interface MountingTools extends MountTools {
   readonly writeOut: WriteOut;
   readonly controlPorts: ControlPorts;
   readonly plans: Plans;
-  readonly former: FormerCaches;
+  readonly former: FormerWrites;
 }
 
 export const PROCESS_PREFIX = 'mount/';

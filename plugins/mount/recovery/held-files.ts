@@ -1,4 +1,4 @@
-/** Where a former version kept what rclone's write cache had given up, or was about to. Nothing is put there any more. */
+/** Where a former version kept what rclone's write cache had given up, or was about to. Nothing is put there now. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';

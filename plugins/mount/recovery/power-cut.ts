@@ -7,7 +7,7 @@ import { bootIdNow, readBootNote } from './boot-note.ts';
 import { eachOf, filesBelow, readMeta } from '../cache/metadata.ts';
 import type { CacheTrees, FileMeta } from '../cache/metadata.ts';
 import { recoveredPath } from './recovered.ts';
-import { isReadOnlyCache } from '../layer/read-only-cache.ts';
+import { isReadOnlyCache } from '../former/read-only-cache.ts';
 
 const FILES_AT_ONCE = 16;
 

@@ -62,8 +62,8 @@ export class EntryList {
         for (const name of names) await lookAt(path === '' ? name : `${path}/${name}`, { upper, found });
       }
     } catch {
-      signal.throwIfAborted();
       // `find` meets the same, and says it.
+      signal.throwIfAborted();
       return undefined;
     }
     const isAsked = ({ stats }: Found): boolean => what === 'all' || stats.isDirectory();

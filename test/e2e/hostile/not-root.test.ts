@@ -42,7 +42,8 @@ below() { mkdir -p /mnt/below; mount --bind ${ROOM}/mnt /mnt/below; stat -c %a /
 serving() { pgrep -f 'rclone[^ ]* mount nas' || true; }
 keeper run > ${ROOM}/daemon.out 2>&1 &
 until as_user test -e mnt/photos/a.bin; do sleep 0.2; done
-as_user sh -c 'echo "sum=$(sha256sum < mnt/photos/a.bin)"; printf edited 2>/dev/null > mnt/photos/b.txt || echo write=refused'
+as_user sh -c 'echo "sum=$(sha256sum < mnt/photos/a.bin)"'
+as_user sh -c 'printf edited 2>/dev/null > mnt/photos/b.txt || echo write=refused'
 keeper status | grep -o 'writing to a share needs a daemon.*' | tr '\\n' ' ' | sed 's/^/written=/'; echo
 echo "below=$(below)"
 keeper doctor || true

@@ -1,6 +1,6 @@
 // @load quiet
 // @start 5
-/** A former version's rclone took the writes of a share: what waits in its cache goes up before the share has a layer. */
+/** A former version's rclone took the writes of a share: what waits in its cache goes up first. */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -96,7 +96,7 @@ describe('a share whose writes a former version took', () => {
   });
   afterEach(() => scratch.close());
 
-  it('brings up first what a killed rclone left, whole or not, though the NAS is away and the daemon killed', async () => {
+  it('brings up first what a killed rclone left, whole or not, with the NAS away and the daemon killed', async () => {
     await begin('1h');
     await both(CHANGES);
     await nas.stop();

@@ -1,7 +1,8 @@
 /**
  * Files that are equal on the remote. They stay in the upper folder, as a cache of what was written here,
  * until others have replaced or deleted them on the remote (users must see that), until the disk is short
- * of space or the cache has reached its limit (oldest first), or until nobody has changed them for as long as the cache keeps anything.
+ * of space or the cache has reached its limit (oldest first), or until nobody has changed them for as long as the
+ * cache keeps anything.
  */
 import { statfs } from 'node:fs/promises';
 import type { CleanRules, Clock, LeavingEntry, Logger, RemoteEntry, RemoteFiles } from 'mountkeeper';

@@ -61,19 +61,20 @@ export async function serve(exchange: Exchange, tools: ShareTools): Promise<void
 }
 
 async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
-  const { request, response, upstream } = exchange;
+  const { request, response } = exchange;
   if (exchange.expectsContinue) response.writeContinue();
   const body = hasBody(request) ? await shortBody(request) : NOTHING;
-  if (
-    request.method === 'MKCOL' &&
-    (await statOf(upstream, exchange.parts, request.headers.host ?? '', exchange.gone))
-  )
-    throw new Refused(405, 'There is something of that name already.');
+  if (request.method === 'MKCOL') await refuseTaken(exchange);
   if (isListing(request) && asksForAll(body)) return listAll(exchange);
   const target = targetOf(exchange);
   if (target) refuseName(exchange, target);
   if (target && (await replace(exchange, target, tools))) return;
   await forward(exchange, body, { tools, target });
+}
+
+async function refuseTaken({ request, upstream, parts, gone }: Exchange): Promise<void> {
+  if (await statOf(upstream, parts, request.headers.host ?? '', gone))
+    throw new Refused(405, 'There is something of that name already.');
 }
 
 async function shortBody(request: IncomingMessage): Promise<Buffer> {

@@ -14,7 +14,7 @@ import {
 import { filesBelow, readMeta, treesOf, writeMeta } from '../../../../plugins/mount/cache/metadata.ts';
 import type { CacheTrees } from '../../../../plugins/mount/cache/metadata.ts';
 import { clearAfterPowerCut } from '../../../../plugins/mount/recovery/power-cut.ts';
-import { beginReadOnlyCache } from '../../../../plugins/mount/layer/read-only-cache.ts';
+import { beginReadOnlyCache } from '../../../../plugins/mount/former/read-only-cache.ts';
 import { sleep } from '../../../support/platform/wait.ts';
 
 const HOUR_MS = 3_600_000;

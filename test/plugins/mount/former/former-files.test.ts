@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { FileMeta } from '../../../../plugins/mount/cache/metadata.ts';
 import { filesBelow } from '../../../../plugins/mount/cache/metadata.ts';
 import { pendingIn } from '../../../../plugins/mount/cache/scan.ts';
-import { mendFormer } from '../../../../plugins/mount/layer/former-files.ts';
-import { beginReadOnlyCache } from '../../../../plugins/mount/layer/read-only-cache.ts';
+import { mendFormer } from '../../../../plugins/mount/former/former-files.ts';
+import { beginReadOnlyCache } from '../../../../plugins/mount/former/read-only-cache.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 

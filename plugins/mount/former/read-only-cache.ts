@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
-import { layerPaths } from './paths.ts';
+import { layerPaths } from '../layer/paths.ts';
 
 /**
  * This file exists from the first start of a read-only rclone on a cache without dirty files. From then on

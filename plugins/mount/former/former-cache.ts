@@ -3,10 +3,9 @@
  * sees, since one that only reads would hide them, or send them over what is newer. Then the cache is for reading.
  */
 import { endsWithin } from 'mountkeeper';
-import type { MountPlan, ShareSpec } from 'mountkeeper';
 import { pendingIn } from '../cache/scan.ts';
 import { forgetConfig, start } from '../lifecycle/start.ts';
-import type { MountTools } from '../lifecycle/tools.ts';
+import type { FormerWork, FormerWrites, MountTools } from '../lifecycle/tools.ts';
 import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
 import { inPlainWords } from '../rclone/error-messages.ts';
 import { mendFormer } from './former-files.ts';
@@ -28,12 +27,6 @@ interface CacheFigures {
   };
 }
 
-export interface FormerWork {
-  readonly spec: ShareSpec;
-  readonly plan: MountPlan;
-  readonly cacheDir: string;
-}
-
 interface Sending {
   readonly fingerprint: string;
   readonly cacheDir: string;
@@ -46,7 +39,7 @@ interface Sending {
   isTold: boolean;
 }
 
-export class FormerCaches {
+export class FormerCaches implements FormerWrites {
   readonly #tools: MountTools;
   readonly #onSent: (share: string) => void;
   readonly #sending = new Map<string, Sending>();
@@ -57,10 +50,6 @@ export class FormerCaches {
     this.#onSent = onSent;
   }
 
-  /**
-   * Call it before anything of the share is touched. Resolves when nothing is being sent for it, by these settings or
-   * others; rejects with a plain sentence while something is.
-   */
   async finish(share: string, fingerprint: string, signal: AbortSignal): Promise<void> {
     const sending = this.#sending.get(share);
     if (!sending) return;
@@ -72,7 +61,6 @@ export class FormerCaches {
     await this.#patiently(sending, signal);
   }
 
-  /** Resolves when the cache is for reading; rejects with a plain sentence while something in it is not sent. */
   async empty(work: FormerWork, signal: AbortSignal): Promise<void> {
     const { spec, plan, cacheDir } = work;
     if (await isReadOnlyCache(cacheDir)) return;
