@@ -59,8 +59,8 @@ type Call = Omit<RefreshCall, 'signal'>;
  * Keeps every listing younger than `dir_cache_time`, as rclone itself would, but only while the NAS
  * answers. Folders with cached files, or with files that users wrote, are read again, so that their listings exist
  * whenever an outage begins; all others are forgotten. When everything was refreshed within that time, by
- * anybody, nothing is done. Forgetting drops what rclone knows about a folder's files, and files that are being changed are in
- * the cache, so folders with cached files are never forgotten.
+ * anybody, nothing is done. Forgetting drops what rclone knows about a folder's files, so folders with cached
+ * files are never forgotten.
  */
 export class ListingAge {
   readonly #source: ListingAgeSource;

@@ -96,7 +96,7 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
 }
 
 describe('the age of listings', () => {
-  it('is kept below dir_cache_time: folders with something cached or written are read anew, others forgotten', async (t) => {
+  it('is kept below dir_cache_time: folders with something cached or written are read, others forgotten', async (t) => {
     const world = await createWorld(t);
     world.at.nowMs = 13 * MINUTE_MS;
     await world.answer();
