@@ -8,6 +8,8 @@ import type { Mount, MountStats } from '../contract/mount.ts';
 import { pause, timeBox } from '../platform/deadline.ts';
 
 const LOOK_EVERY_MS = 250;
+/** Until the look that confirms that nothing is dirty. */
+const LOOK_AGAIN_MS = 25;
 const ASK_AGAIN_EVERY_MS = 2_000;
 /** A file may be missed once, while it goes from open to queued; it cannot be missed twice. */
 const CLEAN_LOOKS = 2;
@@ -37,7 +39,7 @@ export async function drain(options: DrainOptions): Promise<boolean> {
         () => undefined,
       );
     }
-    await pause(clock, LOOK_EVERY_MS, signal);
+    await pause(clock, dirty === 0 ? LOOK_AGAIN_MS : LOOK_EVERY_MS, signal);
   }
   return false;
 }

@@ -79,7 +79,25 @@ export async function rootWith({
 }: RootRightsWanted): Promise<ProcessRights | undefined> {
   if (process.geteuid?.() !== 0) return undefined;
   const rights = { capabilities };
-  return (await isPossible(rights, { processes, files, ownFolders })) ? rights : undefined;
+  const isAlone = files.length + ownFolders.length === 0;
+  const isGranted = isAlone
+    ? isGrantedHere(rights, processes)
+    : isPossible(rights, { processes, files, ownFolders });
+  return (await isGranted) ? rights : undefined;
+}
+
+/** By capabilities: what a machine lets drop stays the same for as long as the daemon runs. */
+const granted = new WeakMap<Pick<Processes, 'run'>, Map<string, Promise<boolean>>>();
+
+/** Asked once, whatever number of shares is mounted; a refusal may have been a busy machine's. */
+function isGrantedHere(rights: ProcessRights, processes: Pick<Processes, 'run'>): Promise<boolean> {
+  const known = granted.get(processes) ?? new Map<string, Promise<boolean>>();
+  granted.set(processes, known);
+  const key = rights.capabilities.join();
+  const asked = known.get(key) ?? isPossible(rights, { processes, files: [] });
+  known.set(key, asked);
+  void asked.then((isGranted) => isGranted || known.delete(key));
+  return asked;
 }
 
 interface Reach extends Pick<RightsWanted, 'processes' | 'files'> {

@@ -33,10 +33,9 @@ import {
   clearStack,
   isPassedOn,
   moveIn,
-  moveMount,
   passOn,
   prepareStack,
-  mountPlaceholder,
+  show,
   stackKey,
   takeOff,
 } from './stack.ts';
@@ -99,15 +98,21 @@ export async function mountLayer(
   } = layering;
   await prepareStack(stack, tools);
   let [bindfs, lower]: [ManagedProcess?, ActiveMount?] = [];
+  const failed = new AbortController();
   try {
-    lower = await unlessSilent(start(layering, signal), layering, tools);
+    const both = [
+      unlessSilent(start(layering, AbortSignal.any([signal, failed.signal])), layering, tools).then(
+        (one) => (lower = one),
+      ),
+      passOn(name, stack, { fingerprint: shown.fingerprint, notes: toStackNotes(layering) }, tools).then(
+        (one) => (bindfs = one),
+      ),
+    ] as const;
+    for (const one of both) one.catch(() => failed.abort());
+    // Both have ended, or been begun, before anything is undone.
+    await Promise.allSettled(both);
+    await Promise.all(both);
     await clearUpper(layering, lower, tools, signal);
-    bindfs = await passOn(
-      name,
-      stack,
-      { fingerprint: shown.fingerprint, notes: toStackNotes(layering) },
-      tools,
-    );
     // Over the empty folder; nobody can see it until the overlay is moved to the share's mount point.
     await mountOverlay(
       {
@@ -119,10 +124,8 @@ export async function mountLayer(
       },
       tools,
     );
-    await mountPlaceholder(stack, tools);
-    if (lower) await moveIn(name, stack, tools);
-    await moveMount(stack.staging, shown.mountPoint, tools);
-    return layeredMount(layering, { bindfs, lower, start, adopted: false }, tools);
+    await show(stack, { mountPoint: shown.mountPoint, isFresh: lower !== undefined }, tools);
+    return layeredMount(layering, { bindfs: bindfs!, lower, start, adopted: false }, tools);
   } catch (error) {
     await undo(layering, { bindfs, lower }, tools).catch((cause: unknown) =>
       tools.log.error({ share: name, err: cause }, 'failed mount not cleared'),

@@ -3,6 +3,8 @@
  * once, for as long as bindfs lives: users do not notice when rclone is replaced. Child processes mount and
  * unmount it, because each of these calls may block.
  */
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { makeFolder } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
 import { NO_OVERLAYFS } from './needs.ts';
@@ -42,15 +44,11 @@ const MOUNT = `
 cd -- "$1" || exit 1
 mount -i -t ramfs -o ro,size=4k,mode=755 mountkeeper-nothing aside/.nothing || exit 1
 exec 3<"$2" 4<aside/.nothing
-former=$(ls work)
-new=$(mktemp -d work/XXXXXXXX)
-mount -i -t overlay -o "lowerdir=/proc/self/fd/3:/proc/self/fd/4,upperdir=upper,workdir=$new,$3" "$4" "$5"
+mount -i -t overlay -o "lowerdir=/proc/self/fd/3:/proc/self/fd/4,upperdir=upper,workdir=work/$6,$3" "$4" "$5"
 code=$?
 exec 3<&- 4<&-
 umount -l aside/.nothing
-[ "$code" -eq 0 ] || exit "$code"
-cd work && rm -rf -- $former
-exit 0`;
+exit "$code"`;
 
 /** The overlay's source in the kernel's mount table. */
 export function overlaySource(shareName: string): string {
@@ -69,7 +67,9 @@ export async function mountOverlay(
   for (const folder of [paths.upper, paths.work, paths.aside, `${paths.aside}/.nothing`, paths.records])
     await makeFolder(folder);
   const options = `${flagsOf({ exec, readOnly })},${OPTIONS}`;
-  const args = ['-c', MOUNT, 'sh', paths.folder, lower, options, overlaySource(shareName), staging];
+  const former = await readdir(paths.work);
+  const work = basename(await mkdtemp(join(paths.work, 'of-')));
+  const args = ['-c', MOUNT, 'sh', paths.folder, lower, options, overlaySource(shareName), staging, work];
   const { code, stderr } = await processes.run({
     command: 'sh',
     args,
@@ -77,6 +77,7 @@ export async function mountOverlay(
     timeoutMs: MOUNT_TIMEOUT_MS,
   });
   if (code !== 0) throw new Error(refusal(stderr, paths));
+  await Promise.all(former.map((name) => rm(join(paths.work, name), { recursive: true, force: true })));
 }
 
 /**

@@ -26,15 +26,12 @@ const MOST_MOUNTS = 32;
 const PASS_ON = ['-o', `ro,fsname=${PASSED_ON}`];
 
 /** A FUSE connection without a server: it is dead as soon as the file is closed. */
-const PLACEHOLDER = `
+const SHOW = `
 exec 3<>/dev/fuse || exit 1
-mount -i -n -t fuse -o ro,nosuid,nodev,fd=3,rootmode=40000,user_id=0,group_id=0 "$2" "$1"
-code=$?
+mount -i -n -t fuse -o ro,nosuid,nodev,fd=3,rootmode=40000,user_id=0,group_id=0 "$2" "$1" || exit 1
 exec 3>&-
-exit $code`;
-
-const PREPARE = `
-mount -n --bind -- "$1" "$1" && mount -n --make-private -- "$1"`;
+[ -z "$3" ] || mount -n -i --no-canonicalize --move "$3" "$1" || exit 1
+exec mount -n -i --no-canonicalize --move "$4" "$5"`;
 
 export type StackTools = BindfsTools;
 
@@ -47,13 +44,13 @@ export async function prepareStack(paths: StackPaths, tools: StackTools): Promis
   await clearStack(paths, tools);
   await makeFolder(paths.folder);
   await run(
-    'sh',
-    ['-c', PREPARE, 'sh', paths.folder],
+    'mount',
+    ['-n', '--bind', '--make-private', '--', paths.folder, paths.folder],
     'the folder below the share cannot be made private',
     tools,
   );
-  for (const folder of [paths.place, paths.through, paths.fresh, paths.staging, paths.handles])
-    await makeFolder(folder);
+  const { place, through, fresh, staging, handles } = paths;
+  await Promise.all([place, through, fresh, staging, handles].map((folder) => makeFolder(folder)));
 }
 
 /**
@@ -93,12 +90,19 @@ export function isPassedOn({ through }: StackPaths, mountTable: MountTable): Pro
   return isMounted(through, mountTable);
 }
 
-/** Mounts the placeholder: everything below answers with an error until an rclone is moved in. */
-export async function mountPlaceholder({ place }: StackPaths, tools: StackTools): Promise<void> {
+/**
+ * Mounts the placeholder, with which everything below answers with an error, moves the rclone mounted at `fresh`
+ * over it where there is one, and then the overlay to where users see it. In one process, since they wait for it.
+ */
+export async function show(
+  { place, fresh, staging }: StackPaths,
+  { mountPoint, isFresh }: { readonly mountPoint: string; readonly isFresh: boolean },
+  tools: StackTools,
+): Promise<void> {
   await run(
     'sh',
-    ['-c', PLACEHOLDER, 'sh', place, PLACEHOLDER_SOURCE],
-    'the placeholder for the missing remote cannot be mounted',
+    ['-c', SHOW, 'sh', place, PLACEHOLDER_SOURCE, isFresh ? fresh : '', staging, mountPoint],
+    'what lies below the share cannot be put in its place',
     tools,
   );
 }
@@ -125,7 +129,7 @@ export async function clearFresh({ fresh }: StackPaths, tools: StackTools): Prom
 }
 
 /** Moves the mount atomically: at every moment either the old or the new one is there. */
-export async function moveMount(from: string, to: string, tools: StackTools): Promise<void> {
+async function moveMount(from: string, to: string, tools: StackTools): Promise<void> {
   await run(
     'mount',
     ['-n', '-i', '--no-canonicalize', '--move', from, to],

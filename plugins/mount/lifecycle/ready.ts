@@ -3,7 +3,7 @@ import type { MountNotes } from './mount-record.ts';
 import type { MountTools } from './tools.ts';
 import { mountFailure } from '../rclone/error-messages.ts';
 
-const LOOK_EVERY_MS = 30;
+const LOOK_EVERY_MS = 10;
 const TOUCH_TIMEOUT_MS = 2_000;
 /**
  * rclone reads a cache of tens of thousands of files before the mount appears; while its process lives,
@@ -68,6 +68,6 @@ async function appears(
       );
       if (isReady) return;
     }
-    await clock.sleep(process.isAlive() ? LOOK_EVERY_MS : LOOK_EVERY_MS * 4, signal);
+    await clock.sleep(process.isAlive() ? LOOK_EVERY_MS : LOOK_EVERY_MS * 10, signal);
   }
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
-import type { ManagedProcess, ShareSpec } from 'mountkeeper';
+import type { ManagedProcess, Mount, ProcessRights, ShareSpec } from 'mountkeeper';
 import { accessOf } from './fuse-access.ts';
 import { deviceName, mountArguments, remotePath, sendArguments } from '../rclone/arguments.ts';
 import { programOf } from '../rclone/installed.ts';
@@ -41,15 +41,18 @@ export async function startLower(
     throw new Error(`another rclone (process ${user}) works on the cache folder ${cacheDir}`);
   signal.throwIfAborted();
   const { process, notes } = await start(spec, { plan: lowerPlan, overlay }, cacheDir, tools);
-  await ready(
-    spec,
-    {
-      process,
-      notes: { ...notes, plan: { ...lowerPlan, mountPoint: stack.fresh } },
-    },
-    tools,
-    signal,
-  );
+  try {
+    await ready(
+      spec,
+      { process, notes: { ...notes, plan: { ...lowerPlan, mountPoint: stack.fresh } } },
+      tools,
+      signal,
+    );
+  } catch (error) {
+    // What it has to read may have changed.
+    knownRights.delete(lowerPlan);
+    throw error;
+  }
   return new ActiveMount(process, notes, tools);
 }
 
@@ -144,16 +147,32 @@ export async function start(
     },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
-    rights: await rcloneRights({
-      processes: tools.processes,
-      connection: spec.connection,
-      options: clearOptions(spec.connection, tools.secrets),
-      cacheDir,
-      files: [(await programOf(rclone.command))?.file ?? rclone.command, file, spec.share.mount_point],
-      isLower: around.isLower,
-    }),
+    rights: await rightsOf(plan, async () =>
+      rcloneRights({
+        processes: tools.processes,
+        connection: spec.connection,
+        options: clearOptions(spec.connection, tools.secrets),
+        cacheDir,
+        files: [(await programOf(rclone.command))?.file ?? rclone.command, file, spec.share.mount_point],
+        isLower: around.isLower,
+      }),
+    ),
   });
   return { process, notes };
+}
+
+/** By the plan of a mount below an overlay: of the rclone that was started by it last, and came up. */
+const knownRights = new WeakMap<Mount['plan'], ProcessRights | undefined>();
+
+/** To find them out, the whole cache is looked through: not again for another rclone in the place of one that ended. */
+async function rightsOf(
+  plan: Mount['plan'],
+  find: () => Promise<ProcessRights | undefined>,
+): Promise<ProcessRights | undefined> {
+  if (knownRights.has(plan)) return knownRights.get(plan);
+  const rights = await find();
+  knownRights.set(plan, rights);
+  return rights;
 }
 
 /** Undefined when the path would be longer than the kernel allows: then rclone listens on the port itself. */

@@ -93,6 +93,7 @@ export async function recoverUnmounted(
   paths: LayerPaths,
   { log, processes }: { readonly log: Logger; readonly processes: Pick<Processes, 'run'> },
 ): Promise<number> {
+  if ((await leftAside(paths)).size === 0) return 0;
   return recoverAside(paths, log, {
     isLive: await isWrittenTo([paths.aside], processes),
   });

@@ -1,5 +1,6 @@
 /** Finds out whether programs can still write to files, also through a mount that was taken off its path. */
-import { stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
 
@@ -24,8 +25,7 @@ export async function isWrittenTo(
   processes: Pick<Processes, 'run'>,
 ): Promise<boolean> {
   const there: string[] = [];
-  for (const folder of folders)
-    if ((await stat(folder).catch(undefinedWhenMissing)) !== undefined) there.push(folder);
+  for (const folder of folders) if (await holdsFiles(folder)) there.push(folder);
   if (there.length === 0) return false;
   const { stdout, stderr, code } = await processes.run({
     command: 'perl',
@@ -38,6 +38,14 @@ export async function isWrittenTo(
       `whether programs still write to files in ${there.join(' and ')} cannot be found out: ${stderr.trim()}`,
     );
   return stdout === 'w';
+}
+
+/** False for a folder that is not there, and one in which only empty folders lie. */
+async function holdsFiles(folder: string): Promise<boolean> {
+  const entries = (await readdir(folder, { withFileTypes: true }).catch(undefinedWhenMissing)) ?? [];
+  if (entries.some((entry) => !entry.isDirectory())) return true;
+  for (const { name } of entries) if (await holdsFiles(join(folder, name))) return true;
+  return false;
 }
 
 /** The kernel refuses `write` while a file is open or mapped anywhere, `read` while it is so for writing. */

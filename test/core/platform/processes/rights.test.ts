@@ -46,6 +46,23 @@ describe('what a child of a root daemon is left with', { skip: unlessRoot }, () 
   };
   const asUser = async () => ({ user: await serviceUser(), capabilities: [] });
 
+  it('is asked of the machine once, where no file is part of the question', async () => {
+    const { run } = daemon();
+    let asked = 0;
+    const counting = {
+      run: (spec: Parameters<typeof run>[0]) => {
+        asked += 1;
+        return run(spec);
+      },
+    };
+    const ask = () => rootWith({ processes: counting, capabilities: ['sys_admin'] });
+    const all = await Promise.all([ask(), ask()]);
+    assert.deepEqual([...all, await ask()], Array(3).fill({ capabilities: ['sys_admin'] }));
+    assert.equal(asked, 1);
+    await rootWith({ processes: counting, capabilities: ['sys_admin'], files: ['/etc/passwd'] });
+    assert.equal(asked, 2);
+  });
+
   it('is nothing, as a user of its own: no secret of the machine, no file elsewhere, no way back', async () => {
     const started = await start({ rights: await asUser() });
     assert.deepEqual(await rightsOf(started.pid), SERVICE_RIGHTS);
