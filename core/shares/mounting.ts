@@ -1,5 +1,5 @@
 /** Mounts one share: probes its remote path, asks the plugins, then mounts it. */
-import type { Mount, ProbeResult, RemoteEvidence, RemoteFailure, ShareSpec } from '../contract/mount.ts';
+import type { Mount, Mounter, ProbeResult, RemoteEvidence, RemoteFailure, ShareSpec } from '../contract/mount.ts';
 import { withGrace } from '../platform/deadline.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
@@ -17,21 +17,22 @@ export interface MountShareOptions {
   readonly around: RunnerEnvironment;
   readonly spec: ShareSpec;
   readonly signal: AbortSignal;
+  /** Somebody asked for a fresh probe: what it says counts, also for a share that could come up without its remote. */
+  readonly isAsked?: boolean;
   /** Called with a mount that came up after the caller stopped waiting. */
   readonly onLate: (mount: Mount) => void;
 }
 
 /** Never rejects: a failure is returned as its reason, a plain sentence. */
 export async function mountShare(options: MountShareOptions): Promise<MountResult> {
-  const { around, spec, signal, onLate } = options;
+  const { around, spec, signal, isAsked, onLate } = options;
   const { clock } = around;
   const mounter = around.mounter();
   if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
   try {
     const probed = await withGrace(probe(options), { clock, signal, graceMs: PROBE_GRACE_MS });
-    const isOfUse =
-      probed.ok || (probed.remote === 'silent' && (await mounter.mountsWithoutRemote?.(spec)) === true);
-    if (!isOfUse) return { reason: probed.reason, remote: probed.remote };
+    if (!probed.ok && (isAsked || !(await comesUpWithout(probed, spec, mounter))))
+      return { reason: probed.reason, remote: probed.remote };
     signal.throwIfAborted();
     const veto = await around.hooks().veto('beforeMount', spec.share.name);
     if (veto !== undefined) return { reason: veto };
@@ -44,6 +45,11 @@ export async function mountShare(options: MountShareOptions): Promise<MountResul
       ? { reason: error.message, remote: (error as RemoteFailure).remote }
       : { reason: String(error) };
   }
+}
+
+/** Whether the share is of use while its remote does not answer: what was written here, and what is cached. */
+async function comesUpWithout(probed: ProbeResult, spec: ShareSpec, mounter: Mounter): Promise<boolean> {
+  return !probed.ok && probed.remote === 'silent' && (await mounter.mountsWithoutRemote?.(spec)) === true;
 }
 
 async function probe({ around, spec, signal }: MountShareOptions): Promise<ProbeResult> {

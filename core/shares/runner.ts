@@ -36,6 +36,8 @@ export class ShareRunner {
   #limit = new AbortController();
   #earlyDeaths = 0;
   #failures = 0;
+  /** Somebody asked for a fresh probe. */
+  #isAsked = false;
   #running: Promise<void> | undefined;
 
   constructor(spec: ShareSpec, around: RunnerEnvironment, adopted?: Mount) {
@@ -111,6 +113,7 @@ export class ShareRunner {
    */
   reconnect(): void {
     this.#settings.force();
+    this.#isAsked = true;
     this.#inbox.put('reset');
   }
 
@@ -199,6 +202,8 @@ export class ShareRunner {
 
   async #mount(): Promise<void> {
     this.#inbox.take('exited', 'hung', 'reset', 'changed', 'refreshed');
+    const isAsked = this.#isAsked;
+    this.#isAsked = false;
     const spec = await this.#settings.choose();
     if (this.#around.mounter()) this.#health.enter({ kind: 'probe' });
     const mounted = await this.#inbox.during(['reset', 'changed', 'goal'], (signal) =>
@@ -206,6 +211,7 @@ export class ShareRunner {
         around: this.#around,
         spec,
         signal,
+        isAsked,
         onLate: (mount) => (this.#goal === 'released' ? mount.release() : discard(this.#around, mount)),
       }),
     );

@@ -43,6 +43,21 @@ describe('share runner, bringing up', () => {
     await runner.release();
   });
 
+  it('comes up without its remote, but not right after somebody asked for a fresh probe', async () => {
+    const kit = createKit();
+    kit.mounter.mountsWithoutRemote = () => Promise.resolve(true);
+    kit.present.prober = { probe: async () => ({ ok: false, reason: 'nobody there', remote: 'silent' }) };
+    const runner = kit.run(photos);
+    await kit.clock.advance(0);
+    assert.equal(runner.health, 'healthy');
+    runner.reconnect();
+    await kit.clock.advance(0);
+    assert.deepEqual([runner.health, runner.status().healthMessage], ['failed', 'nobody there']);
+    await kit.clock.advance(6_100);
+    assert.equal(runner.health, 'healthy');
+    await runner.release();
+  });
+
   it('reports what a failed probe, mount or light check shows about the remote', async () => {
     const kit = createKit();
     const told: (string | undefined)[] = [];

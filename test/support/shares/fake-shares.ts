@@ -176,6 +176,7 @@ export class FakeMounter implements Mounter {
   readonly onDisk = new Map<string, number | undefined>();
   readonly tried: ShareSpec[] = [];
   problem: string | undefined;
+  mountsWithoutRemote: () => Promise<boolean> = () => Promise.resolve(false);
   /** Called for every new mount before it is handed out. */
   prepare: (mount: FakeMount) => void = () => undefined;
   mountCall: (mount: FakeMount, signal: AbortSignal) => Promise<Mount> = async (mount) => mount;
