@@ -1,5 +1,12 @@
 /** Mounts one share: probes its remote path, asks the plugins, then mounts it. */
-import type { Mount, Mounter, ProbeResult, RemoteEvidence, RemoteFailure, ShareSpec } from '../contract/mount.ts';
+import type {
+  Mount,
+  Mounter,
+  ProbeResult,
+  RemoteEvidence,
+  RemoteFailure,
+  ShareSpec,
+} from '../contract/mount.ts';
 import { withGrace } from '../platform/deadline.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
