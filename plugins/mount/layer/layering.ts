@@ -108,8 +108,8 @@ export async function mountLayer(
         (one) => (bindfs = one),
       ),
     ] as const;
+    // Both have ended before anything is undone; what went wrong is thrown below.
     for (const one of both) one.catch(() => failed.abort());
-    // Both have ended, or been begun, before anything is undone.
     await Promise.allSettled(both);
     await Promise.all(both);
     await clearUpper(layering, lower, tools, signal);
