@@ -53,7 +53,7 @@ export default definePlugin({
     }));
     const replaced = ctx.event({
       name: 'mount:rclone-replaced',
-      summary: 'Another rclone lies below a share with a write layer, which stayed mounted.',
+      summary: 'Another rclone lies below a share, which stayed mounted.',
       value: Joi.object({
         share: Joi.string().required(),
         reason: Joi.string().allow('').required(),

@@ -15,7 +15,7 @@ export const shareSchema = Joi.object({
     .optional()
     .meta({ tier: 'live' })
     .description(
-      'With a write layer, how the daemon makes sure that the remote has what was brought there: ' +
+      'How the daemon makes sure that the remote has what was brought there: ' +
         '"hash" (the default) compares the remote\'s hash; where it has none the size and the time, and where it ' +
         'keeps no times either, the content is read back. "read-back" reads every file back, which takes as ' +
         'long as a download. "size" compares size and time alone.',

@@ -1,4 +1,4 @@
-/** Pausing the uploads of a share and sending them, with a write layer or without. */
+/** Pausing the uploads of a share and sending them, by this uploader or by the share's mount. */
 import type { Clock, Mount } from 'mountkeeper';
 import type { ManagedUploads } from './transfer/managed.ts';
 
@@ -25,7 +25,7 @@ export async function sendNow(mount: Mount | undefined, clock: Clock): Promise<v
 }
 
 export interface OneUpload {
-  /** Undefined for a share without a write layer: its mount has the queue. */
+  /** Undefined for a mount without this uploader: it has the queue, if there is one. */
   readonly uploads: Pick<ManagedUploads, 'sendNow'> | undefined;
   readonly mount: Mount | undefined;
   /** A file, or a folder with all that waits in it. */

@@ -1,4 +1,4 @@
-/** The queue of a share without a write layer: rclone's own, which its mount knows. */
+/** The queue of a mount that another mounter has made, without this uploader: it knows its own. */
 import type { Clock, Mount, QueuedUpload } from 'mountkeeper';
 
 const ANSWER_MS = 5_000;

@@ -1,4 +1,4 @@
-/** A share's upload queue as the API answers it, with a write layer or without. */
+/** A share's upload queue as the API answers it: this uploader's, or that of another mounter's mount. */
 import type { Conflict, MountStats, QueuedUpload, QueueEntry } from 'mountkeeper';
 import { stateOf } from './plain-queue.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
@@ -21,9 +21,9 @@ export interface QueueBody {
     readonly action: string;
     readonly state: string;
     readonly bytes: number;
-    /** Null where it is not known: without a write layer. */
+    /** Null where it is not known: of another mounter's mount. */
     readonly sent_bytes: number | null;
-    /** Null where it is not known: without a write layer. */
+    /** Null where it is not known: of another mounter's mount. */
     readonly since: string | null;
     readonly reason: string;
     readonly tries: number;
@@ -64,7 +64,7 @@ export interface PlainQueue {
   readonly pausedUntil: number | undefined;
 }
 
-/** Of rclone's own queue, which knows fewer things. */
+/** Of another mounter's queue, which knows fewer things. */
 export function plainBody(share: string, { queue, stats, pausedUntil }: PlainQueue): QueueBody {
   return {
     share,

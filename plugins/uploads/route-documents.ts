@@ -38,11 +38,11 @@ export const ANSWER = Joi.object({
 });
 
 export const QUEUES: RouteDocument = {
-  summary: 'What waits to be uploaded, of all shares with a write layer',
+  summary: 'What waits to be uploaded, of all shares that may be written to',
   answers: { 200: Joi.object({ shares: Joi.array().items(QUEUE).required() }) },
 };
 export const ONE_QUEUE: RouteDocument = {
-  summary: 'What waits to be uploaded of one share, with a write layer or without',
+  summary: 'What waits to be uploaded of one share',
   answers: { 200: QUEUE, 404: null, 503: null },
 };
 const WORK = {

@@ -169,11 +169,11 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
 
 const noLayer = (share: string): string => `Share '${share}' is not mounted with a write layer`;
 
-/** Why a file of a share that is not mounted with a write layer cannot be discarded. */
+/** Why a file of a share that has no write layer cannot be discarded. */
 export function noDiscard(share: string, mount: Mount | undefined): string {
   return mount === undefined
     ? `Share '${share}' is not mounted; nothing was discarded`
-    : `Share '${share}' has no write layer: what waits there is in rclone's own cache, which gives up no single file`;
+    : `Share '${share}' has no write layer: no single file can be given up there`;
 }
 
 /** A sentence for who asked. */
@@ -248,7 +248,7 @@ function post<T>(
   verb: keyof typeof BODIES,
   shares: Shares,
   act: (uploads: ManagedUploads, body: T, share: string) => Answer | Promise<Answer>,
-  /** For a share without a write layer, whose queue rclone has. Absent: it cannot be done there. */
+  /** For a mount without this uploader, which may have a queue of its own. Absent: it cannot be done there. */
   withoutLayer?: (share: string, body: T) => Promise<Answer>,
 ): ServerRoute {
   const refuse = (h: ResponseToolkit, message: string): ResponseObject =>

@@ -89,7 +89,7 @@ function queuedRow(queued: QueuedUpload, tools: RowTools, view: View): Content {
   </tr>`;
 }
 
-/** Without a write layer: what rclone says of its queue. Null while nothing waits. */
+/** Of a mount without this uploader: what it says of its queue. Null while nothing waits. */
 function queueTable(queue: readonly QueuedUpload[], tools: RowTools, view: View): Content {
   if (queue.length === 0) return null;
   const heads = ['file', 'state', 'do', 'size', 'failures'];

@@ -17,7 +17,7 @@ export async function removeLayer(cacheDir: string): Promise<void> {
   await clearFormerLayer(cacheDir);
 }
 
-/** Finishes a removal that was cut off. Call it before each mount, whichever way the share writes in. */
+/** Finishes a removal that was cut off. Call it before each mount. */
 export async function clearFormerLayer(cacheDir: string): Promise<void> {
   await rm(join(cacheDir, FORMER), { recursive: true, force: true });
 }

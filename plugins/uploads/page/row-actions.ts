@@ -8,7 +8,7 @@ export interface QueueRow {
   readonly state: 'waiting' | 'uploading' | 'stuck';
   /** False where there is nothing to download, such as a deletion. */
   readonly hasContent: boolean;
-  /** With a write layer, of a file with content: what may be discarded. */
+  /** Of a file with content in an upper folder: what may be discarded. */
   readonly version?: string | undefined;
   readonly bytes: number;
 }

@@ -130,7 +130,7 @@ describe('the routes of the queue', () => {
     assert.equal((await server.inject('/api/queue/files/receipt/none/hash-list')).statusCode, 404);
   });
 
-  it("tell rclone's own queue in the same form where there is no write layer, and what it does not know", async () => {
+  it('tell the queue of a mount without the uploader in the same form, and what it does not know', async () => {
     const { server } = stage();
     const { statusCode, result } = await server.inject('/api/queue/plain');
     const body = result as QueueBody;

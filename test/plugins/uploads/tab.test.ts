@@ -170,7 +170,7 @@ describe('the uploads of a share on the dashboard', () => {
     assert.equal(pausedUntil, undefined);
   });
 
-  it("lists rclone's own queue where there is no write layer, names as text", async () => {
+  it('lists the queue of a mount without the uploader, names as text', async () => {
     const queue = [
       { path: 'goes.raw', bytes: 2_048, isUploading: true, failures: 0 },
       { path: NAME, bytes: 10, isUploading: false, failures: 2, goesAt: 60_000 },
@@ -277,7 +277,7 @@ describe('the uploads of a share on the dashboard', () => {
     assert.deepEqual(sent, ['theirs x x (mine)']);
   });
 
-  it('compares, and makes a receipt to download, where there is a write layer', async () => {
+  it('compares, and makes a receipt to download', async () => {
     assert.equal(panel.controls?.(view('en', 'plain')), null);
     assert.match(toHtml(panel.controls?.(view('en'))), /name="what" value="verify"[^]*value="receipt"/);
     const begin = async (what: string, path = ''): Promise<string> =>
