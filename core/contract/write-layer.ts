@@ -312,6 +312,8 @@ export interface UploadOptions {
   readonly transfers: () => number;
   /** When files that the remote has, too, are removed from the upper folder. Absent: never. */
   readonly clean?: CleanRules | undefined;
+  /** Called after each look that found the upper folder other than the look before. */
+  readonly onChange?: () => void;
 }
 
 /** Cache rules of the configuration; each is read when it is needed. */
@@ -335,6 +337,15 @@ export interface SettleOptions {
   readonly signal: AbortSignal;
 }
 
+/** An upper folder after a power cut, which no overlay uses yet. */
+export interface LateWritesOptions {
+  readonly upper: string;
+  readonly records: string;
+  /** Everything that was changed before is on the disk, in milliseconds since the epoch, by the clock of then. */
+  readonly sinceMs: number;
+  readonly signal: AbortSignal;
+}
+
 /** Provided under the name `uploader`. */
 export interface Uploader {
   start(options: UploadOptions): ShareUploads;
@@ -344,6 +355,12 @@ export interface Uploader {
    * may run on it.
    */
   settle(options: SettleOptions): Promise<void>;
+  /**
+   * Called after a power cut, before anything else is done with the upper folder: files that were written too late to
+   * be on the disk for sure are kept, and not sent before they are written again or sent by hand. Resolves with their
+   * number. Rejects when that cannot be told; then the folder must not be mounted.
+   */
+  noteLateWrites(options: LateWritesOptions): Promise<number>;
   /** What waits in an upper folder without a mount. */
   waiting(
     upper: string,

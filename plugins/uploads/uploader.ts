@@ -10,6 +10,7 @@ import type {
   Uploader,
   UploadOptions,
 } from 'mountkeeper';
+import { NOTHING_LATE, noteLateWrites } from './compare/late-writes.ts';
 import { planUpper } from './compare/plan.ts';
 import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
@@ -63,6 +64,7 @@ export function createUploader(tools: UploaderTools): RunningUploader {
       return handle;
     },
     settle: (options) => settleUpper(options, tools.processes),
+    noteLateWrites: (options) => noteLateWrites(options, tools.processes),
     waiting: (upper, records) => waiting(upper, records, tools),
   };
 }
@@ -174,6 +176,7 @@ async function waiting(
       isQuiet: () => true,
       isRested: () => false,
       isCut: () => false,
+      late: NOTHING_LATE,
       nameProblem: () => undefined,
       isUrgent: () => false,
       isWhole: true,

@@ -49,6 +49,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/mount/recovery/cache-sync',
   },
   {
+    fault: 'what a power cut emptied goes up over what the NAS has',
+    file: 'plugins/uploads/compare/late-writes.ts',
+    from: 'entry.changedNs >= sinceNs',
+    to: 'entry.changedNs < sinceNs',
+    test: 'plugins/uploads/compare/late-writes',
+  },
+  {
+    fault: 'after a clock that was set back, what is not on the disk seems to be',
+    file: 'plugins/mount/recovery/boot-note.ts',
+    from: 'found.mtimeMs > nowMs + STAMPS_LAG_MS',
+    to: 'false',
+    test: 'plugins/mount/recovery/power-cut',
+  },
+  {
     fault: 'a WebDAV upload that the engine refuses in the middle is not noted',
     file: COMMIT,
     from: '>= 500)',

@@ -26,7 +26,8 @@ import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
-import type { MountTools } from '../lifecycle/tools.ts';
+import type { MountingTools } from '../lifecycle/tools.ts';
+import type { WatchedWriter } from '../recovery/cache-sync.ts';
 import { createMeter } from '../stats/mount-stats.ts';
 import {
   isCached,
@@ -86,7 +87,7 @@ export interface LayeredMountOptions {
   ) => Promise<ActiveMount>;
   /** An rclone that is already in its place. */
   readonly lower?: ActiveMount | undefined;
-  readonly tools: MountTools;
+  readonly tools: MountingTools;
 }
 
 export class LayeredMount implements RunningRclone {
@@ -103,6 +104,7 @@ export class LayeredMount implements RunningRclone {
   readonly #names: NameDropper;
   readonly #held: HeldVersions;
   readonly #uploads: ShareUploads;
+  readonly #written: WatchedWriter;
   readonly #pathCheck: PathCheck;
   readonly #handles: KeptHandles;
   readonly #hold: Hold;
@@ -178,9 +180,15 @@ export class LayeredMount implements RunningRclone {
       end: this.#end.signal,
       read: (folders, signal) => this.#readListings(layer, folders, signal),
     });
+    let changes = 0;
+    this.#written = tools.writeOut.watch({ cacheDir: options.cacheDir, written: () => changes });
     this.#uploads = options.uploader.start({
       layer,
       remote: this.#remote,
+      onChange: () => {
+        changes += 1;
+        this.#written.wrote();
+      },
       ...uploadRules(tools, () => this.#cacheBytes),
     });
     this.uploadPause = pauseOf(this.#uploads);
@@ -484,6 +492,7 @@ export class LayeredMount implements RunningRclone {
 
   /** Files that wait stay in the upper folder, so a failure here loses nothing. */
   async #stopUploads(): Promise<void> {
+    void this.#written.leave();
     await this.#uploads
       .stop()
       .catch((error: unknown) =>

@@ -18,6 +18,7 @@ import { treesOf } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
 import { reserveWhenThereIsRoom } from '../cache/reserve.ts';
 import { pendingIn } from '../cache/scan.ts';
+import type { WatchedWriter } from '../recovery/cache-sync.ts';
 import { createStatsReader } from '../stats/mount-stats.ts';
 import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
@@ -29,6 +30,7 @@ import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
 import type { MountNotes } from './mount-record.ts';
 import { openFiles } from '../stats/open-files.ts';
+import { writtenBytes } from '../stats/written-bytes.ts';
 import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
 import type { RcAddress, RcClient } from '../rclone/control/remote-control.ts';
 import type { ControlPort } from '../rclone/control/control-ports.ts';
@@ -72,7 +74,7 @@ export class ActiveMount implements RunningRclone {
   readonly #listings: ListingAge;
   readonly #pathCheck: PathCheck;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
-  readonly #unwatch: () => Promise<boolean>;
+  readonly #written: WatchedWriter;
   readonly #end = new AbortController();
   #isFrozen = false;
   #isOffPath = false;
@@ -124,13 +126,13 @@ export class ActiveMount implements RunningRclone {
     });
     void this.#pathCheck.run(clock, this.#end.signal);
     void reserveWhenThereIsRoom(notes.cacheDir, clock, this.#end.signal);
-    this.#unwatch = tools.writeOut.watch({
-      pid: process.pid,
+    this.#written = tools.writeOut.watch({
       cacheDir: notes.cacheDir,
+      written: () => writtenBytes(process.pid),
     });
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
-      void this.#unwatch();
+      void this.#written.leave();
       this.#rc.close();
       this.#controlPort.close();
       await removeSocket(notes.rc);
@@ -249,7 +251,7 @@ export class ActiveMount implements RunningRclone {
     await endsWithin(
       this.#tools.clock,
       WRITE_OUT_MS,
-      this.#unwatch().then((isDone) => (isOnDisk = isDone)),
+      this.#written.leave().then((isDone) => (isOnDisk = isDone)),
     );
     // A note that stays makes the next start look at more than it must.
     if (isOnDisk) await forgetBoot(this.#notes.cacheDir).catch(() => undefined);
@@ -312,7 +314,7 @@ export class ActiveMount implements RunningRclone {
       .finally(() => this.#rc.close());
     this.#controlPort.close();
     this.#end.abort();
-    void this.#unwatch();
+    void this.#written.leave();
     this.#process.release();
   }
 

@@ -23,6 +23,7 @@ import { narrowMount } from './mount-flags.ts';
 import { cacheFolder, createPlans, planReady } from './mount-plan.ts';
 import type { SharePlan } from './mount-plan.ts';
 import { clearAfterPowerCut } from '../recovery/power-cut.ts';
+import { keepLateWrites } from '../recovery/late-writes.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
 import { RunningMounts } from './running-mounts.ts';
 import type { Outdated, RunningRclone } from '../releases/renewal.ts';
@@ -197,6 +198,7 @@ async function readyCache(
     log: ownLog,
     signal,
   });
+  if (wasCut) await keepLateWrites({ cacheDir, log: ownLog, signal }, tools);
   const { setAside } = await settleIdentity(
     cacheDir,
     planned.place,

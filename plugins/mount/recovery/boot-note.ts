@@ -1,6 +1,6 @@
-import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { undefinedWhenMissing } from 'mountkeeper';
+import { undefinedWhenMissing, writeWhole } from 'mountkeeper';
 
 /**
  * This file exists from the start of rclone until everything it wrote is on the disk after its end. Its
@@ -34,13 +34,13 @@ export async function readBootNote(cacheDir: string): Promise<BootNote | undefin
 }
 
 /**
- * Call it before rclone uses the folder, and after handling what a former boot left: all of that is on the
- * disk.
+ * Call it before anybody uses the folder, and after handling what a former boot left: all of that is on the
+ * disk. The note itself is there for good when it resolves: without it nothing would be looked at.
  */
 export async function noteBoot(cacheDir: string): Promise<void> {
   const bootId = await bootIdNow();
   if ((await readBootNote(cacheDir))?.bootId !== bootId)
-    await writeFile(join(cacheDir, BOOT_FILE), `${bootId}\n`, { mode: 0o600 });
+    await writeWhole(join(cacheDir, BOOT_FILE), `${bootId}\n`);
 }
 
 /**
@@ -50,6 +50,15 @@ export async function noteBoot(cacheDir: string): Promise<void> {
 export async function noteOnDisk(cacheDir: string, untilMs: number): Promise<void> {
   // Its former time stays, and more is taken for lost after a power cut.
   await utimes(join(cacheDir, BOOT_FILE), untilMs / 1_000, untilMs / 1_000).catch(() => undefined);
+}
+
+/**
+ * The clock may have been set back: what is written from now on would seem older than what is noted. Never rejects.
+ */
+export async function noteNotLater(cacheDir: string, nowMs: number): Promise<void> {
+  // The next round tries again.
+  const found = await stat(join(cacheDir, BOOT_FILE)).catch(() => undefined);
+  if (found !== undefined && found.mtimeMs > nowMs + STAMPS_LAG_MS) await noteOnDisk(cacheDir, nowMs);
 }
 
 /** Call it once rclone has ended and everything is on the disk. */

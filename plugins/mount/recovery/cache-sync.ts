@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { endsWithin } from 'mountkeeper';
 import type { Clock, Logger, Processes } from 'mountkeeper';
-import { noteOnDisk } from './boot-note.ts';
-import { writtenBytes } from '../stats/written-bytes.ts';
+import { noteNotLater, noteOnDisk } from './boot-note.ts';
 
 /** From coreutils. */
 export const SYNC = 'sync';
@@ -19,10 +18,18 @@ const HANGS_AFTER_MS = 60_000;
  */
 const TIMEOUT_MS = 24 * 3_600_000;
 
-/** A process that writes into a cache folder. */
+/** Who writes into a cache folder: an rclone, or the users of a share. */
 export interface Writer {
-  readonly pid: number;
   readonly cacheDir: string;
+  /** Another figure once something was written; undefined where that cannot be told. */
+  readonly written: () => number | undefined;
+}
+
+export interface WatchedWriter {
+  /** Something was written: it is brought to the disk now, or with the next interval. */
+  wrote(): void;
+  /** Ends the watching, and syncs what was written until then. */
+  leave(): Promise<boolean>;
 }
 
 export interface WriteOutOptions {
@@ -31,9 +38,10 @@ export interface WriteOutOptions {
   readonly processes: Pick<Processes, 'run'>;
   /** Returns an id of the file system that contains a folder. */
   readonly diskOf?: (folder: string) => Promise<string>;
-  readonly written?: (pid: number) => number | undefined;
   /** Called for each cache folder on the disk, with the time until which everything is on it. */
   readonly onDisk?: (folder: string, untilMs: number) => Promise<void>;
+  /** Called for each watched cache folder in each interval, with the time. */
+  readonly notLater?: (folder: string, nowMs: number) => Promise<void>;
 }
 
 /** One file system. */
@@ -41,10 +49,11 @@ interface Disk {
   /** The folder that was synced last. */
   folder: string;
   readonly folders: Set<string>;
+  /** When the last sync began. */
+  begunMs: number;
   running?:
     | {
         readonly done: Promise<boolean>;
-        readonly sinceMs: number;
         readonly end: AbortController;
       }
     | undefined;
@@ -53,10 +62,10 @@ interface Disk {
 }
 
 /**
- * Makes the kernel write the caches' file systems to disk regularly. rclone never asks for that, so for
- * half a minute a file that a client has closed would be lost in a power cut, or come back without its
- * content. Runs `sync` as a child process, one at a time for each file system, and only when an rclone has
- * written something since the last one began.
+ * Makes the kernel write the caches' file systems to disk regularly. Most programs never ask for that, nor does
+ * rclone, so for half a minute a file that was closed would be lost in a power cut, or come back without its
+ * content. Runs `sync` as a child process, one at a time for each file system, and only when something was written
+ * since the last one began.
  */
 export class WriteOut {
   readonly #options: WriteOutOptions;
@@ -69,15 +78,17 @@ export class WriteOut {
     this.#options = options;
   }
 
-  /** Watches the writer until the returned function is called, which syncs what was written until then. */
-  watch(writer: Writer): () => Promise<boolean> {
+  watch(writer: Writer): WatchedWriter {
     let last: Promise<boolean> | undefined;
     this.#writers.set(writer, undefined);
     this.#tick();
-    return () => {
-      this.#writers.delete(writer);
-      last ??= this.settle(writer.cacheDir);
-      return last;
+    return {
+      wrote: () => void this.#soon(writer),
+      leave: () => {
+        this.#writers.delete(writer);
+        last ??= this.settle(writer.cacheDir);
+        return last;
+      },
     };
   }
 
@@ -100,7 +111,7 @@ export class WriteOut {
 
   /** What does not work, one sentence per file system. */
   get troubles(): readonly string[] {
-    const inUse = new Set([...this.#writers.keys()].map(({ cacheDir }) => cacheDir));
+    const inUse = this.#folders;
     return [...this.#disks.values()].flatMap(({ trouble, folders }) =>
       trouble !== undefined && [...folders].some((folder) => inUse.has(folder)) ? [trouble] : [],
     );
@@ -114,6 +125,10 @@ export class WriteOut {
     for (const { running } of disks) running?.end.abort();
   }
 
+  get #folders(): ReadonlySet<string> {
+    return new Set([...this.#writers.keys()].map(({ cacheDir }) => cacheDir));
+  }
+
   #tick(): void {
     if (this.#isTicking || this.#writers.size === 0) return;
     this.#isTicking = true;
@@ -124,11 +139,21 @@ export class WriteOut {
     });
   }
 
+  /** The interval sees to it where the last sync is younger. */
+  async #soon(writer: Writer): Promise<void> {
+    if (!this.#writers.has(writer)) return;
+    const disk = await this.#disk(writer.cacheDir);
+    const isDue = disk && this.#options.clock.monotonic() - disk.begunMs >= WRITE_OUT_EVERY_MS;
+    if (isDue === true) await this.#lookAtAll();
+  }
+
   async #lookAtAll(): Promise<void> {
+    const { clock, notLater = noteNotLater } = this.#options;
+    for (const folder of this.#folders) await notLater(folder, clock.now());
     const due = new Map<Disk, (() => void)[]>();
     await Promise.all(
       [...this.#writers].map(async ([writer, before]) => {
-        const now = (this.#options.written ?? writtenBytes)(writer.pid);
+        const now = writer.written();
         if (now !== undefined && now === before) return;
         const disk = await this.#disk(writer.cacheDir);
         if (disk === undefined) return;
@@ -148,8 +173,9 @@ export class WriteOut {
 
   #begin(disk: Disk): Promise<boolean> {
     const end = new AbortController();
+    disk.begunMs = this.#options.clock.monotonic();
     const done = this.#run(disk, end.signal);
-    disk.running = { done, sinceMs: this.#options.clock.monotonic(), end };
+    disk.running = { done, end };
     return done;
   }
 
@@ -178,7 +204,7 @@ export class WriteOut {
   }
 
   #noticeHanging(disk: Disk): void {
-    const hangsMs = this.#options.clock.monotonic() - (disk.running?.sinceMs ?? Infinity);
+    const hangsMs = this.#options.clock.monotonic() - disk.begunMs;
     if (hangsMs >= HANGS_AFTER_MS) this.#tell(disk, 'does not finish writing');
   }
 
@@ -197,7 +223,7 @@ export class WriteOut {
     // A cache folder that cannot be asked shows in every read and write of the share.
     const name = await (this.#options.diskOf ?? deviceOf)(folder).catch(() => undefined);
     if (name === undefined) return undefined;
-    const known = this.#disks.get(name) ?? { folder, folders: new Set() };
+    const known = this.#disks.get(name) ?? { folder, folders: new Set(), begunMs: -Infinity };
     // The folder may be on another file system than before, for example after a disk was plugged in again.
     for (const other of this.#disks.values()) if (other !== known) other.folders.delete(folder);
     known.folder = folder;

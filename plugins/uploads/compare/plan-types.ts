@@ -1,5 +1,6 @@
 /** Types of a plan. */
 import type { LeavingEntry, QueueEntry, RemoteVersion } from 'mountkeeper';
+import type { LateWrites } from './late-writes.ts';
 import type { PendingMove } from './places.ts';
 import type { MoveRecord, PlaceRecord } from './records.ts';
 import type { ScanEntry } from './scan.ts';
@@ -93,6 +94,8 @@ export interface Conditions {
   readonly isWhole: boolean;
   /** Why the remote cannot keep a name, as the end of a sentence. */
   readonly nameProblem: (name: string) => string | undefined;
+  /** What was written right before a power cut. */
+  readonly late: Pick<LateWrites, 'isTorn' | 'wasRemoved'>;
   /** True for files that were changed while the disk was full. */
   readonly isCut: (changedNs: bigint) => boolean;
   /** Paths that are to be sent without waiting. */

@@ -46,6 +46,12 @@ const UNLEARNT = 'What users changed here has not been found out yet.';
 const MAY_BE_CUT =
   'The disk was full when it was written, so its end may be missing; ' +
   'it goes up when it is written again, or at once with `queue --send`.';
+const MAY_BE_TORN =
+  'The power went while this was being written, so content may be missing: look at it; then send it with ' +
+  '`queue --send`, write it again, or discard it to have back what the NAS has.';
+const REMOVED_LATE =
+  'It may be what was renamed right before the power went, to a file whose content may be missing; it goes once ' +
+  'that one has been seen to.';
 const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
 
 class Draft {
@@ -63,6 +69,7 @@ class Draft {
   /** Files and folders that users want, by place; no whiteouts. */
   readonly wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
+  #hasTorn = false;
   /** Folders for which it is not known yet what they hide in the lower layer. */
   readonly #unlearnt = new Set<string>();
   /**
@@ -170,26 +177,27 @@ class Draft {
     if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
-    this.#add(
-      entry,
-      place,
-      this.#isCut(entry, place, record)
-        ? { hold: MAY_BE_CUT, isRefused: true }
-        : { hold: this.#holdOf(entry) },
-    );
+    this.#add(entry, place, this.#whyNot(entry, place, record));
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
   }
 
+  #whyNot(entry: ScanEntry, place: string, record: PlaceRecord | undefined): Why {
+    const damage = this.#damageOf(entry, place, record);
+    this.#hasTorn ||= damage === MAY_BE_TORN;
+    return damage === undefined ? { hold: this.#holdOf(entry) } : { hold: damage, isRefused: true };
+  }
+
   /**
-   * A file that a full disk truncated must not replace the remote's version until somebody writes it again
-   * or confirms it.
+   * A file that a full disk truncated, or a power cut emptied, must not replace the remote's version until somebody
+   * writes it again or confirms it.
    */
-  #isCut(entry: ScanEntry, place: string, record: PlaceRecord | undefined): boolean {
-    if (this.#conditions.isUrgent(entry.path)) return false;
-    if (isSameWriting(record?.cut, identityOf(entry))) return true;
-    if (!this.#conditions.isCut(entry.changedNs)) return false;
+  #damageOf(entry: ScanEntry, place: string, record: PlaceRecord | undefined): string | undefined {
+    if (this.#conditions.isUrgent(entry.path)) return undefined;
+    if (this.#conditions.late.isTorn(entry)) return MAY_BE_TORN;
+    if (isSameWriting(record?.cut, identityOf(entry))) return MAY_BE_CUT;
+    if (!this.#conditions.isCut(entry.changedNs)) return undefined;
     this.#cut.push({ place, entry });
-    return true;
+    return MAY_BE_CUT;
   }
 
   /** Not in an opaque folder or one from another place: there it is all that users see. */
@@ -394,12 +402,18 @@ class Draft {
       ? UNLEARNT
       : isMoving
         ? 'A folder in it has to be moved on the remote first.'
-        : undefined;
+        : this.#heldWithTorn(path);
     const planned = this.#known.places.get(place);
     this.#put(
       { action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) },
       { hold },
     );
+  }
+
+  /** Where a file was renamed, the former name may be all that the remote has of it. */
+  #heldWithTorn(path: string): string | undefined {
+    const { isUrgent, late } = this.#conditions;
+    return this.#hasTorn && late.wasRemoved(path) && !isUrgent(path) ? REMOVED_LATE : undefined;
   }
 
   /**

@@ -30,6 +30,8 @@ export interface Scan {
   readonly entries: ReadonlyMap<string, ScanEntry>;
   /** The state of each folder: a rename of the folder, or any entry added or removed, changes it. */
   readonly folders: ReadonlyMap<string, string>;
+  /** All that it was made of: the same text where nothing has changed. */
+  readonly listing?: string;
 }
 
 export interface TimedScan extends Scan {
@@ -104,7 +106,7 @@ export function createScanner(
     const entries = new Map<string, ScanEntry>();
     const parts: EntryParts = { upper, whiteouts, readings: known, lowers: new Map([['', '']]) };
     for (const line of lines) entries.set(line.path, await entryOf(line, parts));
-    const scan = { entries, folders: standOf([root!, ...folders]) };
+    const scan = { entries, folders: standOf([root!, ...folders]), listing: text };
     if ([...entries.values()].every(isRead)) last = { text, scan };
     return scan;
   };

@@ -1,5 +1,6 @@
 /** One scan of the upper folder: from its entries to the steps to be done. */
 import type { Clock, Processes, UploadOptions } from 'mountkeeper';
+import { LateWrites } from '../compare/late-writes.ts';
 import { learn } from '../compare/learn.ts';
 import { folded } from '../compare/paths.ts';
 import { originsOf } from '../compare/places.ts';
@@ -50,6 +51,7 @@ export class Planner {
   readonly #space: SpaceWatch;
   readonly #memo = new PlanMemo();
 
+  #late: LateWrites | undefined;
   /** Since when users see a renamed entry at its place on the remote, in monotonic milliseconds; by key. */
   readonly #settledAt = new Map<string, number>();
   /** Recorded keys that the last scan did not find. */
@@ -97,6 +99,7 @@ export class Planner {
     const conditions = {
       ...this.#times(options),
       isCut: await this.#space.look(),
+      late: (this.#late ??= await LateWrites.read(layer)),
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };

@@ -8,6 +8,7 @@ import { hostname } from 'node:os';
 import type { Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
 import { Records } from '../compare/records.ts';
+import type { Scan } from '../compare/scan.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
 import { receiptOf } from '../proof/receipt.ts';
@@ -65,6 +66,7 @@ export class ShareUploader implements ManagedUploads {
   /** What is being discarded is away for a moment, and may come back. */
   #discarding = 0;
   #isLookDue = false;
+  #lastListing: string | undefined;
   #lookMs = 0;
   readonly #loop: LookLoop;
 
@@ -291,6 +293,7 @@ export class ShareUploader implements ManagedUploads {
     this.#isLookDue = false;
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
+    this.#noteChange(scan);
     if (this.#figures === undefined) revive(scan, records);
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
       isHurried: lookedAtMs < this.#hurriedUntil,
@@ -314,6 +317,12 @@ export class ShareUploader implements ManagedUploads {
     });
     this.#start();
     return this.#figuresNow(this.#figures);
+  }
+
+  #noteChange({ listing }: Scan): void {
+    if (this.#lastListing === listing) return;
+    this.#lastListing = listing;
+    this.#options.onChange?.();
   }
 
   #figuresNow(figures: UploadFigures): UploadFigures {

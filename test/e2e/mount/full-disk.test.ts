@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Mount, MountStats } from 'mountkeeper';
 import { detachAll, mountsBelow } from '../../support/platform/mounted-file-systems.ts';
@@ -11,10 +10,9 @@ import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { Relay } from '../../support/nas/tcp-relay.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
-import { sleep, until, within } from '../../support/platform/wait.ts';
-import { JOURNAL_EVERY_S, LoopDisk, NoLoopDevice } from '../../support/mount/loop-disk.ts';
+import { until, within } from '../../support/platform/wait.ts';
 import { createWorkbench } from '../../support/mount/workbench.ts';
-import { SKIPS, unlessRoot } from '../../runner/skips.ts';
+import { unlessRoot } from '../../runner/skips.ts';
 
 const MB = 1_048_576;
 /** More than the disk holds, also where some are up before the last one is written. */
@@ -123,106 +121,6 @@ describe('a full cache disk, with rclone', { skip: unlessRoot }, () => {
         for (const [name, sum] of [...done, ...late.done])
           assert.equal(arrived.get(name), sum, `${name} arrived whole`);
         await mount.unmount();
-      } finally {
-        await scratch.close();
-      }
-    },
-  );
-});
-
-/** Writes a file of random bytes and gives its checksum, once it is closed. */
-async function save(mount: Mount, name: string, bytes: number): Promise<[string, string]> {
-  const content = randomBytes(bytes);
-  await writeFile(`${mount.plan.mountPoint}/${name}`, content);
-  return [name, createHash('sha256').update(content).digest('hex')];
-}
-
-/** From now on the program that has the disk written out fails. */
-async function failSync(scratch: Scratch): Promise<void> {
-  const [folder, former] = [scratch.path('bin'), process.env['PATH']];
-  await mkdir(folder);
-  await writeFile(`${folder}/sync`, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-  process.env['PATH'] = `${folder}:${former}`;
-  scratch.defer(() => (process.env['PATH'] = former));
-}
-
-/** As another boot of the machine finds the cache. */
-async function rebooted(disk: LoopDisk): Promise<void> {
-  await disk.bringBack();
-  const note = `${disk.folder}/photos/boot`;
-  const { atime, mtime } = await stat(note);
-  await writeFile(note, 'another boot\n');
-  await utimes(note, atime, mtime);
-}
-
-describe('a power cut', { skip: unlessRoot }, () => {
-  it(
-    'takes no file that was closed before the last write-out, and harms none on the NAS',
-    { timeout: 120_000 },
-    async (t) => {
-      const scratch = await createScratch('power-cut');
-      try {
-        const nas = await Nas.create(scratch, {
-          files: { 'old.bin': 200_000, 'young.bin': 300_000, 'read.bin': 3 * MB },
-        });
-        const before = await nas.checksums();
-        const disk = await LoopDisk.create(scratch, scratch.path('bench', 'cache')).catch(
-          (error: unknown) => {
-            if (error instanceof NoLoopDevice) return error;
-            throw error;
-          },
-        );
-        if (disk instanceof NoLoopDevice) {
-          t.diagnostic(disk.message);
-          return t.skip(SKIPS.loopDevice.reason);
-        }
-        const first = createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_back: '1h' } });
-        const mount = await first.mount(first.spec('photos'));
-        const closed = new Map([
-          await save(mount, 'new.bin', 5 * MB),
-          await save(mount, 'small.bin', 100),
-          await save(mount, 'old.bin', 250_000),
-        ]);
-        const closedAtMs = Date.now();
-        // Something new, so that another write-out begins.
-        await save(mount, 'news', 1);
-        await until(
-          'all of that is said to be on the disk',
-          async () => (await stat(`${disk.folder}/photos/boot`)).mtimeMs >= closedAtMs,
-          { timeoutMs: 30_000 },
-        );
-        // The records of these reach the disk, what they tell of does not.
-        await failSync(scratch);
-        const late = new Map([
-          await save(mount, 'late.bin', 2 * MB),
-          await save(mount, 'young.bin', 350_000),
-        ]);
-        await run('sha256sum', `${mount.plan.mountPoint}/read.bin`);
-        await sleep(3 * JOURNAL_EVERY_S * 1_000);
-        await disk.cutPower();
-        process.kill(mount.pid, 'SIGKILL');
-        await mount.exited;
-        await mount.kill();
-        await rebooted(disk);
-
-        const second = createWorkbench(scratch, {
-          rclone: currentRclone(),
-          nas,
-          mount: { write_back: '200ms' },
-        });
-        const next = await second.mount(second.spec('photos'));
-        await until(
-          'all is up',
-          async () => (await stats(next)).dirtyFiles === 0 && (await next.pending()).count === 0,
-          { timeoutMs: 40_000, everyMs: 100 },
-        );
-        const arrived = await nas.checksums();
-        for (const [name, sum] of closed) assert.equal(arrived.get(name), sum, `${name} arrived whole`);
-        for (const [name, sum] of late)
-          assert.ok([sum, before.get(name)].includes(arrived.get(name)), `${name} is whole, or what it was`);
-        const [read = ''] = (await run('sha256sum', `${next.plan.mountPoint}/read.bin`)).split(' ');
-        assert.equal(read, before.get('read.bin'));
-        await next.unmount();
       } finally {
         await scratch.close();
       }

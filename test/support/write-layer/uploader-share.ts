@@ -143,6 +143,7 @@ export class TestShare {
       readonly processes?: Pick<Processes, 'run'>;
       readonly proof?: Proof;
       readonly clock?: Clock;
+      readonly onChange?: () => void;
     } = {},
   ): ShareUploader {
     return new ShareUploader({
@@ -159,6 +160,7 @@ export class TestShare {
       // Whoever stands in for the processes sees each scan.
       ...(more.processes !== undefined && { fewEntries: 0 }),
       clean: more.clean,
+      ...(more.onChange !== undefined && { onChange: more.onChange }),
       ...(more.proof !== undefined && { proof: () => more.proof! }),
     });
   }

@@ -61,6 +61,7 @@ export class LayerWorkbench {
         };
       },
       settle: () => Promise.resolve(),
+      noteLateWrites: () => Promise.resolve(0),
       waiting: () => Promise.resolve({ count: 0, bytes: 0, paths: [] }),
     };
     this.bench = createWorkbench(scratch, {

@@ -47,16 +47,18 @@ function bench() {
   );
   const onDisk = async (folder: string, untilMs: number): Promise<void> =>
     void notes.push(`${folder} ${untilMs - startMs}`);
+  const asked: string[] = [];
   const moved = new Map<string, string>();
   const writeOut = new WriteOut({
     clock,
     log,
     processes: { run },
     diskOf: (folder) => Promise.resolve(moved.get(folder) ?? folder.slice(0, 2)),
-    written: (pid) => written.get(pid),
     onDisk,
+    notLater: (folder, nowMs) => Promise.resolve(void asked.push(`${folder} ${nowMs - startMs}`)),
   });
   return {
+    asked,
     clock,
     moved,
     notes,
@@ -65,6 +67,7 @@ function bench() {
     written,
     writeOut,
     due: () => clock.advance(EVERY_MS),
+    watch: (pid: number, cacheDir: string) => writeOut.watch({ cacheDir, written: () => written.get(pid) }),
   };
 }
 
@@ -72,8 +75,8 @@ const settled = (): Promise<unknown> => new Promise((resolve) => setImmediate(re
 
 describe('the writing out of what lies in memory', () => {
   it('begins 5 s after a write at the latest, again and again', async () => {
-    const { clock, runs, written, writeOut } = bench();
-    writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    const { clock, runs, written, watch } = bench();
+    watch(1, '/a/photos');
     const begun: number[] = [];
     for (let second = 1; second <= 30; second += 1) {
       written.set(1, second);
@@ -84,10 +87,40 @@ describe('the writing out of what lies in memory', () => {
     assert.deepEqual(begun, [5, 10, 15, 20, 25, 30]);
   });
 
+  it('begins at once where somebody tells of a write and none was begun for 5 s, else with the next', async () => {
+    const { clock, runs, watch, written } = bench();
+    const writer = watch(1, '/a/photos');
+    const begun: number[] = [];
+    for (let second = 1; second <= 26; second += 1) {
+      if ([7, 8, 22].includes(second)) {
+        written.set(1, second);
+        writer.wrote();
+      }
+      await clock.advance(1_000);
+      if (runs.length > begun.length) begun.push(second);
+      runs.at(-1)?.end();
+      await settled();
+    }
+    // The first one knows of no former; that of 7 is seen at 10; 22 is told while none was begun for long.
+    assert.deepEqual(begun, [5, 10, 22]);
+  });
+
+  it('asks in each interval whether the clock was set back, also where nothing is written', async () => {
+    const { asked, due, runs, watch, written } = bench();
+    written.set(1, 1);
+    const writer = watch(1, '/a/photos');
+    watch(2, '/a/photos');
+    await due();
+    runs[0]?.end();
+    await due();
+    void writer.leave();
+    assert.deepEqual(asked, [`/a/photos ${EVERY_MS}`, `/a/photos ${2 * EVERY_MS}`]);
+  });
+
   it('begins when a writer has written something since the last one began, and only then', async () => {
-    const { due, runs, written, writeOut } = bench();
+    const { due, runs, written, watch } = bench();
     written.set(1, 100);
-    writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    watch(1, '/a/photos');
     await due();
     assert.deepEqual(
       runs.map(({ folder }) => folder),
@@ -104,9 +137,9 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('takes a writer that nobody can look into for one that always writes', async () => {
-    const { due, runs, written, writeOut } = bench();
+    const { due, runs, written, watch } = bench();
     written.set(1, undefined);
-    writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    watch(1, '/a/photos');
     for (const index of [0, 1, 2]) {
       await due();
       runs[index]?.end();
@@ -116,14 +149,14 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('is done once for all shares of a file system, and for each file system by itself', async () => {
-    const { due, runs, written, writeOut } = bench();
+    const { due, runs, written, watch } = bench();
     for (const [pid, cacheDir] of [
       [1, '/a/photos'],
       [2, '/a/music'],
       [3, '/b/films'],
     ] as const) {
       written.set(pid, 1);
-      writeOut.watch({ pid, cacheDir });
+      watch(pid, cacheDir);
     }
     await due();
     assert.equal(runs.length, 2);
@@ -133,9 +166,9 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('is noted with the time at which it began, once it is over and unless it failed', async () => {
-    const { due, notes, runs, written, writeOut } = bench();
+    const { due, notes, runs, written, watch } = bench();
     written.set(1, 1);
-    for (const cacheDir of ['/a/photos', '/a/music']) writeOut.watch({ pid: 1, cacheDir });
+    for (const cacheDir of ['/a/photos', '/a/music']) watch(1, cacheDir);
     await due();
     runs[0]?.end(1);
     await due();
@@ -147,9 +180,9 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('is tried again as long as it fails, and told once', async () => {
-    const { due, runs, said, written, writeOut } = bench();
+    const { due, runs, said, written, writeOut, watch } = bench();
     written.set(1, 1);
-    writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    watch(1, '/a/photos');
     for (const index of [0, 1]) {
       await due();
       runs[index]?.end(1);
@@ -167,9 +200,9 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('is no trouble of a disk that nobody writes to any more, as when the folder lies on another one', async () => {
-    const { due, moved, runs, written, writeOut } = bench();
+    const { due, moved, runs, written, writeOut, watch } = bench();
     written.set(1, 1);
-    const unwatch = writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    const writer = watch(1, '/a/photos');
     await due();
     runs[0]?.end(1);
     await settled();
@@ -184,14 +217,14 @@ describe('the writing out of what lies in memory', () => {
     runs[2]?.end(1);
     await settled();
     assert.equal(writeOut.troubles.length, 1);
-    void unwatch();
+    void writer.leave();
     assert.deepEqual(writeOut.troubles, []);
   });
 
   it('is begun no second time while it hangs, which is told once, and goes on afterwards', async () => {
-    const { due, runs, said, written, writeOut } = bench();
+    const { due, runs, said, written, writeOut, watch } = bench();
     written.set(1, 1);
-    writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    watch(1, '/a/photos');
     for (let round = 0; round < 30; round += 1) await due();
     assert.deepEqual([runs.length, said.length], [1, 1]);
     assert.match(writeOut.troubles.join(), /does not finish writing/);
@@ -202,9 +235,9 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('is done a last time for what a writer leaves, after what was under way before', async () => {
-    const { due, runs, written, writeOut } = bench();
+    const { due, runs, written, watch } = bench();
     written.set(1, 1);
-    const leave = writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    const { leave } = watch(1, '/a/photos');
     await due();
     const last = leave();
     await settled();
@@ -220,9 +253,9 @@ describe('the writing out of what lies in memory', () => {
   });
 
   it('lets the daemon end though a disk hangs', async () => {
-    const { clock, due, runs, written, writeOut } = bench();
+    const { clock, due, runs, written, writeOut, watch } = bench();
     written.set(1, 1);
-    const leave = writeOut.watch({ pid: 1, cacheDir: '/a/photos' });
+    const { leave } = watch(1, '/a/photos');
     await due();
     const isDone = endsWithin(clock, 1_000, leave());
     const end = writeOut.letGo(5_000);

@@ -8,6 +8,7 @@ import { createClock } from '../../../../core/platform/clock.ts';
 import {
   bootIdNow,
   noteBoot,
+  noteNotLater,
   noteOnDisk,
   readBootNote,
 } from '../../../../plugins/mount/recovery/boot-note.ts';
@@ -190,6 +191,20 @@ describe('a cache after a power cut', () => {
       await noteOnDisk(room.cacheDir, TOO_LATE());
       await room.clear();
       assert.deepEqual(await left(room), ['short.bin']);
+    }));
+
+  it('has a note that says no longer that all is on the disk once the clock was set back', () =>
+    inRoom(async ({ cacheDir }) => {
+      await noteNotLater(cacheDir, Date.now());
+      assert.equal(await readBootNote(cacheDir), undefined);
+      await noteBoot(cacheDir);
+      const at = Date.now();
+      await noteOnDisk(cacheDir, at);
+      await noteNotLater(cacheDir, at + HOUR_MS);
+      await noteNotLater(cacheDir, at);
+      assert.equal((await readBootNote(cacheDir))?.onDiskUntilMs, at - STAMPS_MS);
+      await noteNotLater(cacheDir, at - HOUR_MS);
+      assert.equal((await readBootNote(cacheDir))?.onDiskUntilMs, at - HOUR_MS - STAMPS_MS);
     }));
 
   it('has a note of the boot that later starts in it leave as it is', () =>

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { NOTHING_LATE } from '../../../../plugins/uploads/compare/late-writes.ts';
 import { PlanMemo } from '../../../../plugins/uploads/compare/plan-memo.ts';
 import type { Conditions } from '../../../../plugins/uploads/compare/plan-types.ts';
 import { NOTHING, Records } from '../../../../plugins/uploads/compare/records.ts';
@@ -16,6 +17,7 @@ const CONDITIONS: Conditions = {
   isWhole: true,
   nameProblem: () => undefined,
   isCut: () => false,
+  late: NOTHING_LATE,
   isUrgent: () => false,
   inUse: new Set(),
   isQuiet: () => true,
