@@ -33,7 +33,7 @@ const at = (mount: Mount, name: string): string => `${mount.plan.mountPoint}/${n
 const seen = async (mount: Mount, name: string): Promise<string> =>
   (await run('sha256sum', at(mount, name))).split(' ')[0] ?? '';
 
-/** Writes a file of random bytes and gives its checksum, once it is closed. No program asks for it to be on the disk. */
+/** Writes a file of random bytes and gives its checksum, once it is closed. Nobody asks for it to be on the disk. */
 async function save(mount: Mount, name: string, bytes: number): Promise<[string, string]> {
   const content = randomBytes(bytes);
   await writeFile(at(mount, name), content);

@@ -23,7 +23,7 @@ describe('a change in the upper folder', () => {
       assert.equal(await look(), 1, String(work));
       for (let looks = 0; looks < 3; looks += 1) {
         uploader.pause(Date.now() + 3_600_000);
-        assert.equal(await look(), 0, `after ${work}`);
+        assert.equal(await look(), 0, `after ${String(work)}`);
       }
     };
     try {
