@@ -201,6 +201,8 @@ export interface HandleFolder {
   readonly path: string;
   /** Of the process. The kernel's handles in the folder last as long as it does. */
   readonly pid: number;
+  /** Ends the process, which keeps the mount busy: nobody shows the folder any more. */
+  end(): Promise<void>;
 }
 
 /** Names of files and folders by a regular expression, with the flags `i` and `u`. */

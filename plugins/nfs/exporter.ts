@@ -17,6 +17,7 @@ import type {
   ListenAddress,
   ExporterParts,
   ExporterTools,
+  HandleFolder,
   ManagedServer,
   ManagedProcess,
   Mount,
@@ -66,6 +67,12 @@ export function createNfsExporter(tools: NfsTools): NfsExporter {
   return Object.assign(exporterOf(parts), { realign: () => parts.shown.redescribe() });
 }
 
+/** A share's folder of handles, and the process that keeps it. */
+interface Mirror {
+  readonly folder: HandleFolder;
+  readonly instance: string;
+}
+
 class NfsParts implements ExporterParts<ServedExport> {
   readonly label = 'NFS';
   readonly isEnabled: boolean;
@@ -83,8 +90,8 @@ class NfsParts implements ExporterParts<ServedExport> {
   /** False while it is not certain that the server goes by the file. */
   #hasRead = true;
   #lost: readonly string[] = [];
-  /** By share: the process of its folder of handles; undefined when there is none. */
-  readonly #mirrors = new Map<string, string | undefined>();
+  /** By share: its folder of handles; undefined when it could not be had. */
+  readonly #mirrors = new Map<string, Mirror | undefined>();
 
   constructor(tools: NfsTools) {
     this.#tools = tools;
@@ -227,6 +234,16 @@ class NfsParts implements ExporterParts<ServedExport> {
     const kept = standing(this.#loaded, wanted);
     if (kept.length < wanted.length) await this.#show(kept);
     await this.#show(wanted);
+    await this.#endUnused();
+  }
+
+  /** A folder of handles keeps the share's mount busy, and no server has it open any more. */
+  async #endUnused(): Promise<void> {
+    for (const [share, mirror] of this.#mirrors) {
+      if (!mirror || this.shown.entries.has(share)) continue;
+      await mirror.folder.end();
+      this.#mirrors.delete(share);
+    }
   }
 
   async #show(exports: readonly ServedExport[]): Promise<void> {
@@ -315,8 +332,8 @@ class NfsParts implements ExporterParts<ServedExport> {
     if (!mount.handleFolder) return { path: plan.mountPoint, pid, isMirror: false };
     this.#mirrors.set(shareName, undefined);
     const folder = await mount.handleFolder();
-    this.#mirrors.set(shareName, instanceOf(folder.pid));
-    return { ...folder, isMirror: true };
+    this.#mirrors.set(shareName, { folder, instance: instanceOf(folder.pid) });
+    return { path: folder.path, pid: folder.pid, isMirror: true };
   }
 
   /**
@@ -327,8 +344,8 @@ class NfsParts implements ExporterParts<ServedExport> {
     const { config, shares } = this.#tools;
     const isWhole = shares.list().every(({ spec: { share }, mount }) => {
       if (!mount?.handleFolder || !this.#mirrors.has(share.name)) return true;
-      const instance = this.#mirrors.get(share.name);
-      return instance !== undefined && isRunning(instance);
+      const mirror = this.#mirrors.get(share.name);
+      return mirror !== undefined && isRunning(mirror.instance);
     });
     return isWhole ? config() : {};
   }

@@ -80,19 +80,20 @@ describe('shares over NFS', () => {
     const keepers = [1, 2].map(() => spawn('sleep', ['60']));
     t.after(() => keepers.forEach((one) => one.kill('SIGKILL')));
     let folder = (): Promise<HandleFolder> => Promise.reject(new Error('no bindfs'));
+    const end = () => Promise.resolve();
     mount.handleFolder = () => folder();
     const document = documentFor('192.0.2.1');
     const { exporter, look, book } = await setUp(t, mount, () => document);
     const problem = () =>
       exporter.notices().find(({ message }) => message.includes('not shown over NFS'))?.message;
     assert.match(problem() ?? '', /no bindfs/);
-    folder = () => Promise.resolve({ path: '/handles', pid: keepers[0]!.pid! });
+    folder = () => Promise.resolve({ path: '/handles', pid: keepers[0]!.pid!, end });
     await look();
     assert.equal(problem(), undefined);
     const first = (await book()).next;
     await look();
     assert.equal((await book()).next, first, 'nothing has changed');
-    folder = () => Promise.resolve({ path: '/handles', pid: keepers[1]!.pid! });
+    folder = () => Promise.resolve({ path: '/handles', pid: keepers[1]!.pid!, end });
     keepers[0]!.kill('SIGKILL');
     await once(keepers[0]!, 'exit');
     await look();

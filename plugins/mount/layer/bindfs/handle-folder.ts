@@ -64,7 +64,7 @@ export class KeptHandles {
       if (this.#isOver) throw new Error('the share is being unmounted');
       const { place } = this.#options;
       this.#process = (await this.#living()) ?? (await this.#start());
-      return { path: place, pid: this.#process.pid };
+      return { path: place, pid: this.#process.pid, end: () => this.#endUnused() };
     });
   }
 
@@ -78,6 +78,13 @@ export class KeptHandles {
   release(): void {
     this.#isOver = true;
     this.#process?.release();
+  }
+
+  /** Until `folder` is called again. Once all is over, the process may be that of the share's next mount. */
+  #endUnused(): Promise<void> {
+    return this.#turns.run(async () => {
+      if (!this.#isOver) await this.#endProcess();
+    });
   }
 
   async #living(): Promise<ManagedProcess | undefined> {

@@ -68,8 +68,13 @@ describe('the folder of handles of a share', { skip: !CAN_HANG_A_MOUNT && SKIPS.
     };
     const again = await until('another one runs', anew, { timeoutMs: 20_000 });
     assert.equal(await readFile(`${again.path}/other`, 'utf8'), 'text');
-    await next.end();
+    await again.end();
     assert.equal(isAlive(again.pid), false);
+    assert.equal(await isMounted(place), false);
+    const last = await next.folder();
+    assert.equal(await readFile(`${last.path}/other`, 'utf8'), 'text');
+    await next.end();
+    assert.equal(isAlive(last.pid), false);
     assert.equal(await isMounted(place), false);
     await assert.rejects(next.folder(), /is being unmounted/);
   });
