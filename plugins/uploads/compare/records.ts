@@ -104,6 +104,9 @@ export class Records {
   #upper = '';
   #handle: FileHandle | undefined;
   #waiting: string[] = [];
+  /** Lines so far, and of these on disk. */
+  #added = 0;
+  #written = 0;
   #writing: Promise<void> | undefined;
   /** Bytes of the file: now, and without what is outdated when that was last known. */
   #bytes = 0;
@@ -170,22 +173,24 @@ export class Records {
     this.#add({ settled: { path, copy } });
   }
 
-  /** Resolves when everything so far is on disk. Concurrent callers share one write. */
+  /** Resolves when everything so far is on disk. Concurrent callers share one write, and wait for no later one. */
   async saved(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#writing !== undefined) {
+    const last = this.#added;
+    while (this.#written < last) {
       this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
       await this.#writing;
     }
   }
 
   async close(): Promise<void> {
-    await this.saved();
+    while (this.#written < this.#added) await this.saved();
     await this.#handle?.close();
     this.#handle = undefined;
   }
 
   #add(line: Line): void {
     this.#apply(line);
+    this.#added += 1;
     this.#waiting.push(`${JSON.stringify(line)}\n`);
   }
 
@@ -202,6 +207,7 @@ export class Records {
     const isDue = this.#bytes > MOST_OUTDATED * Math.max(this.#heldBytes, SMALL_BYTES);
     // What waits would be in it, and be added once more.
     if (isDue && this.#waiting.length === 0) await this.#rewrite();
+    this.#written += lines.length;
   }
 
   /** Writes what is known to another file, and puts that in the place of this one, which says the same. */

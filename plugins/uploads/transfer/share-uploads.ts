@@ -28,6 +28,8 @@ import { settleLive } from './leaving/settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
 import { MoveLock } from './move-lock.ts';
 import { LookLoop } from './look-loop.ts';
+import { freshMs, restMs } from './pace.ts';
+import type { Looked } from './pace.ts';
 import { perform } from './perform.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
@@ -37,11 +39,6 @@ import type { StepTools } from './step-tools.ts';
 
 /** How long a `flush` lasts. */
 const HURRY_MS = 30_000;
-/** A scan takes at most one part in this many of the time. */
-const LOOK_SHARE = 50;
-const LONGEST_FRESH_MS = 10_000;
-const LOOK_EVERY_MS = 1_000;
-const IDLE_LOOK_EVERY_MS = 5_000;
 const MOVE_END_MS = 20;
 
 export class ShareUploader implements ManagedUploads {
@@ -67,7 +64,7 @@ export class ShareUploader implements ManagedUploads {
   #discarding = 0;
   #isLookDue = false;
   #lastListing: string | undefined;
-  #lookMs = 0;
+  #looked: Looked = { entries: 0, tookMs: 0 };
   readonly #loop: LookLoop;
 
   constructor(options: ShareUploaderOptions) {
@@ -258,10 +255,7 @@ export class ShareUploader implements ManagedUploads {
    */
   #isFresh(): boolean {
     if (this.#isLookDue || this.#figures === undefined || this.#figures.dirtyFiles === 0) return false;
-    return (
-      this.#options.clock.monotonic() - this.#figures.lookedAtMs <
-      Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS)
-    );
+    return this.#options.clock.monotonic() - this.#figures.lookedAtMs < freshMs(this.#looked);
   }
 
   async stop(): Promise<void> {
@@ -282,8 +276,7 @@ export class ShareUploader implements ManagedUploads {
   }
 
   #restMs(): number {
-    const idle = this.#figures?.dirtyFiles === 0 ? IDLE_LOOK_EVERY_MS : LOOK_EVERY_MS;
-    return Math.max(this.#isLookDue ? 0 : idle, Math.min(this.#lookMs * LOOK_SHARE, LONGEST_FRESH_MS));
+    return restMs(this.#looked, { isDue: this.#isLookDue, isIdle: this.#figures?.dirtyFiles === 0 });
   }
 
   async #look(caller: AbortSignal): Promise<UploadFigures> {
@@ -307,7 +300,7 @@ export class ShareUploader implements ManagedUploads {
     const localBytes = localBytesOf(scan);
     this.#clean.adopt(plan.clean, localBytes);
     this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
-    this.#lookMs = clock.monotonic() - lookedAtMs;
+    this.#looked = { entries: scan.entries.size, tookMs: clock.monotonic() - lookedAtMs };
     this.#figures = figuresOf(this.#queue, {
       lookedAtMs,
       now: clock.now(),

@@ -51,6 +51,18 @@ describe('the file of records', () => {
     await isRight(20_000);
   });
 
+  it('has whoever saves wait for what is known by then, not for what others add meanwhile', async () => {
+    const records = await Records.open(folder, 'one');
+    records.noteTwin('mine');
+    const saved = records.saved();
+    records.noteTwin('later');
+    await saved;
+    assert.match(readFileSync(file, 'utf8'), /"mine"/);
+    assert.doesNotMatch(readFileSync(file, 'utf8'), /"later"/);
+    await records.close();
+    assert.match(readFileSync(file, 'utf8'), /"later"/);
+  });
+
   it('goes on as it is where it cannot be written anew', async () => {
     const records = await Records.open(folder, 'one');
     mkdirSync(`${file}.new/in the way`, { recursive: true });
