@@ -42,6 +42,7 @@ import {
   serverSpec,
 } from './smbd.ts';
 import type { Wanted } from './smbd.ts';
+import { createBasis, isUnread, UNREAD } from './unread.ts';
 import { resolveUsers, settleUsers } from './users.ts';
 
 export interface SmbTools extends ExporterTools {
@@ -97,7 +98,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       describe: (spec, mount) => this.#describe(spec, mount),
       apply: () => this.#apply(),
       appliesAll: true,
-      basis: tools.config,
+      basis: createBasis(tools.config, () => tools.shares.list()),
     });
     this.#again = new ApplyAgain(() => this.shown.inTurn(() => this.#apply()), tools.log);
     this.server = manageServer({
@@ -319,6 +320,8 @@ class SmbParts implements ExporterParts<ServedShare> {
   #describe({ share }: ShareSpec, { plan: { mountPoint: path } }: Mount): ServedShare {
     const problem = pathProblem(path);
     if (problem !== undefined) throw new Error(problem);
+    const live = this.#tools.shares.list().find(({ spec }) => spec.share.name === share.name);
+    if (live && isUnread(live)) throw new Error(UNREAD);
     // Whether other protocols may write the same files.
     const isShared = share.protocols.some(
       (protocol) => protocol !== 'smb' && this.#tools.exporters.mayServe(protocol),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
-import type { Config } from 'mountkeeper';
+import type { Config, Mount } from 'mountkeeper';
 import { createSmbExporter } from '../../../plugins/smb/exporter.ts';
 import type { SmbTools } from '../../../plugins/smb/exporter.ts';
 import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
@@ -53,5 +53,41 @@ describe('shares over SMB', () => {
     // Switched off: so it is once another exporter has stopped the server.
     document = documentFor();
     await assert.rejects(async () => exporter.enforce?.(), /being stopped/);
+  });
+
+  it('are taken off while nothing reads from a remote that is away, and shown once something does', async () => {
+    const mount: Mount = new FakeMount(planOf(spec('a')), 'a');
+    const live = { spec: spec('a'), mount, health: 'healthy', remoteAnswers: true };
+    const document = {
+      smb: { enabled: true },
+      shares: [{ name: 'a', protocols: ['smb'] }],
+    } as unknown as Config;
+    const exporter = createSmbExporter({
+      clock: createManualClock(),
+      log: pino({ level: 'silent' }),
+      paths: { stateDir: '/nowhere', packageDir: '' },
+      shares: { list: () => [live] },
+      exporters: { list: () => [], mayServe: () => false },
+      settings: { enabled: true, port: 445, listen: ['127.0.0.1'], guest: true, users: [] },
+      config: () => document,
+      owner: { uid: 0, gid: 0 },
+    } as unknown as SmbTools);
+    const look = async (reader: Partial<Mount>, remoteAnswers: boolean) => {
+      Object.assign(mount, { readerPid: undefined, rcPort: 5572 }, reader);
+      live.remoteAnswers = remoteAnswers;
+      await exporter.look(new AbortController().signal);
+      return exporter.notices().some(({ message }) => /nothing can be read/.test(message));
+    };
+    await exporter.add(live.spec, mount);
+    const noProcess = 2 ** 30;
+    // A killed rclone is about to be replaced, and one that lives shows what it knows.
+    assert.equal(await look({ readerPid: noProcess }, true), false);
+    assert.equal(await look({ readerPid: process.pid }, false), false);
+    assert.equal(await look({}, false), false);
+    assert.equal(await look({ readerPid: noProcess }, false), true);
+    assert.equal(await look({ readerPid: process.pid }, false), false);
+    // It came up without its remote.
+    assert.equal(await look({ rcPort: 0 }, false), true);
+    assert.equal(await look({ readerPid: process.pid }, true), false);
   });
 });
