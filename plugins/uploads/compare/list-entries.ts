@@ -12,7 +12,7 @@ const FORMAT = '%y %i %s %T@ %C@ %P\\0';
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 1_073_741_824;
 /** Most entries that are read without `find`, which reads many at less cost. */
-const FEW = 64;
+const FEW = 256;
 /** Node's replacement for bytes that are not valid UTF-8. */
 const NO_TEXT = '\uFFFD';
 
