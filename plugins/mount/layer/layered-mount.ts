@@ -158,6 +158,7 @@ export class LayeredMount implements RunningRclone {
       log,
       forget: (folders, change) => this.#forget(folders, change),
       dropNames: () => this.#names.drop(),
+      holdCalls: () => this.#hold.calls(),
       versions: {
         held: (path, bornMs) => this.#held.of(path, bornMs),
         learnt: (beforeMs) => this.#held.learnt(beforeMs),

@@ -1,7 +1,7 @@
 /**
  * Lets calls wait while another rclone is started below a share: bindfs is stopped meanwhile, so nobody is told of an
- * error that is over in half a second. Once for each rclone that has worked, and never long: a program that looks
- * into a folder hangs with it.
+ * error that is over in half a second. Once for each rclone that has worked, while what lies below is changed, and never
+ * long: a program that looks into a folder hangs with it.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -46,6 +46,14 @@ export class Hold {
     this.#guard = guard;
     guard.once('exit', () => this.#forget(guard));
     bindfs.signal('SIGSTOP');
+  }
+
+  /** For as long as a change of what lies below takes; ends when what it returns is called. */
+  calls(): () => void {
+    // Another rclone is awaited already: what it returns must not end that.
+    if (this.#guard) return () => undefined;
+    this.begin();
+    return () => this.end();
   }
 
   end(): void {

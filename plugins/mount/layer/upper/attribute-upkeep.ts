@@ -25,6 +25,8 @@ export interface AttributeUpkeepOptions {
    */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
+  /** Lets calls that ask the lower layer wait until what it returns is called. */
+  readonly holdCalls?: (() => () => void) | undefined;
   readonly processes: Pick<Processes, 'run'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -73,13 +75,16 @@ export class AttributeUpkeep {
 
   /** In small groups: until their listings are refreshed, these folders hide their lower content. */
   async #rewriteSome(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
-    const { dropNames, forget } = this.#options;
+    const { dropNames, forget, holdCalls = () => () => undefined } = this.#options;
     let done: readonly LeavingEntry[] = [];
+    let release: () => void = () => undefined;
     await forget(placesOf(entries), async () => {
+      // Until the listing is read anew, too, what is marked shows nothing.
+      release = holdCalls();
       done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
       // If a user has just renamed one, its former mark must lead to something until the next attempt.
       return { folders: placesOf(done), trees: treesOf(done) };
-    });
+    }).finally(() => release());
     await dropNames();
     return done;
   }

@@ -23,6 +23,8 @@ export interface LocalLayerOptions {
   readonly versions: Required<Pick<WriteLayer, 'held' | 'learnt'>>;
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
+  /** Lets calls that ask the lower layer wait until what it returns is called. */
+  readonly holdCalls: () => () => void;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
   /** Whether rclone has content of a file of that size in its own cache, or may have. */

@@ -11,6 +11,7 @@ import { lstatSync, renameSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
+import type { Outdated } from '../../rclone/remote-files.ts';
 import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
 import { AttributeUpkeep } from './attribute-upkeep.ts';
 import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
@@ -81,12 +82,7 @@ export class TakeOut {
     const note = (all: readonly Note[]): Promise<void> =>
       writeWhole(join(folder, NAMES), JSON.stringify(all));
     await note(fit.map(({ path, discardTo: keptAt }) => ({ path, ...(keptAt !== undefined && { keptAt }) })));
-    const taken: Taken[] = [];
-    for (const [index, entry] of fit.entries()) {
-      const one = this.#moveAside(entry, folder, entry.discardTo ?? join(folder, String(index)));
-      if (one) taken.push(one);
-    }
-    const out = await this.#settled(taken, (gone) =>
+    const out = await this.#settled(await this.#outOfSight(fit, folder), (gone) =>
       note(
         fit.map(({ path, discardTo: keptAt }) => ({
           path,
@@ -138,6 +134,36 @@ export class TakeOut {
   }
 
   /**
+   * Moves the entries aside, and has rclone read anew what they had hidden. Calls wait for it: in between, a name
+   * without data here would show nothing. The kernel drops its names at once, since renaming or deleting one that
+   * leads to what was moved fails (ESTALE). When that cannot be done, all are brought back.
+   */
+  async #outOfSight(fit: readonly LeavingEntry[], folder: string): Promise<readonly Taken[]> {
+    const { dropNames, forget, holdCalls = () => () => undefined } = this.#options;
+    const taken: Taken[] = [];
+    let release: () => void = () => undefined;
+    const move = async (): Promise<Outdated> => {
+      release = holdCalls();
+      for (const [index, entry] of fit.entries()) {
+        const one = this.#moveAside(entry, folder, entry.discardTo ?? join(folder, String(index)));
+        if (one) taken.push(one);
+      }
+      if (taken.length > 0) await dropNames();
+      return { folders: placesOf(withoutData(taken.map(({ entry }) => entry))), trees: [] };
+    };
+    const hidden = placesOf(withoutData(fit));
+    try {
+      await (hidden.length === 0 ? move() : forget(hidden, move));
+      return taken;
+    } catch (error) {
+      await this.#bringBack(taken, new Set(taken.map(({ path }) => path)));
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  /**
    * Undefined when the entry was replaced. Checked, moved and checked again without a pause: if a user has
    * put something else there meanwhile, it is moved back before anybody can miss it.
    */
@@ -165,9 +191,8 @@ export class TakeOut {
     taken: readonly Taken[],
     note: (out: readonly Taken[]) => Promise<void>,
   ): Promise<readonly Taken[]> {
-    const { dropNames, forget } = this.#options;
+    const { dropNames } = this.#options;
     try {
-      await forget(placesOf(taken.map(({ entry }) => entry).filter(({ hasNoData }) => hasNoData === true)));
       await dropNames();
       const back = await this.#bringBack(taken, await this.#wanted(taken));
       const out = taken.filter(({ path }) => !back.includes(path));
@@ -309,6 +334,10 @@ export class TakeOut {
  */
 function isFitAnyway({ hasNoData, kind, copy }: LeavingEntry): boolean {
   return hasNoData === true || (kind === 'whiteout' && copy !== undefined);
+}
+
+function withoutData(entries: readonly LeavingEntry[]): readonly LeavingEntry[] {
+  return entries.filter(({ hasNoData }) => hasNoData === true);
 }
 
 function shownAt({ copy, path }: LeavingEntry): string {

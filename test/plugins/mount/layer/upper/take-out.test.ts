@@ -23,6 +23,8 @@ describe('a file that is given up', () => {
   let paths: LayerPaths;
   let clock: ReturnType<typeof createManualClock>;
   let taker: TakeOut;
+  /** In place of what does nothing. */
+  let told: Partial<TakeOutOptions>;
   /** Runs when the kernel is told to drop its names. */
   let meanwhile: () => void;
   let count = 0;
@@ -37,6 +39,7 @@ describe('a file that is given up', () => {
     mkdirSync(mountPoint);
     clock = createManualClock();
     meanwhile = () => undefined;
+    told = {};
     const { log } = collectLog();
     const options = {
       paths,
@@ -48,15 +51,20 @@ describe('a file that is given up', () => {
       precisionMs: () => 1_000,
       isCached: () => false,
       listLower: async () => new Map(),
-      forget: async () => undefined,
-      dropNames: async () => meanwhile(),
+      forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
+      dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
+      holdCalls: () => told.holdCalls?.() ?? (() => undefined),
     };
     taker = new TakeOut(options as unknown as TakeOutOptions);
   });
 
   const at = (path: string): string => join(paths.upper, path);
   const keptAt = (path: string): string => join(paths.discarded, 'time', path);
-  const giveUp = (path: string, discardTo = keptAt(path)): Promise<readonly string[]> => {
+  const giveUp = (
+    path: string,
+    discardTo = keptAt(path),
+    more: Partial<LeavingEntry> = {},
+  ): Promise<readonly string[]> => {
     const { ino, size, mtimeNs, ctimeNs } = lstatSync(at(path), {
       bigint: true,
     });
@@ -70,6 +78,7 @@ describe('a file that is given up', () => {
       isOpaque: false,
       theirs: {},
       discardTo,
+      ...more,
     };
     return taker.take([entry]);
   };
@@ -91,6 +100,34 @@ describe('a file that is given up', () => {
       [false, 'written'],
     );
     assert.deepEqual(await readdir(paths.aside), []);
+  });
+
+  it('is out of sight only while calls wait: its listing is looked at before, names are dropped at once', async () => {
+    writeFileSync(at('moved'), '');
+    const seen: string[] = [];
+    const note = (what: string): void =>
+      void seen.push(`${what} ${existsSync(at('moved')) ? 'here' : 'out'}`);
+    told = {
+      forget: async (_folders, change) => {
+        note('looks');
+        await change?.();
+        note('forgets');
+      },
+      dropNames: async () => note('drops'),
+      holdCalls: () => {
+        note('waits');
+        return () => note('goes on');
+      },
+    };
+    await giveUp('moved', keptAt('moved'), { hasNoData: true });
+    assert.deepEqual(seen, [
+      'looks here',
+      'waits here',
+      'drops out',
+      'forgets out',
+      'goes on out',
+      'drops out',
+    ]);
   });
 
   it('stays there though somebody writes to what has its name now', async () => {
