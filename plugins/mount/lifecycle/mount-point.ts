@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { detachOverlay, isOverlaySource } from '../layer/overlay.ts';
+import { detachOverlay, isOverlaySource, overlaySource } from '../layer/overlay.ts';
 import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
 
@@ -38,8 +38,11 @@ chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null
 exit 0`;
 const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
 
-/** Removes what a dead mount left and prepares the folder. Rejects with a plain sentence. */
-export async function prepareMountPoint(path: string, tools: MountPointTools): Promise<void> {
+/**
+ * Removes what a dead mount left and prepares the folder. Rejects with a plain sentence. `share`: the one that is to
+ * be mounted there, whose own overlay a killed daemon may have left.
+ */
+export async function prepareMountPoint(path: string, share: string, tools: MountPointTools): Promise<void> {
   const above = (await tools.mountTable.list()).find(
     (entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`),
   );
@@ -47,6 +50,11 @@ export async function prepareMountPoint(path: string, tools: MountPointTools): P
     throw new Error(
       `the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); ` +
         'choose another mount_point',
+    );
+  const overlay = (await tools.mountTable.list()).findLast((entry) => entry.mountPoint === path);
+  if (overlay && isOverlaySource(overlay.source) && overlay.source !== overlaySource(share))
+    throw new Error(
+      `another share (${overlay.source}) is already in use at ${path}; unmount it or choose another mount_point`,
     );
   await clearMountPoint(path, tools, { active: 'refuse' });
   const { code, stdout, stderr } = await tools.processes.run({

@@ -93,7 +93,6 @@ describe('the life of a mount by rclone', () => {
           ),
         { timeoutMs: 10_000 },
       );
-      await assert.rejects(mount.stats(deadline(300)));
       await mount.kill();
       await caller.ended;
       assert.equal(await isMounted(mount.plan.mountPoint), false);

@@ -61,7 +61,7 @@ describe('the target of a share', () => {
   });
 
   it('goes with the mount, and comes back with it', async () => {
-    process.kill(await daemon.rclonePid('my files'), 'SIGKILL');
+    process.kill(await daemon.bindfsPid('my files'), 'SIGKILL');
     await tells(`stop ${TARGET}`, 1);
     await tells(`start ${TARGET}`, 2);
     assert.deepEqual(
