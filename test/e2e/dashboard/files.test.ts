@@ -1,8 +1,10 @@
 // @load loud
 /** The files of a share on its page: what is safe, what waits, and a download, in real Chromium. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { SKIPS } from '../../runner/skips.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -15,6 +17,8 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 
+const chattr = async (flag: '+i' | '-i', path: string): Promise<void> =>
+  void (await promisify(execFile)('chattr', [flag, path]));
 const NAME = 'plan "<b>" 照片.bin';
 const PASSWORD = 'page-pass-4711';
 
@@ -113,15 +117,19 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
 
   it('sends one file of the queue by keyboard, and again after the NAS has refused it', async () => {
     await new Files(scratch).write(`${daemon.mountPoint('team')}/blocked.bin`, 20_000);
-    // A folder where the file should go: the NAS refuses it.
-    await mkdir(nas.path('blocked.bin'));
+    // The NAS may not write there: it refuses the file.
+    await chattr('+i', nas.path());
+    scratch.defer(() => chattr('-i', nas.path()));
     await page.page.goto(`${origin()}/shares/team`);
     const queue = page.page.locator('#frame-uploads');
     const queued = (name: string) => queue.locator('tr', { hasText: name });
     const pressIn = (name: string, label: string): Promise<void> =>
       press(queued(name).locator('button', { hasText: label }));
     await pressIn('blocked.bin', 'Send now');
-    await shows('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()));
+    // After three refusals, each a while after the one before.
+    await until('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()), {
+      timeoutMs: 60_000,
+    });
     await shows('that the NAS could not take it', async () => (await page.sentence()) === 'refused');
     assert.equal(await page.tone('team'), 'bad');
     assert.match(await queued('fresh.bin').innerText(), /Waiting/, 'the other one waits on');
@@ -129,7 +137,7 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await queued('blocked.bin').locator('a', { hasText: 'Download a copy' }).click();
     assert.equal((await readFile(await (await download).path())).length, 20_000);
     await page.assertAccessible('the queue');
-    await rmdir(nas.path('blocked.bin'));
+    await chattr('-i', nas.path());
     await pressIn('blocked.bin', 'Retry now');
     await shows('that it is gone from the queue', async () => (await queued('blocked.bin').count()) === 0);
     await shows('the focus in the queue', () => hasFocus(queue));

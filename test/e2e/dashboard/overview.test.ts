@@ -184,7 +184,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
   });
 
   it('shows a mount that is killed and heals, and reconnects by keyboard after asking', async () => {
-    process.kill(await daemon.rclonePid('files'), 'SIGKILL');
+    process.kill(await daemon.bindfsPid('files'), 'SIGKILL');
     await shows('the share is down', async () => (await watched.tone('files')) !== 'good', 4_000);
     await shows('the share is healed', async () => (await watched.tone('files')) === 'good', 20_000);
     const card = watched.page.locator('article', { has: watched.page.locator('.share[data-share="files"]') });

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { configText } from '../config/config-text.ts';
 import type { ConfigParts, TomlValue } from '../config/config-text.ts';
 import { freePort } from '../platform/free-port.ts';
-import { isAlive, rcloneOf } from '../platform/processes.ts';
+import { allProcesses, isAlive, rcloneOf } from '../platform/processes.ts';
 import { currentRclone } from '../nas/rclone-binaries.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until, within } from '../platform/wait.ts';
@@ -281,6 +281,18 @@ export class Daemon {
       `an rclone serves ${share}`,
       async () =>
         (await rcloneOf(this.mountPoint(share))) ?? rcloneOf(`${this.stateDir}/mount/lower/${share}/fresh`),
+      { timeoutMs: 30_000 },
+    );
+    return found.pid;
+  }
+
+  /** What lies between rclone and the share: the share is down without it. */
+  async bindfsPid(share: string): Promise<number> {
+    const through = `${this.stateDir}/mount/lower/${share}/through`;
+    const found = await until(
+      `a bindfs lies below ${share}`,
+      async () =>
+        (await allProcesses()).find(({ args }) => args[0]?.endsWith('bindfs') && args.includes(through)),
       { timeoutMs: 30_000 },
     );
     return found.pid;
