@@ -89,16 +89,21 @@ export class SystemdMachine {
     const group = await mkdtemp(join(CONTROL_GROUPS, `${basename(MEMORY)}-`));
     const layers = await mkdtemp(join(MEMORY, 'mk-machine-'));
     scratch.defer(() => rm(layers, { recursive: true, force: true }));
-    for (const name of ['upper', 'work']) await mkdir(join(layers, name));
+    for (const name of ['upper', 'work', 'cache']) await mkdir(join(layers, name));
     const root = scratch.path('machine');
     await mkdir(root);
     const switchOff =
       '; [ -e $root/etc/is-machine ] || ' +
       'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
       'touch $root/etc/is-machine';
+    // What users write needs a disk of its own: an overlay takes no upper folder on another one.
+    const disk =
+      `; [ -e ${layers}/cache/debconf ] || cp -a $root/var/cache/debconf ${layers}/cache/` +
+      `; mount --bind ${layers}/cache $root/var/cache`;
     const mountRoot =
       `mount -t overlay -o lowerdir=${lower},upperdir=${layers}/upper,workdir=${layers}/work overlay $root` +
-      (lower === '/' ? switchOff : '');
+      (lower === '/' ? switchOff : '') +
+      disk;
     const machine = new SystemdMachine(root, mountRoot, group);
     scratch.defer(async () => {
       await machine.#powerCut();
