@@ -137,7 +137,7 @@ function backendOf(process: ManagedProcess, mountPid: number): Backend {
     behind: instanceOf(mountPid),
     port: Number(process.notes['port']),
     authorization,
-    takesProperties: false,
+    takesProperties: true,
   };
 }
 
