@@ -1,7 +1,7 @@
 /**
- * Lets calls wait while another rclone is started below a share: bindfs is stopped meanwhile, so nobody is told of an
- * error that is over in half a second. Once for each rclone that has worked, while what lies below is changed, and never
- * long: a program that looks into a folder hangs with it.
+ * Lets calls wait while another rclone is started below a share, or while what lies below is changed: bindfs is
+ * stopped meanwhile, so nobody is told of an error that is over in half a second. Once for each rclone that has
+ * worked, and never long: a program that looks into a folder hangs with it.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
