@@ -23,7 +23,11 @@ export interface RemoteVersion {
 
 export type RemoteEntry =
   | { readonly name: string; readonly kind: 'folder' }
-  | { readonly name: string; readonly kind: 'file'; readonly version: RemoteVersion };
+  | {
+      readonly name: string;
+      readonly kind: 'file';
+      readonly version: RemoteVersion;
+    };
 
 /**
  * A share's files on the remote, without any cache between. Every call rejects with a `RemoteFailure`: a
@@ -64,7 +68,10 @@ export interface RemoteFiles {
   upload(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+    },
   ): Promise<void>;
   /**
    * True where `uploadNew` leaves what is at the path already, a file or a folder, and looks for it right before the
@@ -78,8 +85,24 @@ export interface RemoteFiles {
   uploadNew?(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+    },
   ): Promise<boolean>;
+  /**
+   * As `uploadNew`, many small files by one call, each looked for right before it is sent. Resolves with those that
+   * were sent (true) and those that were left as they were found (false); what became of others is not known.
+   */
+  uploadAllNew?(
+    batch: Batch,
+    options: { readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, boolean>>;
+  /** The files of a batch that the remote has now, by their paths, with hashes where it has some. */
+  statAll?(
+    batch: Pick<Batch, 'list'>,
+    options: { readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, RemoteVersion>>;
   /**
    * Removes temporary files that interrupted uploads of this daemon left next to the path. No upload to it
    * may be running.
@@ -96,6 +119,14 @@ export interface RemoteFiles {
   removeFolder(path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** Makes the share's mount read these folders again when they are next asked for. */
   forget(folders: readonly string[], options: { readonly signal: AbortSignal }): Promise<void>;
+}
+
+/** Small files that go to the remote together, to where nothing is to be. */
+export interface Batch {
+  /** A local folder in which they lie by their paths on the remote, as links. */
+  readonly folder: string;
+  /** A local file that lists these paths, one a line. */
+  readonly list: string;
 }
 
 /** Result of a lookup in the lower layer, by path. */
@@ -243,7 +274,10 @@ export interface Conflict {
    * `copy`.
    */
   readonly versions?:
-    | { readonly theirs: RemoteVersion; readonly mine: Pick<RemoteVersion, 'bytes' | 'modifiedMs'> }
+    | {
+        readonly theirs: RemoteVersion;
+        readonly mine: Pick<RemoteVersion, 'bytes' | 'modifiedMs'>;
+      }
     | undefined;
 }
 
@@ -348,5 +382,9 @@ export interface Uploader {
   waiting(
     upper: string,
     records: string,
-  ): Promise<{ readonly count: number; readonly bytes: number; readonly paths: readonly string[] }>;
+  ): Promise<{
+    readonly count: number;
+    readonly bytes: number;
+    readonly paths: readonly string[];
+  }>;
 }

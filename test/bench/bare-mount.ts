@@ -4,23 +4,37 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { detachAll, isMounted, mountsBelow } from '../support/platform/mounted-file-systems.ts';
-import { NAS_PASSWORD, NAS_USER } from '../support/nas/nas.ts';
+import type { ConnectionText } from '../support/config/config-text.ts';
+import { NAS_PASSWORD } from '../support/nas/nas.ts';
 import type { Nas } from '../support/nas/nas.ts';
 import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { until } from '../support/platform/wait.ts';
 
 export interface BareMounts {
   readonly points: readonly string[];
+  readonly pids: readonly number[];
   end(): Promise<void>;
 }
 
 export interface BareOptions {
   readonly nas: Nas;
   readonly count: number;
+  /** Options of `rclone mount` beside the cache. */
+  readonly args?: readonly string[];
+}
+
+/** A connection as rclone takes it from its environment. */
+async function remoteIn({ type, options = {} }: ConnectionText): Promise<Record<string, string>> {
+  const told = Object.entries({ ...options, type, pass: await obscured() });
+  return Object.fromEntries(
+    told.map(([name, value]) => [`RCLONE_CONFIG_NAS_${name.toUpperCase()}`, String(value)]),
+  );
 }
 
 async function obscured(): Promise<string> {
-  const child = spawn(currentRclone(), ['obscure', '-'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(currentRclone(), ['obscure', '-'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
   child.stdin.end(NAS_PASSWORD);
   let text = '';
   child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
@@ -34,17 +48,13 @@ async function obscured(): Promise<string> {
  */
 export async function prepareBareMounts(
   room: string,
-  { nas, count }: BareOptions,
+  { nas, count, args = [] }: BareOptions,
 ): Promise<() => Promise<BareMounts>> {
   const env = {
     PATH: process.env['PATH'],
     HOME: room,
     RCLONE_CONFIG: `${room}/none`,
-    RCLONE_CONFIG_NAS_TYPE: 'sftp',
-    RCLONE_CONFIG_NAS_HOST: '127.0.0.1',
-    RCLONE_CONFIG_NAS_PORT: String(nas.port),
-    RCLONE_CONFIG_NAS_USER: NAS_USER,
-    RCLONE_CONFIG_NAS_PASS: await obscured(),
+    ...(await remoteIn(nas.connection('nas'))),
   };
   const points = Array.from({ length: count }, (_, index) => `${room}/bare-${index}`);
   for (const point of points) await mkdir(point, { recursive: true });
@@ -52,7 +62,16 @@ export async function prepareBareMounts(
     const children = points.map((point, index) =>
       spawn(
         currentRclone(),
-        ['mount', 'nas:', point, '--vfs-cache-mode', 'full', '--cache-dir', `${room}/bare-cache-${index}`],
+        [
+          'mount',
+          'nas:',
+          point,
+          '--vfs-cache-mode',
+          'full',
+          '--cache-dir',
+          `${room}/bare-cache-${index}`,
+          ...args,
+        ],
         { env, stdio: 'ignore' },
       ),
     );
@@ -60,7 +79,8 @@ export async function prepareBareMounts(
       timeoutMs: 60_000,
       everyMs: 5,
     });
-    return { points, end: () => end(room, children) };
+    const pids = children.map(({ pid }) => pid!);
+    return { points, pids, end: () => end(room, children) };
   };
 }
 

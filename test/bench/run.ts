@@ -16,6 +16,7 @@ import { benchMetrics } from './metrics-render.ts';
 import { benchStart } from './mount-start.ts';
 import { benchCycle, benchRunner } from './plugin-runner.ts';
 import { benchStatus } from './status-load.ts';
+import { benchUploads } from './uploads.ts';
 import { benchIdle, benchSwap } from './swap-and-idle.ts';
 import { warmupFigures } from './warmup.ts';
 
@@ -33,6 +34,7 @@ const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>>
   smb: benchSmb,
   nfs: benchNfs,
   webdav: benchWebdav,
+  uploads: benchUploads,
   warmup: warmupFigures,
 };
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, readdir, stat, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, readdir, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { RemoteFailure } from 'mountkeeper';
 import { createClock } from '../../core/platform/clock.ts';
@@ -151,6 +151,40 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
         await mkdir(nas.path('share/made/folder'));
         await assert.rejects(files.uploadNew(small, 'made/folder', { signal: signal() }));
         assert.deepEqual((await readdir(nas.path('share/made'))).sort(), ['empty', 'folder', 'large', 'new']);
+      });
+
+    if (type !== 'webdav')
+      it('sends many small ones by one call, leaves what it finds, and tells of each', async () => {
+        await mkdir(nas.path('share/many/folder'), { recursive: true });
+        await writeFile(nas.path('share/many/taken'), 'of others');
+        const folderBefore = await stat(nas.path('share/many'));
+        const [folder, list] = [scratch.path('batch/files'), scratch.path('batch/list')];
+        const names = ['many/one', 'many/#two ü', 'many/taken', 'many/folder', 'made by it/three'];
+        for (const name of names) {
+          await mkdir(dirname(join(folder, name)), { recursive: true });
+          await symlink(await local(basename(name), `of users: ${name}`), join(folder, name));
+        }
+        await writeFile(list, names.map((name) => `${name}\n`).join(''));
+        const ended = await files.uploadAllNew({ folder, list }, { signal: signal() });
+        const sent = ['many/one', 'many/#two ü', 'made by it/three'];
+        assert.deepEqual(
+          new Map([...ended].sort()),
+          new Map([...sent.map((name) => [name, true] as const), ['many/taken', false] as const].sort()),
+        );
+        assert.equal(await onNas('share/many/taken'), 'of others');
+        for (const name of sent) assert.equal(await onNas(`share/${name}`), `of users: ${name}`);
+        assert.deepEqual((await readdir(nas.path('share/many'))).sort(), [
+          '#two ü',
+          'folder',
+          'one',
+          'taken',
+        ]);
+        assert.ok((await stat(nas.path('share/many'))).mtimeMs >= folderBefore.mtimeMs);
+        const there = await files.statAll({ list }, { signal: signal() });
+        assert.deepEqual([...there.keys()].sort(), [...sent, 'many/taken'].sort());
+        assert.equal(there.get('many/one')?.bytes, 'of users: many/one'.length);
+        assert.equal(there.get('many/one')?.hash?.kind, 'md5');
+        assert.equal(there.get('many/one')?.modifiedMs, Date.parse('2024-05-06T07:08:09Z'));
       });
 
     it('ends a small upload, too, before it says that it is given up', async () => {

@@ -2,7 +2,7 @@
  * A share's files on the remote, through whichever rclone is current: the uploader keeps this object while
  * rclones are replaced.
  */
-import type { RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash } from 'mountkeeper';
+import type { Batch, RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
 import { nameProblem } from '../rclone/kept-names.ts';
 import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
 
@@ -59,7 +59,10 @@ export class RemoteBelow implements RemoteFiles {
   async upload(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+    },
   ): Promise<void> {
     await this.#now().upload(local, path, options);
   }
@@ -71,9 +74,26 @@ export class RemoteBelow implements RemoteFiles {
   async uploadNew(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+    },
   ): Promise<boolean> {
     return this.#now().uploadNew(local, path, options);
+  }
+
+  async uploadAllNew(
+    batch: Batch,
+    options: { readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, boolean>> {
+    return this.#now().uploadAllNew(batch, options);
+  }
+
+  async statAll(
+    batch: Pick<Batch, 'list'>,
+    options: { readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, RemoteVersion>> {
+    return this.#now().statAll(batch, options);
   }
 
   async moveFile(from: string, to: string, options: { readonly signal: AbortSignal }): Promise<void> {
@@ -98,13 +118,18 @@ export class RemoteBelow implements RemoteFiles {
 
   async forget(
     folders: readonly string[],
-    options: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+    options: {
+      readonly signal: AbortSignal;
+      readonly change?: (() => Promise<Outdated>) | undefined;
+    },
   ): Promise<void> {
     await this.#now().forget(folders, options);
   }
 
   #now(): RcloneFiles {
     if (this.#files) return this.#files;
-    throw Object.assign(new Error(this.#problem()), { remote: 'silent' } as Pick<RemoteFailure, 'remote'>);
+    throw Object.assign(new Error(this.#problem()), {
+      remote: 'silent',
+    } as Pick<RemoteFailure, 'remote'>);
   }
 }

@@ -38,7 +38,12 @@ export interface JobOptions {
   readonly onProgress?: ((bytes: number) => void) | undefined;
   /** It is over long before an hour: a small file, one deletion. Its progress is not told. */
   readonly isShort?: boolean;
+  /** By `newGroup`, for a caller that asks for its figures also when it fails. */
+  readonly group?: string;
 }
+
+/** The job has ended, and said why it failed. */
+export class JobFailure extends Error {}
 
 /** How it ended; the error is empty when it was successful. */
 type JobEnd = Pick<JobStatus, 'success' | 'error'>;
@@ -58,9 +63,15 @@ export class Jobs {
     this.#clock = clock;
   }
 
+  /** A name that no other job has. */
+  newGroup(): string {
+    this.#count += 1;
+    return `${this.#prefix}/${this.#count}`;
+  }
+
   /**
-   * Resolves with the group of rclone's statistics that the job counts in. Rejects with rclone's own message, or with
-   * the signal's reason once the job has ended.
+   * Resolves with the group of rclone's statistics that the job counts in. Rejects with rclone's own message
+   * (`JobFailure`), or with the signal's reason once the job has ended.
    */
   async run(
     path: string,
@@ -69,8 +80,7 @@ export class Jobs {
   ): Promise<string> {
     await this.#clear();
     options.signal.throwIfAborted();
-    this.#count += 1;
-    const group = `${this.#prefix}/${this.#count}`;
+    const { group = this.newGroup() } = options;
     this.#followed.add(group);
     const status = await (
       options.isShort === true
@@ -85,7 +95,7 @@ export class Jobs {
       .finally(() => this.#followed.delete(group));
     if (!status) throw options.signal.reason as Error;
     if (!status.success)
-      throw new Error(status.error === '' ? 'the job failed without a reason' : status.error);
+      throw new JobFailure(status.error === '' ? 'the job failed without a reason' : status.error);
     return group;
   }
 

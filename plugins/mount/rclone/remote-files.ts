@@ -8,11 +8,20 @@ import { createHash, randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
-import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
+import type {
+  Batch,
+  Clock,
+  RemoteEntry,
+  RemoteFailure,
+  RemoteFiles,
+  RemoteHash,
+  RemoteVersion,
+} from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
 import { remoteFailure, silence } from './error-messages.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
+import { copyTogether } from './copy-together.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
 
@@ -124,7 +133,11 @@ export class RcloneFiles implements RemoteFiles {
           {
             fs: this.#options.fs,
             remote: path,
-            opt: { filesOnly: true, noMimeType: true, ...hashOptions(info, hash) },
+            opt: {
+              filesOnly: true,
+              noMimeType: true,
+              ...hashOptions(info, hash),
+            },
           },
           signal,
         );
@@ -143,7 +156,12 @@ export class RcloneFiles implements RemoteFiles {
     return this.#asked(signal, async () => {
       const { hash } = await this.#rc.call<{ hash: string }>(
         'operations/hashsumfile',
-        { fs: this.#options.fs, remote: path, hashType: READ_BACK_HASH, download: true },
+        {
+          fs: this.#options.fs,
+          remote: path,
+          hashType: READ_BACK_HASH,
+          download: true,
+        },
         signal,
       );
       if (hash === '') throw new Error('rclone gave no hash');
@@ -169,9 +187,56 @@ export class RcloneFiles implements RemoteFiles {
   async uploadNew(local: string, path: string, { signal, onProgress }: UploadOptions): Promise<boolean> {
     return this.#asked(signal, async () => {
       await this.#knowledge(signal);
-      const group = await this.#copy(local, path, { signal, onProgress, _config: { IgnoreExisting: true } });
+      const group = await this.#copy(local, path, {
+        signal,
+        onProgress,
+        _config: { IgnoreExisting: true },
+      });
       const stats = await this.#rc.call<{ transfers?: number }>('core/stats', { group, short: true }, signal);
       return (stats.transfers ?? 0) > 0;
+    });
+  }
+
+  async uploadAllNew(
+    { folder }: Batch,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, boolean>> {
+    return this.#asked(signal, async () => {
+      await this.#knowledge(signal);
+      const config = { ...ONCE, PartialSuffix: this.#suffix };
+      const way = { rc: this.#rc, jobs: this.#jobs, signal };
+      return copyTogether(
+        {
+          srcFs: `${LOCAL}${folder.replace(/^\/+/, '')}`,
+          dstFs: this.#options.fs,
+          config,
+        },
+        way,
+      );
+    });
+  }
+
+  async statAll(
+    { list: from }: Pick<Batch, 'list'>,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, RemoteVersion>> {
+    return this.#asked(signal, async () => {
+      const { fs } = this.#options;
+      const opt = { recurse: true, filesOnly: true, noMimeType: true };
+      const { list } = await this.#rc.call<{
+        list: (ListItem & { readonly Path: string })[] | null;
+      }>(
+        'operations/list',
+        {
+          fs,
+          remote: '',
+          opt: { ...opt, ...hashOptions(await this.#knowledge(signal), true) },
+          _filter: { FilesFromRaw: [from] },
+          _config: { NoTraverse: true, Checkers: 1 },
+        },
+        signal,
+      );
+      return new Map((list ?? []).map((item) => [item.Path, versionOf(item)]));
     });
   }
 
@@ -194,7 +259,11 @@ export class RcloneFiles implements RemoteFiles {
         dstRemote: path,
         _config: { ...ONCE, PartialSuffix: this.#suffix, ..._config },
       },
-      { signal, onProgress, isShort: (await stat(local)).size <= SHORT_UPLOAD_BYTES },
+      {
+        signal,
+        onProgress,
+        isShort: (await stat(local)).size <= SHORT_UPLOAD_BYTES,
+      },
     );
   }
 
@@ -293,7 +362,10 @@ export class RcloneFiles implements RemoteFiles {
     {
       signal,
       change,
-    }: { readonly signal: AbortSignal; readonly change?: (() => Promise<Outdated>) | undefined },
+    }: {
+      readonly signal: AbortSignal;
+      readonly change?: (() => Promise<Outdated>) | undefined;
+    },
   ): Promise<void> {
     if (folders.length === 0) return;
     // A listing dropped while the remote is away could not be read again: nobody could open the folder.
@@ -393,7 +465,9 @@ function failure(error: Error, signal: AbortSignal): RemoteFailure {
   if (error.name === 'TimeoutError' && !signal.aborted) return silence(error);
   if (signal.aborted)
     return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? silence(error) : error;
-  return remoteFailure([error.message], 'the remote refuses it', { cause: error });
+  return remoteFailure([error.message], 'the remote refuses it', {
+    cause: error,
+  });
 }
 
 async function unlessMissing(work: Promise<void>): Promise<void> {

@@ -6,9 +6,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import type { Batch } from 'mountkeeper';
 import { undefinedWhenMissing } from 'mountkeeper';
 import { withReserve } from '../compare/reserve.ts';
 import type { Item } from '../compare/plan-types.ts';
@@ -50,6 +51,70 @@ export async function withContent<T>(
   }
 }
 
+/** As `withContent`, for files that go together. Those that are not there any more are left out. */
+export async function withContents<T>(
+  items: readonly Item[],
+  { layer: { upper, records } }: Pick<StepTools, 'layer'>,
+  work: (contents: ReadonlyMap<Item, Content>, layOut: LayOut) => Promise<T>,
+): Promise<T> {
+  const room = join(records, `${PREFIX}${randomBytes(9).toString('hex')}`);
+  const [folder, list] = [join(room, 'files'), join(room, 'list')];
+  const handles = await openAll(items, upper);
+  const contents = new Map(
+    [...handles].map(([item, handle]) => [item, { handle, file: join(folder, item.place) }] as const),
+  );
+  try {
+    return await work(contents, async (going) => {
+      await withReserve(records, () => layOut(going, { folder, list, contents }));
+      return { folder, list };
+    });
+  } finally {
+    try {
+      await rm(room, { recursive: true, force: true });
+    } finally {
+      for (const handle of handles.values()) await handle.close();
+    }
+  }
+}
+
+/** Makes the files of these items alone, and the list of them, to be found by the remote. Once. */
+export type LayOut = (going: readonly Item[]) => Promise<Batch>;
+
+/** Can be done again where it has failed midway. */
+async function layOut(
+  going: readonly Item[],
+  { folder, list, contents }: Batch & { readonly contents: ReadonlyMap<Item, Content> },
+): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  for (const item of going) {
+    const { file, handle } = contents.get(item)!;
+    await mkdir(dirname(file), { recursive: true });
+    await symlink(`/proc/${process.pid}/fd/${handle.fd}`, file);
+  }
+  await writeFile(list, going.map(({ place }) => `${place}\n`).join(''));
+}
+
+/** Without those that are not there any more. */
+async function openAll(items: readonly Item[], upper: string): Promise<ReadonlyMap<Item, FileHandle>> {
+  const handles = new Map<Item, FileHandle>();
+  try {
+    for (const item of items) {
+      const handle = await openItem(item, upper).catch(undefinedWhenChanged);
+      if (handle !== undefined) handles.set(item, handle);
+    }
+    return handles;
+  } catch (error) {
+    for (const handle of handles.values()) await handle.close();
+    throw error;
+  }
+}
+
+function undefinedWhenChanged(error: unknown): undefined {
+  if (!(error instanceof Changed)) throw error;
+  return undefined;
+}
+
 async function openItem({ path, entry }: Item, upper: string): Promise<FileHandle> {
   if (entry?.kind !== 'file' || entry.hasNoData === true || entry.isUnread === true) throw new Changed();
   const handle = await open(join(upper, path), FLAGS).catch(undefinedWhenReplaced);
@@ -71,5 +136,5 @@ function undefinedWhenReplaced(error: NodeJS.ErrnoException): undefined {
 /** Removes the links of a daemon that was killed. No step may be running. */
 export async function clearLinks(records: string): Promise<void> {
   for (const name of (await readdir(records).catch(undefinedWhenMissing)) ?? [])
-    if (name.startsWith(PREFIX)) await rm(join(records, name), { force: true });
+    if (name.startsWith(PREFIX)) await rm(join(records, name), { recursive: true, force: true });
 }

@@ -26,10 +26,19 @@ interface Try {
   readonly isSilence: boolean;
 }
 
+/** What may go together. */
+export interface Company {
+  readonly most: number;
+  readonly mostBytes: number;
+  readonly isJoinable: (item: Item) => boolean;
+}
+
 type Lane = 'upload' | 'small' | 'late';
 
 export interface Running {
   readonly item: Item;
+  /** The item whose slot it shares. */
+  readonly lead?: Item;
   sentBytes: number;
 }
 
@@ -47,7 +56,11 @@ export class Queue {
   #items: ReadonlyMap<string, Item> = new Map();
   readonly #done = new Set<string>();
   /** Items that may start, most urgent first; deletions that wait for everything else are separate. */
-  #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
+  #lanes: Record<Lane, Map<string, Item>> = {
+    upload: new Map(),
+    small: new Map(),
+    late: new Map(),
+  };
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
   #isMoveHeld = false;
@@ -111,7 +124,11 @@ export class Queue {
     this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
     const open = [...plan.items.values()]
       .filter(({ id, hold }) => hold === undefined && (this.#tries.get(id)?.nextTryAt ?? 0) <= now)
-      .map((item) => ({ item, urgency: this.#urgency(item, now), since: this.since(item) }));
+      .map((item) => ({
+        item,
+        urgency: this.#urgency(item, now),
+        since: this.since(item),
+      }));
     for (const { item } of open.sort((a, b) => a.urgency - b.urgency || a.since - b.since))
       this.#lanes[laneOf(item)].set(item.id, item);
   }
@@ -156,6 +173,35 @@ export class Queue {
     return chosen;
   }
 
+  /**
+   * Further small uploads that go together with these, which are running: `most` with each and fewer where there are
+   * few, so that no slot stays empty. Together they take one slot.
+   */
+  companions(
+    leads: readonly Item[],
+    { most, mostBytes, isJoinable }: Company,
+    now: number,
+  ): ReadonlyMap<Item, readonly Item[]> {
+    const groups = leads.filter(isJoinable).map((lead) => ({ lead, bytes: lead.bytes, items: [] as Item[] }));
+    const found = new Map(groups.map(({ lead, items }) => [lead, items] as const));
+    if (groups.length === 0 || this.#silence !== undefined || this.pausedUntil(now) !== undefined)
+      return found;
+    const names = new Set<string>();
+    const isFree = (item: Item): boolean =>
+      this.#mayStart(item, []) && isJoinable(item) && !foldedSpots(item).some((spot) => names.has(spot));
+    let turn = 0;
+    for (const item of this.#lanes.upload.values()) {
+      const group = groups[turn % groups.length]!;
+      if (group.items.length >= most || group.bytes + item.bytes > mostBytes) break;
+      if (!isFree(item)) continue;
+      for (const spot of foldedSpots(item)) names.add(spot);
+      group.items.push(item);
+      group.bytes += item.bytes;
+      turn += 1;
+    }
+    return found;
+  }
+
   /** While listings are being refreshed, no move may begin. */
   holdMoves(isHeld: boolean): void {
     this.#isMoveHeld = isHeld;
@@ -175,7 +221,15 @@ export class Queue {
     for (const item of this.#items.values()) if (this.isUrgent(item.path)) want(item);
     const chosen: Item[] = [];
     for (const lane of ['small', 'upload', 'late'] as const)
-      this.#take(lane, { room: lane === 'upload' ? transfers : SMALL_STEPS, most: Infinity, wanted }, chosen);
+      this.#take(
+        lane,
+        {
+          room: lane === 'upload' ? transfers : SMALL_STEPS,
+          most: Infinity,
+          wanted,
+        },
+        chosen,
+      );
     return chosen;
   }
 
@@ -185,7 +239,11 @@ export class Queue {
       room,
       most,
       wanted,
-    }: { readonly room: number; readonly most: number; readonly wanted?: ReadonlySet<string> },
+    }: {
+      readonly room: number;
+      readonly most: number;
+      readonly wanted?: ReadonlySet<string>;
+    },
     chosen: Item[],
   ): void {
     const free = this.#free(lane, room);
@@ -202,7 +260,7 @@ export class Queue {
   #free(lane: Lane, room: number): { slots: number; forLong: number } {
     const taken = [...this.running.values()].filter(({ item }) => laneOf(item) === lane);
     return {
-      slots: room - taken.length,
+      slots: room - new Set(taken.map(({ item, lead }) => lead ?? item)).size,
       forLong: Math.max(1, room - 1) - taken.filter(({ item }) => isLong(item)).length,
     };
   }
@@ -232,7 +290,12 @@ export class Queue {
     if (isSilence) this.#silence = { reason: error.message, until: now + FIRST_PAUSE_MS };
     else this.#silence = undefined;
     const pauseMs = isSilence ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS);
-    this.#tries.set(item.id, { tries, nextTryAt: now + pauseMs, reason: error.message, isSilence });
+    this.#tries.set(item.id, {
+      tries,
+      nextTryAt: now + pauseMs,
+      reason: error.message,
+      isSilence,
+    });
     // A later scan makes it ready again.
     if (!isSilence) this.#lanes[laneOf(item)].delete(item.id);
   }

@@ -30,9 +30,10 @@ import { LookLoop } from './look-loop.ts';
 import { perform } from './perform.ts';
 import { Planner, revive } from './planner.ts';
 import { Queue } from './queue.ts';
-import type { Running, Waiting } from './queue.ts';
+import type { Company, Running, Waiting } from './queue.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
+import { mayGoTogether, uploadTogether } from './upload-together.ts';
 
 /** How long a `flush` lasts. */
 const HURRY_MS = 30_000;
@@ -42,6 +43,9 @@ const LONGEST_FRESH_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 5_000;
 const MOVE_END_MS = 20;
+/** One call with so many is over soon, and they cost a fifth of what each alone would. */
+const MOST_COMPANIONS = 31;
+const MOST_BYTES_TOGETHER = 4 * 1_048_576;
 
 export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
@@ -196,7 +200,12 @@ export class ShareUploader implements ManagedUploads {
       return this.#queue.waiting(this.#options.clock.now());
     };
     const records = await this.#open();
-    return receiptOf(path, { ...this.#tools(records), signal: both, waiting, onProgress });
+    return receiptOf(path, {
+      ...this.#tools(records),
+      signal: both,
+      waiting,
+      onProgress,
+    });
   }
 
   #lookSoon(): void {
@@ -214,7 +223,10 @@ export class ShareUploader implements ManagedUploads {
       // Steps that were running ended with the former connection.
       while ([...this.#queue.running.values()].some(({ item }) => item.action === 'move'))
         await this.#options.clock.sleep(MOVE_END_MS, signal);
-      await settleLive(await this.#planner.scan(signal), { ...this.#tools(await this.#open()), signal });
+      await settleLive(await this.#planner.scan(signal), {
+        ...this.#tools(await this.#open()),
+        signal,
+      });
     } finally {
       release();
       this.#lookSoon();
@@ -295,16 +307,20 @@ export class ShareUploader implements ManagedUploads {
     if (this.#figures === undefined) revive(scan, records);
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
       isHurried: lookedAtMs < this.#hurriedUntil,
-      ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
+      ...(this.#queue.hasUrgent && {
+        isUrgent: (path: string) => this.#queue.isUrgent(path),
+      }),
       signal,
     });
     const isTorn = plan.items.size === 0 && !(await this.#planner.hasSeenAll(scan, signal));
     this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
     this.#moveLock.looked(scan, records);
-    const localBytes = localBytesOf(scan);
-    this.#clean.adopt(plan.clean, localBytes);
-    this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
+    this.#clean.adopt(plan.clean);
+    this.#leaving.adopt(scan, {
+      ...plan,
+      done: [...plan.done, ...this.#clean.leaving()],
+    });
     this.#lookMs = clock.monotonic() - lookedAtMs;
     this.#figures = figuresOf(this.#queue, {
       lookedAtMs,
@@ -322,7 +338,7 @@ export class ShareUploader implements ManagedUploads {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
     this.#queue.holdMoves(this.#moveLock.isHeld);
-    for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
+    this.#run(this.#queue.next(clock.now(), Math.max(1, transfers())));
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
       const work = this.#leave(this.#leaving.takeOut());
@@ -334,10 +350,43 @@ export class ShareUploader implements ManagedUploads {
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }
 
-  #run(item: Item): void {
-    const run: Running = { item, sentBytes: 0 };
-    this.#queue.running.set(item.id, run);
-    this.#spawn(this.#step(item, run).finally(() => this.#queue.running.delete(item.id)));
+  #run(items: readonly Item[]): void {
+    const { running } = this.#queue;
+    const runs = items.map((item): Running => ({ item, sentBytes: 0 }));
+    for (const run of runs) running.set(run.item.id, run);
+    const companions = this.#queue.companions(items, this.#company(), this.#options.clock.now());
+    for (const run of runs) {
+      const others = companions.get(run.item) ?? [];
+      for (const item of others) running.set(item.id, { item, lead: run.item, sentBytes: 0 });
+      const all = [run.item, ...others];
+      const work = others.length === 0 ? this.#step(run.item, run) : this.#together(all);
+      this.#spawn(work.finally(() => all.forEach(({ id }) => running.delete(id))));
+    }
+  }
+
+  #company(): Company {
+    const tools = this.#tools();
+    return {
+      most: MOST_COMPANIONS,
+      mostBytes: MOST_BYTES_TOGETHER,
+      isJoinable: (item) => mayGoTogether(item, tools),
+    };
+  }
+
+  async #together(items: readonly Item[]): Promise<void> {
+    const open = new Set(items);
+    const [lead] = items;
+    const ended = (item: Item, error?: unknown): void => {
+      open.delete(item);
+      // Its slot stays taken until all have ended.
+      if (item !== lead) this.#queue.running.delete(item.id);
+      this.#ended(item, error);
+    };
+    try {
+      await uploadTogether(items, { ...this.#tools(), ended });
+    } catch (error) {
+      for (const item of open) this.#ended(item, error);
+    }
   }
 
   /** Whatever changes the upper folder is followed by another scan. */
@@ -359,27 +408,35 @@ export class ShareUploader implements ManagedUploads {
   }
 
   async #step(item: Item, run: Running): Promise<void> {
-    const { clock, log, layer } = this.#options;
     try {
       await perform(item, this.#tools(), (bytes) => {
         this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
         run.sentBytes = bytes;
       });
-      this.#queue.succeeded(item);
-      if (this.#queue.isEmpty) this.#isLookDue = true;
+      this.#ended(item);
     } catch (error) {
-      if (this.#end.signal.aborted) return;
-      if (error instanceof Changed) {
-        this.#isLookDue = true;
-        this.#queue.postponed(item);
-        return;
-      }
-      const failure = error as RemoteFailure;
-      log.debug({ share: layer.shareName, path: item.path, err: failure }, 'not on the remote yet');
-      this.#queue.failed(item, failure, clock.now());
+      this.#ended(item, error);
     } finally {
       if (item.action === 'move') this.#afterMove();
     }
+  }
+
+  #ended(item: Item, error?: unknown): void {
+    const { clock, log, layer } = this.#options;
+    if (error === undefined) {
+      this.#queue.succeeded(item);
+      if (this.#queue.isEmpty) this.#isLookDue = true;
+      return;
+    }
+    if (this.#end.signal.aborted) return;
+    if (error instanceof Changed) {
+      this.#isLookDue = true;
+      this.#queue.postponed(item);
+      return;
+    }
+    const failure = error as RemoteFailure;
+    log.debug({ share: layer.shareName, path: item.path, err: failure }, 'not on the remote yet');
+    this.#queue.failed(item, failure, clock.now());
   }
 
   /** Every path may mean another place by now, also where the move has failed. */

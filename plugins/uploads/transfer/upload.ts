@@ -36,7 +36,7 @@ export interface UploadStep extends StepTools {
   readonly onProgress: (bytes: number) => void;
 }
 
-interface Upload extends UploadStep {
+export interface Upload extends UploadStep {
   readonly content: Content;
 }
 
@@ -78,7 +78,11 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
 }
 
 /** Nothing of ours or of others is known to be there, nor may have come there unseen. */
-function isFirst(place: string, record: PlaceRecord, { records, remote }: Upload): boolean {
+export function isFirst(
+  place: string,
+  record: PlaceRecord,
+  { records, remote }: Pick<Upload, 'records' | 'remote'>,
+): boolean {
   return (
     remote.leavesTaken === true &&
     record.remote.kind === 'nothing' &&
@@ -95,10 +99,15 @@ function isFirst(place: string, record: PlaceRecord, { records, remote }: Upload
 async function sendNew(item: Item, local: Identity, step: Upload): Promise<boolean> {
   const { content, records, remote, signal } = step;
   const { place } = item;
-  const { proved: _, ...rest } = records.places.get(place) ?? { remote: NOTHING };
+  const { proved: _, ...rest } = records.places.get(place) ?? {
+    remote: NOTHING,
+  };
   records.set(place, { ...rest, sending: lookOf(local) });
   await records.saved();
-  const wasSent = await remote.uploadNew!(content.file, place, { signal, onProgress: step.onProgress });
+  const wasSent = await remote.uploadNew!(content.file, place, {
+    signal,
+    onProgress: step.onProgress,
+  });
   if (!wasSent) {
     records.set(place, rest);
     await records.saved();
@@ -120,7 +129,7 @@ async function noteMissing(item: Item, record: PlaceRecord, step: UploadStep): P
 }
 
 /** The file as it is on disk now, after syncing what programs have written through memory mappings. */
-async function settled(item: Item, step: Upload): Promise<Identity> {
+export async function settled(item: Item, step: Upload): Promise<Identity> {
   const { clock, content, signal } = step;
   await content.handle.datasync();
   const stats = await checkEntry(item, step);
@@ -208,7 +217,12 @@ async function divert(
   step.records.set(place, { ...rest, copy: { path: copy } });
   const versions = now.kind === 'file' ? { theirs: now.version, mine: lookOf(local) } : undefined;
   if (record.copy === undefined)
-    await tell(step, { path, copy, what: 'changed', ...(versions && { versions }) });
+    await tell(step, {
+      path,
+      copy,
+      what: 'changed',
+      ...(versions && { versions }),
+    });
   await step.records.saved();
 }
 
@@ -220,8 +234,10 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   await records.saved();
   if (now.kind === 'nothing' && parentOf(target) !== '')
     await remote.makeFolder(parentOf(target), { signal });
-  await remote.upload(content.file, target, { signal, onProgress: step.onProgress });
-  step.onProgress(local.bytes);
+  await remote.upload(content.file, target, {
+    signal,
+    onProgress: step.onProgress,
+  });
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
@@ -246,7 +262,7 @@ function notShown(): Error {
 }
 
 /** Compares what the remote has now with the file, and records the result. */
-async function prove(
+export async function prove(
   item: Item,
   { target, local, now, isCompared = false }: Sent,
   step: Upload,
@@ -306,9 +322,16 @@ function arrived(
   { places }: Records,
 ): PlaceRecord {
   const former = places.get(place);
-  if (target !== place) return { remote: former?.remote ?? NOTHING, copy: { path: target, version } };
+  if (target !== place)
+    return {
+      remote: former?.remote ?? NOTHING,
+      copy: { path: target, version },
+    };
   const seen = former?.remote.kind === 'file' ? former.remote.version : undefined;
   const hasFormerLook =
     former?.hasFormerLook === true || (seen !== undefined && looksLike(seen, version, precisionMs));
-  return { remote: { kind: 'file', version }, ...(hasFormerLook && { hasFormerLook }) };
+  return {
+    remote: { kind: 'file', version },
+    ...(hasFormerLook && { hasFormerLook }),
+  };
 }

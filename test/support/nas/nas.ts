@@ -33,6 +33,11 @@ export interface NasTraits {
   /** Path below the NAS folder → bytes of random content. */
   readonly files?: Readonly<Record<string, number>>;
   readonly start?: boolean;
+  /**
+   * How long rclone's server trusts its listings; not at all unless told, since tests put files past it. Then each
+   * question reads the whole folder.
+   */
+  readonly listingsFor?: string;
 }
 
 /** One server of a folder. Ended with its scratch folder. */
@@ -42,10 +47,12 @@ export class Nas {
   private readonly protocol: NasProtocol;
   private child: ChildProcess | undefined;
   private readonly bucket: S3Bucket | undefined;
+  private readonly listingsFor: string;
 
   private constructor(scratch: Scratch, port: number, traits: NasTraits) {
     this.port = port;
     this.protocol = traits.protocol ?? 'sftp';
+    this.listingsFor = traits.listingsFor ?? '0s';
     this.dir = scratch.path(traits.name ?? 'nas');
     this.bucket = traits.protocol === 's3' ? new S3Bucket(this.dir, port) : undefined;
   }
@@ -82,7 +89,7 @@ export class Nas {
       '--addr',
       `127.0.0.1:${this.port}`,
       '--dir-cache-time',
-      '0s',
+      this.listingsFor,
       '--cache-dir',
       `${this.dir}.cache`,
       this.dir,

@@ -53,6 +53,8 @@ function spelling(files: RemoteFiles, spell: Spell): RemoteFiles {
   return new Proxy<RemoteFiles>(files, {
     get: (target, call) => {
       const value: unknown = Reflect.get(target, call, target);
+      // Each path by itself, so that its spelling counts.
+      if (call === 'uploadAllNew' || call === 'statAll') return undefined;
       if (typeof value !== 'function') return value;
       return (...args: unknown[]) => {
         const spots =

@@ -44,7 +44,9 @@ import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.t
 /** The real clock: uploaders are driven by the test, not by time. */
 export const clock: Clock = createClock();
 /** Runs short commands, as the daemon does. */
-export const processes: Pick<Processes, 'run'> = { run: (spec) => runShortCommand(spec, clock) };
+export const processes: Pick<Processes, 'run'> = {
+  run: (spec) => runShortCommand(spec, clock),
+};
 /**
  * In memory where that can be had: what is written to the disk for good is not what these tests are about.
  */
@@ -64,6 +66,7 @@ export class TestShare {
   readonly discarded = join(this.root, 'discarded');
   readonly conflicts: Conflict[] = [];
   precisionMs = 1_000;
+  transfers = 4;
   /** As over SFTP and SMB; `false`: as over WebDAV and S3. */
   leavesTaken = true;
   /** Another way to the folder that is the NAS. */
@@ -149,7 +152,7 @@ export class TestShare {
       layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault),
       remote: guarded(this.remote(), fault),
       writeBackMs: () => 0,
-      transfers: () => 4,
+      transfers: () => this.transfers,
       clock: more.clock ?? clock,
       processes: more.processes ?? processes,
       log: pino({ level: 'silent' }),
@@ -229,10 +232,41 @@ export class TestShare {
     const isAgreed = isKept || !existsSync(join(this.nas, path));
     if (
       isAgreed &&
-      lstatSync(join(this.upper, path), { throwIfNoEntry: false })?.isCharacterDevice() === true
+      lstatSync(join(this.upper, path), {
+        throwIfNoEntry: false,
+      })?.isCharacterDevice() === true
     )
       unlinkSync(join(this.upper, path));
     return isAgreed;
+  }
+
+  /** Many files by one call; a folder in the way of one is no failure of the others. */
+  #together(
+    upload: (local: string, path: string) => Promise<void>,
+  ): Required<Pick<RemoteFiles, 'uploadAllNew' | 'statAll'>> {
+    const pathsIn = (list: string): string[] => readFileSync(list, 'utf8').split('\n').slice(0, -1);
+    return {
+      uploadAllNew: async ({ folder, list }) => {
+        const ended = new Map<string, boolean>();
+        for (const path of pathsIn(list)) {
+          const there = lstatSync(join(this.nas, path), {
+            throwIfNoEntry: false,
+          });
+          if (there?.isDirectory() === true) continue;
+          mkdirSync(dirname(join(this.nas, path)), { recursive: true });
+          if (there === undefined) await upload(join(folder, path), path);
+          ended.set(path, there === undefined);
+        }
+        return ended;
+      },
+      statAll: async ({ list }) =>
+        new Map(
+          pathsIn(list).flatMap((path) => {
+            const entry = entryAt(join(this.nas, path));
+            return entry?.kind === 'file' ? [[path, entry.version] as const] : [];
+          }),
+        ),
+    };
   }
 
   /** The folder that is the NAS, or what the test put in its place. */
@@ -270,6 +304,7 @@ export class TestShare {
         await upload(local, path);
         return true;
       },
+      ...this.#together(upload),
       moveFile: async (from, to) => renameChecked(at(from), at(to), false),
       moveFolder: async (from, to) => renameChecked(at(from), at(to), true),
       deleteFile: async (path) => rmSync(at(path), { force: true }),
@@ -311,7 +346,11 @@ function entryAt(path: string): RemoteEntry | undefined {
   if (stats === undefined) return undefined;
   return stats.isDirectory()
     ? { name, kind: 'folder' }
-    : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
+    : {
+        name,
+        kind: 'file',
+        version: { bytes: stats.size, modifiedMs: stats.mtimeMs },
+      };
 }
 
 function listing(folder: string): RemoteEntry[] | undefined {
@@ -321,13 +360,20 @@ function listing(folder: string): RemoteEntry[] | undefined {
     .filter((entry) => entry !== undefined);
 }
 
+/** Calls by which tests know what has the same effect. */
+const ONE_OF_MANY: ReadonlyMap<string | symbol, string> = new Map([
+  ['uploadNew', 'upload'],
+  ['uploadAllNew', 'upload'],
+  ['statAll', 'stat'],
+]);
+
 /** Asks the fault around each call that waits. */
 function guarded<T extends object>(target: T, fault: Fault): T {
   return new Proxy(target, {
     get: (object, name, receiver) => {
       const value: unknown = Reflect.get(object, name, receiver);
       if (typeof value !== 'function' || name === 'nameProblem') return value;
-      const call = name === 'uploadNew' ? 'upload' : String(name);
+      const call = ONE_OF_MANY.get(name) ?? String(name);
       return async (...args: unknown[]) => {
         await fault(call, 'before');
         const result: unknown = await (value as (...all: unknown[]) => unknown).apply(object, args);

@@ -113,4 +113,28 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload small']);
     assert.equal(queueOf(long('a'), long('b')).next(NOW, 1).length, 1);
   });
+
+  it('deals out small uploads that go together, and they take one slot', () => {
+    const names = ['a', 'A', 'b', 'c', 'd', 'e', 'f'];
+    const queue = queueOf(...names.map((name) => item('upload', name)));
+    const leads = queue.next(NOW, 2);
+    assert.deepEqual(
+      leads.map(({ path }) => path),
+      ['a', 'b'],
+    );
+    for (const one of leads) queue.running.set(one.id, { item: one, sentBytes: 0 });
+    const company = { most: 2, mostBytes: 1_000, isJoinable: ({ path }: Item) => path !== 'd' };
+    const found = [...queue.companions(leads, company, NOW)].map(([lead, items]) => [
+      lead.path,
+      items.map(({ path }) => path),
+    ]);
+    assert.deepEqual(found, [
+      ['a', ['c', 'f']],
+      ['b', ['e']],
+    ]);
+    for (const [lead, items] of queue.companions(leads, company, NOW))
+      for (const one of items) queue.running.set(one.id, { item: one, lead, sentBytes: 0 });
+    assert.deepEqual(next(queue), ['upload d']);
+    assert.equal(queue.companions(leads, { ...company, mostBytes: 10 }, NOW).get(leads[0]!)?.length, 0);
+  });
 });
