@@ -316,7 +316,8 @@ export class ShareUploader implements ManagedUploads {
     this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
     this.#moveLock.looked(scan, records);
-    this.#clean.adopt(plan.clean);
+    const localBytes = localBytesOf(scan);
+    this.#clean.adopt(plan.clean, localBytes);
     this.#leaving.adopt(scan, {
       ...plan,
       done: [...plan.done, ...this.#clean.leaving()],
