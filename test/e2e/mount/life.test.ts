@@ -93,6 +93,7 @@ describe('the life of a mount by rclone', () => {
           ),
         { timeoutMs: 10_000 },
       );
+      await assert.rejects(mount.stats(deadline(300)));
       await mount.kill();
       await caller.ended;
       assert.equal(await isMounted(mount.plan.mountPoint), false);
