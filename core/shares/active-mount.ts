@@ -2,7 +2,7 @@
  * What a share has mounted now, and what its cache was last seen to hold: the one owner of a share's state
  * apart from its health.
  */
-import type { Mount, PendingFiles, ShareSpec } from '../contract/mount.ts';
+import type { Mount, PendingFiles, RemoteFailure, ShareSpec } from '../contract/mount.ts';
 import type { LiveShare } from '../contract/shares.ts';
 import type { Health } from '../contract/status.ts';
 import type { RunnerEnvironment } from './environment.ts';
@@ -59,13 +59,15 @@ export class MountedShare {
     return this.#filesOnDisk;
   }
 
-  hold(mount: Mount, spec: ShareSpec | undefined): ActiveMount {
+  /** `probeFailure`: the remote did not answer when it was mounted. */
+  hold(mount: Mount, spec: ShareSpec | undefined, probeFailure?: RemoteFailure): ActiveMount {
     const { around, inbox, pending } = this.#options;
     const isHere = (): boolean => this.#active?.mount === mount;
     this.#active = watchMount(around, {
       mount,
       spec,
       pending,
+      probeFailure,
       onHung: () => void (isHere() && inbox.put('hung')),
       onExited: (reason) => {
         if (!isHere()) return;
@@ -120,13 +122,14 @@ interface ActiveMountOptions {
   readonly mount: Mount;
   readonly spec: ShareSpec | undefined;
   readonly pending: () => Promise<number>;
+  readonly probeFailure: RemoteFailure | undefined;
   readonly onHung: () => void;
   readonly onExited: (reason: string) => void;
 }
 
 function watchMount(around: RunnerEnvironment, options: ActiveMountOptions): ActiveMount {
   const { clock, log, onChange } = around;
-  const { mount, spec, pending, onHung } = options;
+  const { mount, spec, pending, probeFailure, onHung } = options;
   const watch = new ShareMonitor({
     mount,
     clock,
@@ -134,6 +137,7 @@ function watchMount(around: RunnerEnvironment, options: ActiveMountOptions): Act
     onChange,
     onHung,
     pending,
+    probeFailure,
     isFrozen: () => active.isFrozen,
   });
   const active: ActiveMount = {

@@ -38,6 +38,8 @@ export interface ShareMonitorOptions {
   readonly log: Logger;
   /** Dirty files on the disk, from all mounts of the share. */
   readonly pending: () => Promise<number>;
+  /** The remote did not answer when it was mounted: so until the first check says otherwise. */
+  readonly probeFailure?: RemoteFailure | undefined;
   /** New writes are refused: the mount serves nobody any more. */
   readonly isFrozen: () => boolean;
   /** Called when neither the remote control nor the mount answers. */
@@ -65,6 +67,11 @@ export class ShareMonitor {
     const { clock, log, mount, onChange, pending } = options;
     this.#options = options;
     this.#answeredAt = clock.monotonic();
+    if (options.probeFailure) {
+      this.#remoteAnswers = false;
+      this.#remoteFailure = options.probeFailure;
+      this.#isKickDue = true;
+    }
     this.#stranded = new StrandedFiles({
       share: mount.shareName,
       pending,

@@ -18,7 +18,9 @@ const PROBE_GRACE_MS = 5_000;
 const MOUNT_GRACE_MS = 60_000;
 
 export type MountResult =
-  { readonly mount: Mount } | { readonly reason: string; readonly remote?: RemoteEvidence | undefined };
+  /** `probeFailure`: it came up although its remote did not answer. */
+  | { readonly mount: Mount; readonly probeFailure?: RemoteFailure }
+  | { readonly reason: string; readonly remote?: RemoteEvidence | undefined };
 
 export interface MountShareOptions {
   readonly around: RunnerEnvironment;
@@ -44,9 +46,9 @@ export async function mountShare(options: MountShareOptions): Promise<MountResul
     const veto = await around.hooks().veto('beforeMount', spec.share.name);
     if (veto !== undefined) return { reason: veto };
     signal.throwIfAborted();
-    return {
-      mount: await withGrace(mounter.mount(spec, signal), { clock, signal, graceMs: MOUNT_GRACE_MS, onLate }),
-    };
+    const grace = { clock, signal, graceMs: MOUNT_GRACE_MS, onLate };
+    const mount = await withGrace(mounter.mount(spec, signal), grace);
+    return probed.ok ? { mount } : { mount, probeFailure: failureOf(probed) };
   } catch (error) {
     return error instanceof Error
       ? { reason: error.message, remote: (error as RemoteFailure).remote }
@@ -57,6 +59,10 @@ export async function mountShare(options: MountShareOptions): Promise<MountResul
 /** Whether the share is of use while its remote does not answer: what was written here, and what is cached. */
 async function comesUpWithout(probed: ProbeResult, spec: ShareSpec, mounter: Mounter): Promise<boolean> {
   return !probed.ok && probed.remote === 'silent' && (await mounter.mountsWithoutRemote?.(spec)) === true;
+}
+
+function failureOf({ reason, remote }: Exclude<ProbeResult, { ok: true }>): RemoteFailure {
+  return Object.assign(new Error(reason), { remote });
 }
 
 async function probe({ around, spec, signal }: MountShareOptions): Promise<ProbeResult> {

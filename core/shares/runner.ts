@@ -215,7 +215,7 @@ export class ShareRunner {
         onLate: (mount) => (this.#goal === 'released' ? mount.release() : discard(this.#around, mount)),
       }),
     );
-    if ('mount' in mounted) return this.#settle(mounted.mount, spec);
+    if ('mount' in mounted) return this.#settle(mounted, spec);
     await this.#fail(mounted);
   }
 
@@ -231,9 +231,12 @@ export class ShareRunner {
     this.#health.enter({ kind: 'reset' });
   }
 
-  async #settle(mount: Mount, spec: ShareSpec): Promise<void> {
+  async #settle(
+    { mount, probeFailure }: Extract<MountResult, { mount: Mount }>,
+    spec: ShareSpec,
+  ): Promise<void> {
     this.#failures = 0;
-    const active = this.#share.hold(mount, spec);
+    const active = this.#share.hold(mount, spec, probeFailure);
     if (!this.#settings.mounted(active)) this.#inbox.put('changed');
     this.#announce(active);
     await expose(this.#around, spec, mount);

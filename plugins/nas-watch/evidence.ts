@@ -15,14 +15,18 @@ const SILENCE_FRESH_MS = 90_000;
 
 /**
  * What a change of health shows about the remote; undefined when nothing. A remote that refuses has
- * answered.
+ * answered. `remoteAnswers` is false of a share that has come up although its remote is away.
  */
-export function verdictOfChange(change: {
-  readonly from: Health;
-  readonly to: Health;
-  readonly remote?: RemoteEvidence | undefined;
-}): RemoteEvidence | undefined {
-  if (change.from === 'probing' && change.to === 'healthy') return 'answers';
+export function verdictOfChange(
+  change: {
+    readonly from: Health;
+    readonly to: Health;
+    readonly remote?: RemoteEvidence | undefined;
+  },
+  remoteAnswers?: boolean,
+): RemoteEvidence | undefined {
+  if (change.from === 'probing' && change.to === 'healthy')
+    return remoteAnswers === false ? undefined : 'answers';
   return change.to === 'failed' ? change.remote : undefined;
 }
 

@@ -14,7 +14,7 @@ import { readOutages, writeOutages } from './outage-file.ts';
 import type { Outages } from './outage-file.ts';
 import { NasWatcher } from './watcher.ts';
 import type { WatcherOptions } from './watcher.ts';
-import { onReturn } from './on-return.ts';
+import { onReturn, probeFailed } from './on-return.ts';
 
 declare module 'mountkeeper' {
   interface StatusRecord {
@@ -52,23 +52,23 @@ function createWatcher(
 ): NasWatcher {
   const isStuck = (share: string): boolean => watcher.isStuck(share);
   const shares = () => ctx.use('shares').list();
-  const onBack = (connection: string): void =>
-    void onReturn(connection, {
-      clock: ctx.use('clock'),
-      signal: ctx.signal,
-      log: ctx.log,
-      shares,
-      isStuck,
-      reconnect: (share) => ctx.send('reconnect', share),
-      refresher: () => ctx.find('directoryRefresher'),
-    });
+  const returning = {
+    clock: ctx.use('clock'),
+    signal: ctx.signal,
+    log: ctx.log,
+    shares,
+    isStuck,
+    reconnect: (share: string) => ctx.send('reconnect', share),
+    refresher: () => ctx.find('directoryRefresher'),
+  };
   const watcher: NasWatcher = new NasWatcher(
     {
       clock: ctx.use('clock'),
       log: ctx.log,
       signal: ctx.signal,
       shares,
-      onBack,
+      onBack: (connection) => void onReturn(connection, returning),
+      onOpen: (connection) => void probeFailed(connection, returning),
       onChange,
       save,
       dial: async (connection, end) => {

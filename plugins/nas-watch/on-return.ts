@@ -22,7 +22,17 @@ export interface OnReturnOptions {
  * supervisor itself restarts waiting uploads.
  */
 export async function onReturn(connection: string, options: OnReturnOptions): Promise<void> {
-  const { log, shares, isStuck, reconnect } = options;
+  const own = await probeFailed(connection, options);
+  for (const { spec, mount } of own) {
+    if (mount !== undefined) await refreshOnceItAnswers(spec.share.name, options);
+  }
+}
+
+/** Resolves with the shares of the connection, as they were before. */
+export async function probeFailed(
+  connection: string,
+  { log, shares, isStuck, reconnect }: OnReturnOptions,
+): Promise<readonly LiveShare[]> {
   const own = shares().filter(({ spec }) => spec.connection.name === connection);
   for (const { spec, mount, health } of own) {
     if (mount !== undefined || !(health === 'failed' || (health === 'probing' && isStuck(spec.share.name))))
@@ -31,9 +41,7 @@ export async function onReturn(connection: string, options: OnReturnOptions): Pr
       log.warn({ share: spec.share.name, err: error }, 'share not probed on return of its NAS'),
     );
   }
-  for (const { spec, mount } of own) {
-    if (mount !== undefined) await refreshOnceItAnswers(spec.share.name, options);
-  }
+  return own;
 }
 
 async function refreshOnceItAnswers(

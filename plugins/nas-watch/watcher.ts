@@ -39,6 +39,8 @@ export interface WatcherOptions {
   /** Resolves once the event is accepted. */
   readonly notify: (event: NotificationEvent) => Promise<void>;
   readonly onBack: (connection: string) => void;
+  /** Something listens again where nothing did, and a share of it has failed. */
+  readonly onOpen: (connection: string) => void;
   /** The verdict about a connection's NAS is another one. */
   readonly onChange: (change: { readonly connection: string; readonly isOffline: boolean }) => void;
   readonly save: (outages: Outages) => void;
@@ -84,7 +86,8 @@ export class NasWatcher {
   healthChanged(change: Hooks['shareHealthChanged']['args'][0]): void {
     if (change.to === 'probing') this.#probingSince.set(change.share, this.#options.clock.monotonic());
     else this.#probingSince.delete(change.share);
-    const verdict = verdictOfChange(change);
+    const live = this.#options.shares().find(({ spec }) => spec.share.name === change.share);
+    const verdict = verdictOfChange(change, live?.remoteAnswers);
     if (verdict) this.#probes.set(change.share, { verdict, atMs: this.#options.clock.monotonic() });
     if (verdict === 'answers') this.look();
   }
@@ -136,9 +139,12 @@ export class NasWatcher {
     if (verdict !== 'silent' && !isOffline) return this.#returnWatch.forget(connection);
     const share = shares.find(({ health }) => health === 'failed') ?? shares[0];
     if (!share) return;
-    void this.#returnWatch
-      .look(share.spec.connection)
-      .then((hasOpened) => hasOpened && this.#probe(connection, share));
+    void this.#returnWatch.look(share.spec.connection).then((hasOpened) => {
+      if (!hasOpened) return;
+      // Beside ours: a probe of its own after that would keep its users out for another second.
+      if (share.health === 'failed') this.#options.onOpen(connection);
+      this.#probe(connection, share);
+    });
     const isAnyMounted = shares.some(({ mount }) => mount !== undefined);
     if (isOffline && !isAnyMounted && this.#isProbeDue(connection, at.monotonicMs))
       this.#probe(connection, share);

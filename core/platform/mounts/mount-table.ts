@@ -69,8 +69,11 @@ function parseLine(line: string): MountLine | undefined {
   };
 }
 
+/** ext4 after an error of its disk: older kernels write `ro`, newer ones (6.15 on) `emergency_ro` beside `rw`. */
+const READ_ONLY: ReadonlySet<string> = new Set(['ro', 'emergency_ro']);
+
 function hasReadOnly(options: string): boolean {
-  return options.split(',').includes('ro');
+  return options.split(',').some((option) => READ_ONLY.has(option));
 }
 
 /** The kernel writes blanks, line ends and backslashes as `\040` and the like. */

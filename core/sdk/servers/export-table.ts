@@ -163,6 +163,8 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
 
   async #show(spec: ShareSpec, mount: Mount): Promise<void> {
     await this.#take(spec, mount);
+    // By what was read just now, which may never have been the basis: `catchUp` looks once more.
+    if (this.#refused.has(spec.share.name)) this.#basis = undefined;
     await this.#apply([spec.share.name]);
   }
 

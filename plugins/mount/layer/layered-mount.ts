@@ -38,6 +38,7 @@ import {
   uploadRules,
   withUploads,
 } from './layer-figures.ts';
+import { AnswerCheck } from './bindfs/answer-check.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
 import { Hold } from './bindfs/hold.ts';
 import { endBindfs } from './bindfs/start.ts';
@@ -108,6 +109,7 @@ export class LayeredMount implements RunningRclone {
   readonly #pathCheck: PathCheck;
   readonly #handles: KeptHandles;
   readonly #hold: Hold;
+  readonly #answers: AnswerCheck;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -129,6 +131,7 @@ export class LayeredMount implements RunningRclone {
     this.adopted = options.adopted;
     this.#uploadMeter = createMeter(clock);
     this.#hold = new Hold({ shareName, bindfs, adopted: options.adopted, log });
+    this.#answers = new AnswerCheck({ lower: options.stack.lower, mountReader: tools.mountReader, clock });
     this.#supervisor = new LowerSupervisor({
       shareName,
       start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)),
@@ -250,7 +253,9 @@ export class LayeredMount implements RunningRclone {
     if (lower) this.#supervisor.replace(lower, 'another rclone is in use now');
   }
 
+  /** Rejects while bindfs does not answer, too: what is on the NAS alone cannot be read then. */
   async stats(signal: AbortSignal): Promise<MountStats> {
+    this.#answers.assure();
     const [reading, waiting] = await Promise.all([this.#reading(signal), this.#uploads.look(signal)]);
     this.#cacheBytes = reading.cacheBytes;
     return withUploads(reading, waiting, {
@@ -269,15 +274,12 @@ export class LayeredMount implements RunningRclone {
    * count. bindfs is asked itself, since the overlay knows its own root without it.
    */
   async checkAlive(timeoutMs: number): Promise<void> {
-    const { bindfs, stack, tools } = this.#options;
+    const { bindfs, tools } = this.#options;
     if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
     const lower = this.#supervisor.living;
     // Handled: an rclone that hangs is replaced.
     await lower?.checkAlive(timeoutMs).catch(() => this.#supervisor.replace(lower, 'rclone does not answer'));
-    await tools.mountReader.touch(stack.lower, { timeoutMs }).catch((error: unknown) => {
-      // An error is an answer, too: there may be no rclone just now.
-      if ((error as Error).name === 'TimeoutError') throw error;
-    });
+    await this.#answers.ask(timeoutMs);
     await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
   }
 

@@ -64,11 +64,14 @@ export async function mountOverlay(
   { shareName, paths, lower, staging, exec, readOnly }: OverlaySpec,
   { processes }: OverlayTools,
 ): Promise<void> {
-  for (const folder of [paths.upper, paths.work, paths.aside, `${paths.aside}/.nothing`, paths.records])
-    await makeFolder(folder);
+  const { former, work } = await folders(paths).catch((error: unknown) =>
+    Promise.reject(
+      new Error(`the cache folder ${paths.folder} cannot be used: ${(error as Error).message}`, {
+        cause: error,
+      }),
+    ),
+  );
   const options = `${flagsOf({ exec, readOnly })},${OPTIONS}`;
-  const former = await readdir(paths.work);
-  const work = basename(await mkdtemp(join(paths.work, 'of-')));
   const args = ['-c', MOUNT, 'sh', paths.folder, lower, options, overlaySource(shareName), staging, work];
   const { code, stderr } = await processes.run({
     command: 'sh',
@@ -78,6 +81,15 @@ export async function mountOverlay(
   });
   if (code !== 0) throw new Error(refusal(stderr, paths));
   await Promise.all(former.map((name) => rm(join(paths.work, name), { recursive: true, force: true })));
+}
+
+async function folders(
+  paths: LayerPaths,
+): Promise<{ readonly former: readonly string[]; readonly work: string }> {
+  for (const folder of [paths.upper, paths.work, paths.aside, `${paths.aside}/.nothing`, paths.records])
+    await makeFolder(folder);
+  const former = await readdir(paths.work);
+  return { former, work: basename(await mkdtemp(join(paths.work, 'of-'))) };
 }
 
 /**

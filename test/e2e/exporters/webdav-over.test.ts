@@ -45,11 +45,11 @@ describe('a file that is moved over while something is killed, over WebDAV', () 
 
   /**
    * Whether the NAS has neither the target nor the upload that takes its place. This NAS cannot rename over a
-   * file, so rclone takes the old one away when the new one, `kept.bin.1a2b3c4d.partial`, is there to its
+   * file, so rclone takes the old one away when the new one, `kept.bin.1a2b3c4d.mk5e6f7a8b`, is there to its
    * last byte. One listing shows both or either.
    */
   const isGone = async (): Promise<boolean> =>
-    !(await readdir(nas.path('team'))).some((name) => /^kept\.bin(\.[0-9a-f]+\.partial)?$/.test(name));
+    !(await readdir(nas.path('team'))).some((name) => /^kept\.bin(\.[0-9a-f]+\.mk[0-9a-f]{8})?$/.test(name));
 
   before(async () => {
     ({ scratch, nas, daemon, url, dav } = await openWebdavShare('dav-over'));

@@ -1,6 +1,5 @@
 /** What becomes of files that wait when the cache itself is moved, left behind, or claimed by two. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdir, rename, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { runs } from '../../support/config/applied-config.ts';
@@ -12,7 +11,8 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 import { Relay } from '../../support/nas/tcp-relay.ts';
-import { unlessRoot } from '../../runner/skips.ts';
+import { LoopDisk, NoLoopDevice } from '../../support/mount/loop-disk.ts';
+import { SKIPS, unlessRoot } from '../../runner/skips.ts';
 
 /**
  * Bytes per second: all goes at once, or 50 kB take longer than a stop waits and a probe still gets through.
@@ -122,20 +122,19 @@ describe('a cache in which files wait', () => {
   it(
     'on a disk that turned read-only: the status says so until the disk is mended',
     { skip: unlessRoot },
-    async () => {
+    async (t) => {
       const daemon = await create('read-only');
-      // It fails while a file is being written there.
-      const remount = (...options: string[]): Promise<boolean> =>
-        until(
-          `mount ${options.join(' ')}`,
-          () => spawnSync('mount', [...options, daemon.cacheDir]).status === 0,
-          { timeoutMs: 20_000 },
-        );
-      await mkdir(daemon.cacheDir, { recursive: true });
-      await remount('-t', 'tmpfs', '-o', 'size=200m', 'none');
+      const disk = await LoopDisk.create(scratch, daemon.cacheDir).catch((error: unknown) => {
+        if (error instanceof NoLoopDevice) return error;
+        throw error;
+      });
+      if (disk instanceof NoLoopDevice) {
+        t.diagnostic(disk.message);
+        return t.skip(SKIPS.loopDevice.reason);
+      }
       await daemon.start();
       await daemon.healthy();
-      await remount('-o', 'remount,ro');
+      await disk.turnReadOnly();
       await until(
         'the status tells',
         async () => /cache is read-only/.test((await daemon.share('work')).health_message ?? ''),
@@ -151,8 +150,9 @@ describe('a cache in which files wait', () => {
         { timeoutMs: 30_000 },
       );
       assert.equal((await daemon.status()).all_synced, false);
-      await remount('-o', 'remount,rw');
-      await daemon.request('POST', '/api/reconnect/work');
+      await daemon.stop();
+      await disk.mend();
+      await daemon.start();
       await daemon.healthy();
       await until(
         'nothing is wrong any more',

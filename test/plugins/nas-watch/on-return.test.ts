@@ -58,6 +58,7 @@ describe('the welcome of a NAS', () => {
         offlineMinutes: () => 0,
         notify: async () => undefined,
         onBack: () => undefined,
+        onOpen: () => undefined,
         onChange: () => undefined,
         save: () => undefined,
       },

@@ -41,6 +41,7 @@ function createKit(former: Outages = {}, minutes = 5) {
   const shares: FakeShare[] = [];
   const events: NotificationEvent[] = [];
   const back: string[] = [];
+  const opened: string[] = [];
   const changes: object[] = [];
   const saved: Outages[] = [];
   const end = new AbortController();
@@ -67,6 +68,7 @@ function createKit(former: Outages = {}, minutes = 5) {
         events.push(event);
       },
       onBack: (connection) => void back.push(connection),
+      onOpen: (connection) => void opened.push(connection),
       onChange: (change) => void changes.push(change),
       save: (outages) => void saved.push(outages),
     },
@@ -101,6 +103,7 @@ function createKit(former: Outages = {}, minutes = 5) {
     pass,
     events,
     back,
+    opened,
     changes,
     saved,
     probe,
@@ -130,6 +133,11 @@ describe('the evidence', () => {
 
   it('of a change of health', () => {
     assert.equal(verdictOfChange({ from: 'probing', to: 'healthy' }), 'answers');
+    assert.equal(
+      verdictOfChange({ from: 'probing', to: 'healthy' }, false),
+      undefined,
+      'it came up without it',
+    );
     assert.equal(verdictOfChange({ from: 'probing', to: 'failed', remote: 'silent' }), 'silent');
     assert.equal(verdictOfChange({ from: 'healthy', to: 'failed' }), undefined);
     assert.equal(verdictOfChange({ from: 'pending', to: 'probing' }), undefined);
@@ -226,6 +234,7 @@ describe('a connection', () => {
     kit.door.isOpen = true;
     await kit.pass(7);
     assert.ok(kit.probe.asked.length - probes >= 3, `${kit.probe.asked.length - probes} probes in 7 s`);
+    assert.deepEqual(kit.opened, ['nas'], 'its failed shares are probed at once');
     assert.deepEqual(kit.offline(), ['nas']);
     kit.door.isOpen = false;
     await kit.pass(2);

@@ -4,7 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { detachAll, mountsBelow } from '../platform/mounted-file-systems.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
@@ -57,22 +58,40 @@ export class LoopDisk {
     return run('perl', '-e', SHUT_DOWN, this.folder);
   }
 
+  /** As after an error of the disk: it takes no more writes, whoever has files open there. */
+  async turnReadOnly(): Promise<void> {
+    const device = (await mountsBelow(this.folder)).find(({ fsType }) => fsType === 'ext4')?.source ?? '';
+    await writeFile(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, 'a test');
+  }
+
+  /** Checks it and mounts it again. Whoever uses it must have ended. */
+  async mend(): Promise<void> {
+    await this.unmounted();
+    // 1: it has mended something.
+    await run('sh', '-c', 'e2fsck -fy "$1" >&2 || [ $? = 1 ]', 'sh', this.image);
+    await this.attach();
+  }
+
   /**
    * As the next boot finds it. A copy of what the disk was given: where somebody still holds the old one, in
    * a mount namespace of another program perhaps, the kernel would show that again, shut down as it is.
    */
   async bringBack(): Promise<void> {
-    await until('nobody holds the disk', () => run('umount', this.folder).then(() => true), {
-      timeoutMs: 20_000,
-      everyMs: 100,
-    });
+    await this.unmounted();
     const former = this.image;
     this.image = `${former}.next`;
     await run('cp', '--sparse=always', '--', former, this.image);
     await this.attach();
   }
 
+  private unmounted(): Promise<boolean> {
+    return until('nobody holds the disk', () => run('umount', this.folder).then(() => true), {
+      timeoutMs: 20_000,
+      everyMs: 100,
+    });
+  }
+
   private attach(): Promise<void> {
-    return run('mount', '-o', `loop,commit=${JOURNAL_EVERY_S}`, this.image, this.folder);
+    return run('mount', '-o', `loop,errors=remount-ro,commit=${JOURNAL_EVERY_S}`, this.image, this.folder);
   }
 }

@@ -2,6 +2,7 @@
  * What people have open when a change comes: sessions over SMB, files over NFS, transfers over WebDAV that are half
  * done. Afterwards each is tried, and must do what its holder may do now, no more and, for others, no less.
  */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -181,7 +182,11 @@ export class HeldOpen {
     child.stdin?.write(HALF);
     const drip = setInterval(() => child.stdin?.write('x'), DRIP_MS);
     child.once('close', () => clearInterval(drip));
-    await until(`${name} is on its way to ${share}`, () => existsSync(file), PATIENCE);
+    const refused = said.then((status) => assert.fail(`${name} is answered ${status} before its end`));
+    await Promise.race([
+      until(`${name} is on its way to ${share}`, () => existsSync(file), PATIENCE),
+      refused,
+    ]);
     const tried = async (after: Right): Promise<string | undefined> => {
       clearInterval(drip);
       child.stdin?.end(HALF);

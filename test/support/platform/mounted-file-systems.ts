@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 export interface SeenMount {
   readonly mountPoint: string;
   readonly fsType: string;
+  readonly source: string;
 }
 
 /** Mounts at the folder or below it, in the order in which they were made. */
@@ -16,6 +17,7 @@ export async function mountsBelow(folder: string): Promise<SeenMount[]> {
       String.fromCharCode(Number.parseInt(octal, 8)),
     ),
     fsType: / - (\S+)/.exec(line)?.[1] ?? '',
+    source: / - \S+ (\S+)/.exec(line)?.[1] ?? '',
   }));
   return mounts.filter((mount) => mount.mountPoint === folder || mount.mountPoint.startsWith(`${folder}/`));
 }

@@ -13,6 +13,7 @@ const LINES = [
     'nas\\134x: rw,user_id=0,group_id=0',
   '91 27 0:53 / /mnt/a\\011b\\012c\\134d ro,relatime - fuse.rclone nas: rw',
   '92 27 0:54 / /mnt/e rw,relatime - ext4 /dev/vdb ro,errors=continue',
+  '93 27 0:55 / /mnt/f rw,relatime - ext4 /dev/vdc rw,errors=remount-ro,emergency_ro',
   '',
 ].join('\n');
 
@@ -27,7 +28,7 @@ describe('mount table', () => {
     const entries = parseMountInfo(Buffer.from(LINES));
     assert.deepEqual(
       entries.map((entry) => entry.mountPoint),
-      ['/proc', '/', '/mnt/照 片', '/mnt/a\tb\nc\\d', '/mnt/e'],
+      ['/proc', '/', '/mnt/照 片', '/mnt/a\tb\nc\\d', '/mnt/e', '/mnt/f'],
     );
     assert.equal(entries[2]?.source, 'nas\\x:');
     assert.equal(entries[2]?.fsType, 'fuse.rclone');
@@ -37,7 +38,7 @@ describe('mount table', () => {
   it("knows read-only mounts by the mount's or the file system's option", () => {
     assert.deepEqual(
       parseMountInfo(Buffer.from(LINES)).map((entry) => entry.readOnly),
-      [false, false, false, true, true],
+      [false, false, false, true, true, true],
     );
   });
 

@@ -92,6 +92,17 @@ describe('the shares that a protocol shows', () => {
     assert.deepEqual([shown.notices(), [...shown.entries.keys()]], [[], ['a']]);
   });
 
+  it('show what could not be shown when it came, by something that was over before anybody looked again', async () => {
+    const { shown, refusals, living } = setUp();
+    await shown.open();
+    living.push(live('a'));
+    refusals.set('a', 'nothing can be read');
+    await shown.add(spec('a'), mountOf('a'));
+    refusals.clear();
+    await shown.catchUp();
+    assert.deepEqual([...shown.entries.keys()], ['a']);
+  });
+
   it('say nothing of one that could not be shown and is gone', async () => {
     const { shown, refusals } = setUp();
     refusals.set('a', 'its path holds a "%"');
@@ -186,6 +197,7 @@ describe('the shares that a protocol shows', () => {
     for (const { spec: one } of living) refusals.set(one.share.name, 'no');
     await shown.open();
     await shown.add(spec('sick'), mountOf('sick'));
+    await shown.catchUp();
     refusals.clear();
     await shown.catchUp();
     assert.deepEqual(done, []);
