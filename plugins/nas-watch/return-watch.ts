@@ -1,6 +1,6 @@
 import type { Clock, ShareSpec } from 'mountkeeper';
 
-const KNOCK_EVERY_MS = 1_000;
+const KNOCK_EVERY_MS = 500;
 const KNOCK_TIMEOUT_MS = 2_000;
 
 export interface ReturnWatchOptions {
@@ -9,7 +9,7 @@ export interface ReturnWatchOptions {
   readonly signal: AbortSignal;
 }
 
-/** Dials silent NASes once a second, so that their return is noticed at once and not with the next probe. */
+/** Dials silent NASes twice a second, so that their return is noticed at once and not with the next probe. */
 export class ReturnWatch {
   readonly #options: ReturnWatchOptions;
   readonly #seen = new Map<string, { readonly atMs: number; readonly isOpen: boolean | undefined }>();

@@ -141,9 +141,10 @@ export class NasWatcher {
     if (!share) return;
     void this.#returnWatch.look(share.spec.connection).then((hasOpened) => {
       if (!hasOpened) return;
-      // Beside ours: a probe of its own after that would keep its users out for another second.
-      if (share.health === 'failed') this.#options.onOpen(connection);
-      this.#probe(connection, share);
+      if (share.health !== 'failed') return this.#probe(connection, share);
+      // Not ours first: its own after that would keep its users out for another second.
+      this.#probedAt.set(connection, this.#options.clock.monotonic());
+      this.#options.onOpen(connection);
     });
     const isAnyMounted = shares.some(({ mount }) => mount !== undefined);
     if (isOffline && !isAnyMounted && this.#isProbeDue(connection, at.monotonicMs))
