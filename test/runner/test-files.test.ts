@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { directivesOf, loadOf, PROJECT, selected, testFiles } from './test-files.ts';
+import { directivesOf, LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './test-files.ts';
 
 const RUN = join(PROJECT, 'dist/test/run.js');
 
@@ -31,7 +31,7 @@ describe('the test files', () => {
     }
     assert.deepEqual(
       ['quiet', 'normal', 'loud', 'alone'].map((load) => loadOf(directivesOf(`// @load ${load}`))),
-      [0.5, 1, 2, 4],
+      [0.5, 1, LOAD_LIMIT / 2, LOAD_LIMIT],
     );
   });
 

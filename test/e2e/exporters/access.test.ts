@@ -1,3 +1,4 @@
+// @load loud
 /**
  * Who may enter which share: four people, four shares, three protocols, and what each may do there is what the
  * document says, before and after it is changed, in open sessions too.

@@ -20,7 +20,8 @@ import type { Identity, Office, Right } from './model.ts';
 
 /** More than the kernel and the server keep between them: what is cut does not arrive. */
 export const LARGE_BYTES = 24_000_000;
-const HALF = Buffer.alloc(100_000, 'x');
+/** rclone begins a file when it has more than 100 KiB of it. */
+const HALF = Buffer.alloc(200_000, 'x');
 const PATIENCE = { timeoutMs: 20_000 };
 /** Who sends and reads nothing at all is disconnected after a while. */
 const DRIP_MS = 1_000;
