@@ -161,6 +161,7 @@ export class LayeredMount implements RunningRclone {
       log,
       forget: (folders, change) => this.#forget(folders, change),
       dropNames: () => this.#names.drop(),
+      moveAside: (moves) => this.#names.afterMoves(moves),
       holdCalls: () => this.#hold.calls(),
       versions: {
         held: (path, bornMs) => this.#held.of(path, bornMs),

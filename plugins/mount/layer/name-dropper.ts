@@ -3,13 +3,13 @@
  * layer, one drop after the other.
  */
 import type { MountTools } from '../lifecycle/tools.ts';
-import { dropNames } from './overlay.ts';
-import type { OverlaySpec } from './overlay.ts';
+import { dropNames, moveThenDropNames } from './overlay.ts';
+import type { DropSpec, Move } from './overlay.ts';
 
 export interface NameDropperOptions {
   readonly shareName: string;
   readonly mountPoint: string;
-  readonly flags: Pick<OverlaySpec, 'exec' | 'readOnly'>;
+  readonly flags: DropSpec;
   readonly tools: MountTools;
   /** True once the overlay is frozen or is being unmounted: dropping names would make it writable again. */
   readonly isOver: () => boolean;
@@ -29,6 +29,28 @@ export class NameDropper {
     this.#isDue = true;
     this.#dropping ??= this.#dropWhileDue().finally(() => (this.#dropping = undefined));
     await this.#dropping;
+  }
+
+  /** Renames entries of the upper folder and drops the names at once. Resolves with whether each was renamed. */
+  async afterMoves(moves: readonly Move[]): Promise<readonly boolean[]> {
+    const { flags, isOver, mountPoint, tools } = this.#options;
+    while (this.#dropping) await this.#dropping;
+    const moving = moveThenDropNames(moves, { mountPoint, spec: isOver() ? undefined : flags }, tools);
+    // In turn with the drops, which `dropped` waits for.
+    this.#dropping = moving
+      .then(
+        ({ isDropped }) => isDropped,
+        // Rejected below; some may have been moved.
+        () => false,
+      )
+      .then((isDropped) => {
+        this.#isDue ||= !isDropped;
+        return this.#dropWhileDue();
+      })
+      .finally(() => (this.#dropping = undefined));
+    const { moved } = await moving;
+    await this.#dropping;
+    return moved;
   }
 
   /** Resolves when no drop is running. */

@@ -24,6 +24,8 @@ export interface OverlaySpec {
   readonly readOnly: boolean;
 }
 
+export type DropSpec = Pick<OverlaySpec, 'exec' | 'readOnly'>;
+
 const MOUNT_TIMEOUT_MS = 20_000;
 const UNMOUNT_TIMEOUT_MS = 5_000;
 const SOURCE_PREFIX = 'mountkeeper-layer:';
@@ -108,7 +110,7 @@ export function flagsOf({ exec, readOnly }: Pick<OverlaySpec, 'exec' | 'readOnly
  */
 export async function dropNames(
   mountPoint: string,
-  spec: Pick<OverlaySpec, 'exec' | 'readOnly'>,
+  spec: DropSpec,
   { processes }: OverlayTools,
 ): Promise<void> {
   const args = ['-i', '-o', `remount,${flagsOf(spec)}`, mountPoint];
@@ -118,6 +120,53 @@ export async function dropNames(
     timeoutMs: UNMOUNT_TIMEOUT_MS,
   });
   if (code !== 0) throw new Error(`names of the overlay at ${mountPoint} not dropped: ${stderr.trim()}`);
+}
+
+/** `mount(2)` by architecture, as Node names it; elsewhere names are dropped a few milliseconds later. */
+const MOUNT_CALL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 165, arm64: 40 };
+const [MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOSYMFOLLOW] = [1, 2, 4, 8, 32, 256];
+
+/** Prints `r` for each entry that was renamed, `-` for another, and `d` when the names were dropped. */
+const MOVE = `
+use strict;
+my ($call, $flags, $overlay) = @ARGV;
+local $/ = "\\0";
+my @names = map { chomp; $_ } <STDIN>;
+my ($none, $data, $done) = ("none", "", "");
+while (my ($from, $to) = splice @names, 0, 2) { $done .= rename($from, $to) ? "r" : "-" }
+$done .= "d" if $call && syscall($call + 0, $none, $overlay, $none, $flags + 0, $data) == 0;
+print $done;`;
+
+export interface Move {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Renames entries of the upper folder and drops the kernel's names right after, in one process: in between, users
+ * cannot rename or delete what was moved (ESTALE). Without `spec` no names are dropped. Resolves with whether each was
+ * renamed, and whether the names were dropped; rejects when nothing is known of that.
+ */
+export async function moveThenDropNames(
+  moves: readonly Move[],
+  { mountPoint, spec }: { readonly mountPoint: string; readonly spec: DropSpec | undefined },
+  { processes }: OverlayTools,
+): Promise<{ readonly moved: readonly boolean[]; readonly isDropped: boolean }> {
+  const call = spec === undefined ? 0 : (MOUNT_CALL[process.arch] ?? 0);
+  const { code, stdout, stderr } = await processes.run({
+    command: 'perl',
+    args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint],
+    input: moves.map(({ from, to }) => `${from}\0${to}\0`).join(''),
+    timeoutMs: UNMOUNT_TIMEOUT_MS,
+  });
+  if (code !== 0) throw new Error(`entries of the write layer not moved: ${stderr.trim()}`);
+  return { moved: moves.map((_, index) => stdout[index] === 'r'), isDropped: stdout.endsWith('d') };
+}
+
+/** The same as `flagsOf`, for the system call. */
+function remountFlags({ exec, readOnly }: DropSpec): number {
+  const always = MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOSYMFOLLOW;
+  return always | (readOnly ? MS_RDONLY : 0) | (exec ? 0 : MS_NOEXEC);
 }
 
 function refusal(stderr: string, { folder }: LayerPaths): string {

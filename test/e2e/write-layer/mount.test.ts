@@ -1,5 +1,6 @@
 /** A share with a write layer, mounted for real; what brings it to the NAS is played by the test. */
 import assert from 'node:assert/strict';
+import { renameSync } from 'node:fs';
 import { chown, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -18,6 +19,12 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 
 const { clock } = LayerWorkbench;
+
+/** As the share does it, and without dropping names. */
+function renamed(moves: Parameters<TakeOutOptions['moveAside']>[0]): readonly boolean[] {
+  for (const { from, to } of moves) renameSync(from, to);
+  return moves.map(() => true);
+}
 
 describe('a share with a write layer', () => {
   let house: LayerWorkbench;
@@ -273,16 +280,20 @@ describe('a share with a write layer', () => {
         isCached: () => false,
         listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
         forget: (folders) => remote.forget(folders, { signal: signal() }),
-        dropNames: async () => {
-          if (written++ === 0) await sh('printf version2 > busy');
-          await mount.refreshDirectories('', { recursive: false, signal: signal() });
+        moveAside: async (moves) => {
+          const moved = renamed(moves);
+          written += 1;
+          await sh('printf version2 > busy');
+          return moved;
         },
+        dropNames: async () =>
+          void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),
       };
       await remote.forget([''], { signal: signal() });
       // The upload has had names dropped.
       await sh('cat busy');
       assert.deepEqual(await new TakeOut(options).take([await entry('busy')]), []);
-      assert.equal(written > 0, true);
+      assert.equal(written, 1);
       assert.equal(await sh('cat busy'), 'version2');
       assert.equal(await readFile(join(layer.upper, 'busy'), 'utf8'), 'version2');
     });
@@ -302,6 +313,7 @@ describe('a share with a write layer', () => {
         isCached: () => false,
         listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
         forget: () => Promise.reject(new Error('the NAS does not answer')),
+        moveAside: async (moves) => renamed(moves),
         dropNames: async () =>
           void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),
       };

@@ -4,6 +4,7 @@ import type { Clock, LeavingEntry, Logger, LookBelow, Processes, RemoteEntry, Wr
 import { listBelow, lookBelow } from './look-below.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../../rclone/remote-files.ts';
+import type { Move } from '../overlay.ts';
 import type { LayerPaths } from '../paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './overlay-attributes.ts';
@@ -23,6 +24,8 @@ export interface LocalLayerOptions {
   readonly versions: Required<Pick<WriteLayer, 'held' | 'learnt'>>;
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
+  /** Renames entries of the upper folder, and drops the names at once. Resolves with whether each was renamed. */
+  readonly moveAside: (moves: readonly Move[]) => Promise<readonly boolean[]>;
   /** Lets calls that ask the lower layer wait until what it returns is called. */
   readonly holdCalls: () => () => void;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */

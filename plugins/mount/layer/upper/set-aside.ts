@@ -18,6 +18,8 @@ export interface Note {
   readonly changedNs?: string;
   /** Of a file that was given up: where it is kept, in place of the aside folder. */
   readonly keptAt?: string;
+  /** A file whose content is on the remote alone. */
+  readonly hasNoData?: boolean;
 }
 
 /** One entry that an interrupted removal left. */
@@ -31,6 +33,7 @@ export interface Left {
   readonly changedNs?: bigint;
   /** It was given up, and is kept where it is. */
   readonly isKept: boolean;
+  readonly hasNoData: boolean;
   readonly stats: BigIntStats;
 }
 
@@ -45,7 +48,7 @@ export async function leftAside({
     if (text === undefined) continue;
     const notes = JSON.parse(text) as readonly Note[];
     const left: Left[] = [];
-    for (const [index, { path, changedNs = '', keptAt }] of notes.entries()) {
+    for (const [index, { path, changedNs = '', keptAt, hasNoData }] of notes.entries()) {
       const place = keptAt ?? join(folder, String(index));
       const stats = await lstat(place, { bigint: true }).catch(undefinedWhenMissing);
       if (!stats) continue;
@@ -54,6 +57,7 @@ export async function leftAside({
         path,
         aside: place,
         isKept: keptAt !== undefined,
+        hasNoData: hasNoData === true,
         stats,
         ...(isOut && { changedNs: BigInt(changedNs) }),
       });
@@ -73,8 +77,8 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
   let count = 0;
   for (const [folder, left] of await leftAside(paths)) {
     const isOut = ({ changedNs }: Left): boolean => changedNs !== undefined;
-    for (const { aside, path } of left.filter((one) => !isOut(one)))
-      if (await restoreAside(aside, path, paths, log)) count += 1;
+    for (const one of left.filter((each) => !isOut(each)))
+      if (await restoreAside(one, paths, log)) count += 1;
     if (isLive && left.some(isOut)) continue;
     for (const { aside, stats } of left.filter((one) => isOut(one) && !one.isKept))
       await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
@@ -112,10 +116,13 @@ export function changeOf({ ctimeNs, mtimeNs }: BigIntStats, isKept: boolean): bi
   return isKept ? mtimeNs : ctimeNs;
 }
 
-/** Moves it back to the upper folder. When something new has its name by then, both are kept. */
+/**
+ * Moves it back to the upper folder. When something new has its name by then, both are kept; but of a file without
+ * data only its name is new there: under another one it would claim the content of the remote's file, and the
+ * uploader would move that away from the name that people know.
+ */
 export async function restoreAside(
-  aside: string,
-  path: string,
+  { aside, path, hasNoData }: Pick<Left, 'aside' | 'path' | 'hasNoData'>,
   { upper }: LayerPaths,
   log: Logger,
 ): Promise<boolean> {
@@ -131,7 +138,7 @@ export async function restoreAside(
     await link(aside, join(upper, path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    if (stats.isFile()) {
+    if (stats.isFile() && !hasNoData) {
       const name =
         `${basename(path, extname(path))} (recovered ` +
         `${new Date(stats.mtimeMs).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-')})${extname(path)}`;

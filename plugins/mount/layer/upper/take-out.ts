@@ -7,11 +7,12 @@
  */
 import { lstat, readdir, rm, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
-import { lstatSync, renameSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import type { Outdated } from '../../rclone/remote-files.ts';
+import type { Move } from '../overlay.ts';
 import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
 import { AttributeUpkeep } from './attribute-upkeep.ts';
 import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
@@ -29,6 +30,8 @@ const REST_MS = 60_000;
 const LOOK_TIMEOUT_MS = 20_000;
 export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly marks: UpperMarks;
+  /** Renames entries and makes the kernel drop its names at once. Resolves with whether each was renamed. */
+  readonly moveAside: (moves: readonly Move[]) => Promise<readonly boolean[]>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
 }
@@ -81,15 +84,14 @@ export class TakeOut {
     for (const { discardTo } of fit) if (discardTo !== undefined) await makePlace(discardTo);
     const note = (all: readonly Note[]): Promise<void> =>
       writeWhole(join(folder, NAMES), JSON.stringify(all));
-    await note(fit.map(({ path, discardTo: keptAt }) => ({ path, ...(keptAt !== undefined && { keptAt }) })));
+    const notes = fit.map(({ path, discardTo: keptAt, hasNoData }) => ({
+      path,
+      ...(keptAt !== undefined && { keptAt }),
+      ...(hasNoData === true && { hasNoData }),
+    }));
+    await note(notes);
     const out = await this.#settled(await this.#outOfSight(fit, folder), (gone) =>
-      note(
-        fit.map(({ path, discardTo: keptAt }) => ({
-          path,
-          ...(keptAt !== undefined && { keptAt }),
-          changedNs: noteOf(gone.find((one) => one.path === path)),
-        })),
-      ),
+      note(notes.map((one) => ({ ...one, changedNs: noteOf(gone.find(({ path }) => path === one.path)) }))),
     );
     this.#resting.push(...out);
     return [...marked, ...out.map(({ path }) => path)];
@@ -139,16 +141,16 @@ export class TakeOut {
    * leads to what was moved fails (ESTALE). When that cannot be done, all are brought back.
    */
   async #outOfSight(fit: readonly LeavingEntry[], folder: string): Promise<readonly Taken[]> {
-    const { dropNames, forget, holdCalls = () => () => undefined } = this.#options;
-    const taken: Taken[] = [];
+    const { forget, holdCalls = () => () => undefined, log, paths } = this.#options;
+    const places = fit.map((entry, index) => ({
+      entry,
+      aside: entry.discardTo ?? join(folder, String(index)),
+    }));
+    let taken: readonly Taken[] = [];
     let release: () => void = () => undefined;
     const move = async (): Promise<Outdated> => {
       release = holdCalls();
-      for (const [index, entry] of fit.entries()) {
-        const one = this.#moveAside(entry, folder, entry.discardTo ?? join(folder, String(index)));
-        if (one) taken.push(one);
-      }
-      if (taken.length > 0) await dropNames();
+      taken = await this.#moveAside(places, folder);
       return { folders: placesOf(withoutData(taken.map(({ entry }) => entry))), trees: [] };
     };
     const hidden = placesOf(withoutData(fit));
@@ -156,7 +158,9 @@ export class TakeOut {
       await (hidden.length === 0 ? move() : forget(hidden, move));
       return taken;
     } catch (error) {
-      await this.#bringBack(taken, new Set(taken.map(({ path }) => path)));
+      for (const { entry, aside } of places)
+        await restoreAside({ aside, path: entry.path, hasNoData: entry.hasNoData === true }, paths, log);
+      await this.#options.dropNames();
       throw error;
     } finally {
       release();
@@ -164,23 +168,33 @@ export class TakeOut {
   }
 
   /**
-   * Undefined when the entry was replaced. Checked, moved and checked again without a pause: if a user has
-   * put something else there meanwhile, it is moved back before anybody can miss it.
+   * Resolves with those that are aside. Checked before and after the move: if a user has put something else there
+   * meanwhile, it is moved back at once.
    */
-  #moveAside(entry: LeavingEntry, folder: string, aside: string): Taken | undefined {
-    const { clock, log, paths } = this.#options;
-    const place = join(paths.upper, entry.path);
-    try {
-      if (!isUnchanged(entry, this.#options.paths.upper)) return undefined;
-      renameSync(place, aside);
+  async #moveAside(
+    places: readonly { readonly entry: LeavingEntry; readonly aside: string }[],
+    folder: string,
+  ): Promise<readonly Taken[]> {
+    const { clock, dropNames, log, moveAside, paths } = this.#options;
+    const due = places.filter(({ entry }) => isUnchanged(entry, paths.upper));
+    if (due.length === 0) return [];
+    const moved = await moveAside(
+      due.map(({ entry, aside }) => ({ from: join(paths.upper, entry.path), to: aside })),
+    );
+    const taken: Taken[] = [];
+    let isBack = false;
+    for (const { entry, aside } of due.filter((_, index) => moved[index])) {
       const stats = lstatSync(aside, { bigint: true });
-      if (isStill(entry, stats))
-        return { path: entry.path, aside, folder, entry, stats, sinceMs: clock.monotonic() };
-      renameSync(aside, place);
-    } catch (error) {
-      log.warn({ path: entry.path, err: error }, 'not taken out of the write layer');
+      if (isStill(entry, stats)) {
+        taken.push({ path: entry.path, aside, folder, entry, stats, sinceMs: clock.monotonic() });
+        continue;
+      }
+      // Somebody's new file, with its own data.
+      await restoreAside({ aside, path: entry.path, hasNoData: false }, paths, log);
+      isBack = true;
     }
-    return undefined;
+    if (isBack) await dropNames();
+    return taken;
   }
 
   /**
@@ -260,7 +274,8 @@ export class TakeOut {
   async #bringBack(taken: readonly Taken[], wanted: ReadonlySet<string>): Promise<readonly string[]> {
     const { dropNames, log, paths } = this.#options;
     const back = taken.filter(({ path }) => wanted.has(path));
-    for (const { aside, path } of back) await restoreAside(aside, path, paths, log);
+    for (const { aside, path, entry } of back)
+      await restoreAside({ aside, path, hasNoData: entry.hasNoData === true }, paths, log);
     if (back.length > 0) await dropNames();
     return back.map(({ path }) => path);
   }
@@ -271,8 +286,8 @@ export class TakeOut {
     this.#isResumed = true;
     const sinceMs = this.#options.clock.monotonic();
     const found = [...(await leftAside(this.#options.paths))];
-    for (const { folder, path, aside, stats, changedNs, isKept } of found.flatMap(([folder, left]) =>
-      left.map((one) => ({ folder, ...one })),
+    for (const { folder, path, aside, stats, changedNs, isKept, hasNoData } of found.flatMap(
+      ([folder, left]) => left.map((one) => ({ folder, ...one })),
     )) {
       if (changedNs === undefined) continue;
       const kind = stats.isFile() ? 'file' : 'whiteout';
@@ -285,6 +300,7 @@ export class TakeOut {
         changedNs,
         isOpaque: false,
         ...(isKept && { discardTo: aside }),
+        ...(hasNoData && { hasNoData }),
       };
       this.#resting.push({ path, aside, folder, entry, stats, sinceMs });
     }

@@ -1,10 +1,21 @@
 /** What users give up leaves the upper folder: the moments after its move. Leases are real; there is no overlay. */
 import assert from 'node:assert/strict';
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { LeavingEntry } from 'mountkeeper';
+import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
 import { createProcesses } from '../../../../../core/platform/processes/processes.ts';
 import { layerPaths } from '../../../../../plugins/mount/layer/paths.ts';
@@ -50,9 +61,14 @@ describe('a file that is given up', () => {
       log,
       precisionMs: () => 1_000,
       isCached: () => false,
-      listLower: async () => new Map(),
+      listLower: (folders: readonly string[]) => told.listLower?.(folders) ?? Promise.resolve(new Map()),
       forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
       dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
+      moveAside: async (moves: Parameters<TakeOutOptions['moveAside']>[0]) => {
+        for (const { from, to } of moves) renameSync(from, to);
+        await (told.dropNames?.() ?? meanwhile());
+        return moves.map(() => true);
+      },
       holdCalls: () => told.holdCalls?.() ?? (() => undefined),
     };
     taker = new TakeOut(options as unknown as TakeOutOptions);
@@ -81,6 +97,37 @@ describe('a file that is given up', () => {
       ...more,
     };
     return taker.take([entry]);
+  };
+  /** Of what comes back to a name that somebody has given to something new: names in the upper folder then. */
+  const namesAfterReturn = async (hasNoData: boolean): Promise<readonly string[]> => {
+    writeFileSync(at('a.txt'), 'mine');
+    const { ino, size, mtimeNs, ctimeNs } = lstatSync(at('a.txt'), { bigint: true });
+    meanwhile = () => {
+      const aside = join(paths.aside, readdirSync(paths.aside).sort().at(-1) ?? '', '0');
+      if (!existsSync(at('a.txt'))) writeFileSync(at('a.txt'), 'new');
+      // Touched since it was moved: so it comes back.
+      else if (existsSync(aside)) chmodSync(aside, 0o600);
+    };
+    const version = { bytes: Number(size), modifiedMs: Number(mtimeNs / 1_000_000n) };
+    const theirs: RemoteEntry = { kind: 'file', name: 'a.txt', version };
+    told = {
+      listLower: async () => new Map([['', [theirs]]]),
+      forget: async (_folders, change) => void (await change?.()),
+    };
+    const taken = await taker.take([
+      {
+        path: 'a.txt',
+        kind: 'file',
+        inode: ino,
+        bytes: Number(size),
+        modifiedNs: mtimeNs,
+        changedNs: ctimeNs,
+        isOpaque: false,
+        ...(hasNoData ? { hasNoData } : { theirs: { entry: theirs } }),
+      },
+    ]);
+    assert.deepEqual([taken, readFileSync(at('a.txt'), 'utf8')], [[], 'new']);
+    return readdir(paths.upper);
   };
   /** A minute later, when it is decided. */
   const rest = async (): Promise<void> => {
@@ -128,6 +175,13 @@ describe('a file that is given up', () => {
       'goes on out',
       'drops out',
     ]);
+  });
+
+  it('is kept under another name when it comes back and its name is taken, unless it has no data of its own', async () => {
+    assert.deepEqual(await namesAfterReturn(true), ['a.txt']);
+    const names = await namesAfterReturn(false);
+    assert.equal(names.length, 2);
+    assert.equal(readFileSync(at(names.find((name) => name.includes('recovered')) ?? ''), 'utf8'), 'mine');
   });
 
   it('stays there though somebody writes to what has its name now', async () => {
