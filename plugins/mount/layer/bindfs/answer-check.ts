@@ -46,10 +46,9 @@ export class AnswerCheck {
     if (!this.#isAsking && (this.#isSilent || nowMs - this.#askedAtMs >= EVERY_MS)) {
       this.#isAsking = true;
       this.#askedAtMs = nowMs;
-      void this.ask(TIMEOUT_MS)
-        // Kept in `#isSilent`.
-        .catch(() => undefined)
-        .finally(() => (this.#isAsking = false));
+      const isOver = (): boolean => (this.#isAsking = false);
+      // What went wrong is in `#isSilent`.
+      void this.ask(TIMEOUT_MS).then(isOver, isOver);
     }
     if (this.#isSilent) throw new Error('bindfs below the share does not answer');
   }
