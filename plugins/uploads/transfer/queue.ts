@@ -130,9 +130,18 @@ export class Queue {
       if (![...this.#items.values()].some((item) => isAtOrInside(item.path, path))) this.#urgent.delete(path);
   }
 
-  /** Drops an outdated plan: nothing of it starts any more. */
-  discard(): void {
-    this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
+  /**
+   * A move has ended: what is at its places, above or in them, may mean another place by now. Nothing of that starts
+   * before the next plan.
+   */
+  moved(move: Item): void {
+    const ends = [...foldedSpots(move), ...(move.move?.going === undefined ? [] : [folded(move.move.going)])];
+    for (const lane of Object.values(this.#lanes))
+      for (const item of lane.values()) {
+        const spots = [folded(item.path), ...foldedSpots(item)];
+        if (spots.some((one) => ends.some((end) => isAtOrInside(one, end) || isAtOrInside(end, one))))
+          lane.delete(item.id);
+      }
   }
 
   hurry(): void {

@@ -63,6 +63,8 @@ export class ShareUploader implements ManagedUploads {
   /** What is being discarded is away for a moment, and may come back. */
   #discarding = 0;
   #isLookDue = false;
+  /** A move has ended since the last look began. */
+  #isMoveUnseen = false;
   #lastListing: string | undefined;
   #looked: Looked = { entries: 0, tookMs: 0 };
   readonly #loop: LookLoop;
@@ -276,6 +278,7 @@ export class ShareUploader implements ManagedUploads {
   }
 
   #restMs(): number {
+    if (this.#isMoveUnseen) return 0;
     return restMs(this.#looked, { isDue: this.#isLookDue, isIdle: this.#figures?.dirtyFiles === 0 });
   }
 
@@ -284,6 +287,7 @@ export class ShareUploader implements ManagedUploads {
     const signal = AbortSignal.any([caller, this.#end.signal]);
     const lookedAtMs = clock.monotonic();
     this.#isLookDue = false;
+    this.#isMoveUnseen = false;
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     this.#noteChange(scan);
@@ -383,15 +387,19 @@ export class ShareUploader implements ManagedUploads {
       log.debug({ share: layer.shareName, path: item.path, err: failure }, 'not on the remote yet');
       this.#queue.failed(item, failure, clock.now());
     } finally {
-      if (item.action === 'move') this.#afterMove();
+      if (item.action === 'move') this.#afterMove(item);
     }
   }
 
-  /** Every path may mean another place by now, also where the move has failed. */
-  #afterMove(): void {
-    this.#queue.discard();
+  /**
+   * Also where the move has failed. What exists only at the new place is out of sight until a look has found that
+   * its mark is to be renewed, so that does not wait for other steps.
+   */
+  #afterMove(item: Item): void {
+    this.#queue.moved(item);
     this.#moveLock.moved();
-    this.#isLookDue = true;
+    this.#isMoveUnseen = true;
+    this.#lookSoon();
   }
 
   #tools(records = this.#records!): StepTools {

@@ -1,3 +1,4 @@
+// @load loud
 // @start 5
 /** What one protocol's client writes, all others read, and so does the NAS. */
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// @load loud
 // @start 5
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -58,6 +58,28 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload a']);
   });
 
+  it('goes on after a move with all that the move is not about, and with nothing else', () => {
+    const moving: Item = {
+      ...item('move', 'x/New'),
+      move: {
+        source: 'f',
+        isDetour: false,
+        entry: { path: 'x/New' },
+      } as unknown as NonNullable<Item['move']>,
+    };
+    const queue = queueOf(
+      moving,
+      item('make folder', 'x'),
+      item('upload', 'f/a'),
+      item('upload', 'x/new/b'),
+      item('upload', 'fa'),
+      item('upload', 'x/other'),
+    );
+    queue.succeeded(moving);
+    queue.moved(moving);
+    assert.deepEqual(next(queue), ['upload fa', 'upload x/other']);
+  });
+
   it('sends what is to go now through a pause, with what it needs, and nothing else', () => {
     const queue = queueOf(
       item('upload', 'a'),
