@@ -228,7 +228,7 @@ describe('shares over SMB', () => {
       { timeoutMs: 20_000, everyMs: 100 },
     );
     const ms = performance.now() - killed;
-    assert.ok(ms < 5_000, `back after ${Math.round(ms)} ms`);
+    assert.ok(ms < 3_000 * SLOW_MACHINE, `back after ${Math.round(ms)} ms`);
     assert.match(await session.run(`put "${scratch.path('send-1')}" again.bin`), /putting file/);
     assert.match(await other.run('ls'), /\ba\b/);
     assert.ok(other.isOpen);

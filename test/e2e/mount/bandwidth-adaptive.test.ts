@@ -14,7 +14,7 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
 const MIB = 1_048_576;
-const WINDOW_MS = 6_000;
+const WINDOW_MS = 12_000;
 /**
  * With exactly a third of the limit, uploads would be at the edge of the rule's "near the limit" (0.8) after
  * the third lowering (0.75³): a line that carries three tenths is clearly below it.
@@ -40,7 +40,7 @@ describe('adaptive bandwidth', () => {
       connections: [nas.connection('nas', relay.port)],
       shares: [{ name: 'work', connection: 'nas' }],
       sections: {
-        bandwidth: { up: '6M', adaptive: true, adaptive_interval: '1s' },
+        bandwidth: { up: '6M', adaptive: true, adaptive_interval: '2s' },
         supervisor: { poll_interval: '500ms' },
       },
     });
@@ -64,7 +64,7 @@ describe('adaptive bandwidth', () => {
 
   it('keeps its limit on a steady line, and settles within two windows after the line slows down', async (t) => {
     const files = new Files(scratch);
-    await files.write(`${daemon.mountPoint('work')}/big.bin`, 160 * MIB, 120_000);
+    await files.write(`${daemon.mountPoint('work')}/big.bin`, 240 * MIB, 120_000);
     await sleep(2_000);
     const steady = await limits(1.5 * WINDOW_MS);
     relay.setRate(FALLEN);
