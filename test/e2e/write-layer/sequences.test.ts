@@ -7,7 +7,7 @@
 import { after, describe, it } from 'node:test';
 import { FaultSequences, FAULTS } from '../../support/write-layer/fault-sequences.ts';
 
-const exhaustive = new FaultSequences({ length: 2, every: 97 });
+const exhaustive = new FaultSequences({ length: 2, every: 193 });
 
 for (const fault of FAULTS) {
   describe(`sequences of operations, ${fault.name}`, () => {
