@@ -286,7 +286,7 @@ describe('a share with a write layer', () => {
 
     it('restores what is written while the kernel still has the old name in its cache', async () => {
       const paths = layerPaths(join(scratch.path('bench'), 'cache/s'));
-      /** False when the kernel had dropped the name by itself: then the file was copied up anew, beside the one that left. */
+      /** False when the kernel had dropped the name by itself: then the file was copied up anew. */
       const isRestored = async (name: string): Promise<boolean> => {
         await sh(`printf version1 > ${name}; cat ${name}`);
         await bringUp(name);

@@ -177,7 +177,7 @@ describe('a file that is given up', () => {
     ]);
   });
 
-  it('is kept under another name when it comes back and its name is taken, unless it has no data of its own', async () => {
+  it('gets another name when it comes back and its own is taken, unless it has no data', async () => {
     assert.deepEqual(await namesAfterReturn(true), ['a.txt']);
     const names = await namesAfterReturn(false);
     assert.equal(names.length, 2);
