@@ -110,7 +110,7 @@ export const schema = Joi.object<MountConfig, true>({
     .description('Files above this size are uploaded in several parts.'),
   write_back: duration()
     .default('5s')
-    .description('Quiet time after a file is closed or renamed before the NAS gets it.'),
+    .description('Quiet time after a file is closed before it is uploaded.'),
   transfers: Joi.number()
     .integer()
     .min(1)

@@ -358,9 +358,7 @@ class Draft {
     if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path);
   }
 
-  /** Programs rename a file to and fro when they save it; and who renames it back meets a file that is just leaving. */
-  #useOf({ entry: { path, kind, changedNs, hasNoData } }: PendingMove): string | undefined {
-    if (hasNoData === true && !this.#conditions.isQuiet(changedNs, path)) return JUST_CHANGED;
+  #useOf({ entry: { path, kind } }: PendingMove): string | undefined {
     if (kind !== 'folder' || !this.#conditions.inUse.has(path)) return undefined;
     return 'Somebody has the folder open; it is moved on the remote once that is closed.';
   }

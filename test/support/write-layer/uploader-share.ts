@@ -140,7 +140,6 @@ export class TestShare {
       readonly isOpen?: () => ReadonlySet<string>;
       readonly clean?: CleanRules;
       readonly restMs?: number;
-      readonly writeBackMs?: number;
       readonly processes?: Pick<Processes, 'run'>;
       readonly proof?: Proof;
       readonly clock?: Clock;
@@ -150,7 +149,7 @@ export class TestShare {
     return new ShareUploader({
       layer: guarded(this.#layer(more.isOpen ?? (() => new Set())), fault),
       remote: guarded(this.remote(), fault),
-      writeBackMs: () => more.writeBackMs ?? 0,
+      writeBackMs: () => 0,
       transfers: () => 4,
       clock: more.clock ?? clock,
       processes: more.processes ?? processes,

@@ -48,26 +48,6 @@ describe('moves on the NAS', () => {
     await uploader.stop();
   });
 
-  it('of a file wait until it is quiet: renamed to and fro, it is not touched there', async () => {
-    const calls: string[] = [];
-    const uploader = share.uploader((call) => void calls.push(call), { writeBackMs: 60_000 });
-    renameSync(share.at('d/x'), share.at('d/y'));
-    for (let round = 0; round < 3; round += 1) await uploader.look(signal);
-    await uploader.settled();
-    assert.ok(uploader.queue().some(({ action, path }) => action === 'move' && path === 'd/y'));
-    assert.deepEqual(readdirSync(join(share.nas, 'd')), ['x']);
-    renameSync(share.at('d/y'), share.at('d/x'));
-    await settle(uploader);
-    assert.deepEqual(
-      [calls.filter((call) => call.startsWith('move')), readdirSync(join(share.nas, 'd'))],
-      [[], ['x']],
-    );
-    renameSync(share.at('d/x'), share.at('d/z'));
-    await settle(uploader);
-    assert.deepEqual(readdirSync(join(share.nas, 'd')), ['z']);
-    await uploader.stop();
-  });
-
   it('are waited for until users see them, as long as the asker likes', async () => {
     let answer = (): void => undefined;
     const asked = new Promise<void>((resolve) => (answer = resolve));
