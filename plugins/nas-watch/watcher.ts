@@ -53,6 +53,8 @@ export class NasWatcher {
   readonly #watches = new Map<string, ConnectionWatch>();
   readonly #probes = new Map<string, Evidence>();
   readonly #probedAt = new Map<string, number>();
+  /** When something began to listen there again. */
+  readonly #openedAt = new Map<string, number>();
   readonly #probingSince = new Map<string, number>();
   readonly #telling = new Set<string>();
   readonly #confirming = new Set<string>();
@@ -80,7 +82,9 @@ export class NasWatcher {
    */
   isStuck(share: string): boolean {
     const since = this.#probingSince.get(share);
-    return since !== undefined && this.#options.clock.monotonic() - since >= STUCK_MS;
+    const live = this.#options.shares().find(({ spec }) => spec.share.name === share);
+    const openedAt = this.#openedAt.get(live?.spec.connection.name ?? '') ?? Infinity;
+    return since !== undefined && since < openedAt && this.#options.clock.monotonic() - since >= STUCK_MS;
   }
 
   healthChanged(change: Hooks['shareHealthChanged']['args'][0]): void {
@@ -141,6 +145,7 @@ export class NasWatcher {
     if (!share) return;
     void this.#returnWatch.look(share.spec.connection).then((hasOpened) => {
       if (!hasOpened) return;
+      this.#openedAt.set(connection, this.#options.clock.monotonic());
       if (share.health !== 'failed') return this.#probe(connection, share);
       // Not ours first: its own after that would keep its users out for another second.
       this.#probedAt.set(connection, this.#options.clock.monotonic());
@@ -181,6 +186,7 @@ export class NasWatcher {
 
   #gone(connection: string, shares: readonly LiveShare[]): void {
     const { log, onChange } = this.#options;
+    this.#openedAt.delete(connection);
     log.warn({ connection, shares: shares.map(({ spec }) => spec.share.name) }, 'NAS offline');
     onChange({ connection, isOffline: true });
   }

@@ -38,9 +38,8 @@ import {
   uploadRules,
   withUploads,
 } from './layer-figures.ts';
-import { AnswerCheck } from './bindfs/answer-check.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
-import { Hold } from './bindfs/hold.ts';
+import { Hold, isStopped } from './bindfs/hold.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
 import { limitAnew } from './limit-anew.ts';
@@ -109,7 +108,6 @@ export class LayeredMount implements RunningRclone {
   readonly #pathCheck: PathCheck;
   readonly #handles: KeptHandles;
   readonly #hold: Hold;
-  readonly #answers: AnswerCheck;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -131,7 +129,6 @@ export class LayeredMount implements RunningRclone {
     this.adopted = options.adopted;
     this.#uploadMeter = createMeter(clock);
     this.#hold = new Hold({ shareName, bindfs, adopted: options.adopted, log });
-    this.#answers = new AnswerCheck({ lower: options.stack.lower, mountReader: tools.mountReader, clock });
     this.#supervisor = new LowerSupervisor({
       shareName,
       start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)),
@@ -147,6 +144,7 @@ export class LayeredMount implements RunningRclone {
     this.#names = new NameDropper({
       shareName,
       mountPoint: plan.mountPoint,
+      upper: paths.upper,
       flags: options,
       tools,
       isOver: () => this.#isFrozen || this.isFrozen || this.#end.signal.aborted,
@@ -254,9 +252,9 @@ export class LayeredMount implements RunningRclone {
     if (lower) this.#supervisor.replace(lower, 'another rclone is in use now');
   }
 
-  /** Rejects while bindfs does not answer, too: what is on the NAS alone cannot be read then. */
+  /** Rejects while bindfs is stopped by somebody else, too: what is on the NAS alone cannot be read then. */
   async stats(signal: AbortSignal): Promise<MountStats> {
-    this.#answers.assure();
+    if (!this.#hold.isBegun && isStopped(this.pid)) throw new Error('bindfs below the share is stopped');
     const [reading, waiting] = await Promise.all([this.#reading(signal), this.#uploads.look(signal)]);
     this.#cacheBytes = reading.cacheBytes;
     return withUploads(reading, waiting, {
@@ -275,12 +273,20 @@ export class LayeredMount implements RunningRclone {
    * count. bindfs is asked itself, since the overlay knows its own root without it.
    */
   async checkAlive(timeoutMs: number): Promise<void> {
-    const { bindfs, tools } = this.#options;
+    const { bindfs, stack, tools } = this.#options;
     if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
     const lower = this.#supervisor.living;
-    // Handled: an rclone that hangs is replaced.
-    await lower?.checkAlive(timeoutMs).catch(() => this.#supervisor.replace(lower, 'rclone does not answer'));
-    await this.#answers.ask(timeoutMs);
+    const hangs =
+      (await lower?.checkAlive(timeoutMs).then(
+        () => false,
+        () => true,
+      )) === true;
+    // bindfs has waited for it, and is held until another is up: it is asked at the next check.
+    if (lower && hangs) return this.#supervisor.replace(lower, 'rclone does not answer');
+    await tools.mountReader.touch(stack.lower, { timeoutMs }).catch((error: unknown) => {
+      // An error is an answer, too: there may be no rclone just now.
+      if ((error as Error).name === 'TimeoutError') throw error;
+    });
     await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
   }
 

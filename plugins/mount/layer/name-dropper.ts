@@ -9,6 +9,7 @@ import type { DropSpec, Move } from './overlay.ts';
 export interface NameDropperOptions {
   readonly shareName: string;
   readonly mountPoint: string;
+  readonly upper: string;
   readonly flags: DropSpec;
   readonly tools: MountTools;
   /** True once the overlay is frozen or is being unmounted: dropping names would make it writable again. */
@@ -33,9 +34,9 @@ export class NameDropper {
 
   /** Renames entries of the upper folder and drops the names at once. Resolves with whether each was renamed. */
   async afterMoves(moves: readonly Move[]): Promise<readonly boolean[]> {
-    const { flags, isOver, mountPoint, tools } = this.#options;
+    const { flags, isOver, mountPoint, tools, upper } = this.#options;
     while (this.#dropping) await this.#dropping;
-    const moving = moveThenDropNames(moves, { mountPoint, spec: isOver() ? undefined : flags }, tools);
+    const moving = moveThenDropNames(moves, { upper, mountPoint, spec: isOver() ? undefined : flags }, tools);
     // In turn with the drops, which `dropped` waits for.
     this.#dropping = moving
       .then(

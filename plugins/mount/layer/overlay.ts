@@ -4,11 +4,12 @@
  * unmount it, because each of these calls may block.
  */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, join, posix } from 'node:path';
 import { makeFolder } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
 import { NO_OVERLAYFS } from './needs.ts';
 import type { LayerPaths } from './paths.ts';
+import { parentOf } from './upper/entry-check.ts';
 
 export type OverlayTools = { readonly processes: Processes };
 
@@ -28,6 +29,8 @@ export type DropSpec = Pick<OverlaySpec, 'exec' | 'readOnly'>;
 
 const MOUNT_TIMEOUT_MS = 20_000;
 const UNMOUNT_TIMEOUT_MS = 5_000;
+/** The disk may stand still for long; nobody knows what was moved when this has passed. */
+const MOVE_TIMEOUT_MS = 60_000;
 const SOURCE_PREFIX = 'mountkeeper-layer:';
 
 /**
@@ -126,19 +129,30 @@ export async function dropNames(
 const MOUNT_CALL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 165, arm64: 40 };
 const [MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOSYMFOLLOW] = [1, 2, 4, 8, 32, 256];
 
-/** Prints `r` for each entry that was renamed, `-` for another, and `d` when the names were dropped. */
+/**
+ * Prints `r` for each entry that was renamed, `-` for another, and `d` when the names were dropped. Each is renamed
+ * within its folder, which must be where its path says: a user may have put a symlink to elsewhere in its place.
+ */
 const MOVE = `
 use strict;
-my ($call, $flags, $overlay) = @ARGV;
+my ($call, $flags, $overlay, $upper) = @ARGV;
 local $/ = "\\0";
 my @names = map { chomp; $_ } <STDIN>;
 my ($none, $data, $done) = ("none", "", "");
-while (my ($from, $to) = splice @names, 0, 2) { $done .= rename($from, $to) ? "r" : "-" }
+chdir($upper) or die "$upper: $!";
+my $root = readlink("/proc/self/cwd");
+while (my ($folder, $name, $to) = splice @names, 0, 3) {
+  my $at = $folder eq "" ? $root : "$root/$folder";
+  my $is_there = chdir($at) && (readlink("/proc/self/cwd") // "") eq $at;
+  $done .= $is_there && rename($name, $to) ? "r" : "-";
+}
 $done .= "d" if $call && syscall($call + 0, $none, $overlay, $none, $flags + 0, $data) == 0;
 print $done;`;
 
 export interface Move {
-  readonly from: string;
+  /** In the upper folder. */
+  readonly path: string;
+  /** Absolute. */
   readonly to: string;
 }
 
@@ -149,17 +163,22 @@ export interface Move {
  */
 export async function moveThenDropNames(
   moves: readonly Move[],
-  { mountPoint, spec }: { readonly mountPoint: string; readonly spec: DropSpec | undefined },
+  {
+    upper,
+    mountPoint,
+    spec,
+  }: { readonly upper: string; readonly mountPoint: string; readonly spec: DropSpec | undefined },
   { processes }: OverlayTools,
 ): Promise<{ readonly moved: readonly boolean[]; readonly isDropped: boolean }> {
   const call = spec === undefined ? 0 : (MOUNT_CALL[process.arch] ?? 0);
   const { code, stdout, stderr } = await processes.run({
     command: 'perl',
-    args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint],
-    input: moves.map(({ from, to }) => `${from}\0${to}\0`).join(''),
-    timeoutMs: UNMOUNT_TIMEOUT_MS,
+    args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint, upper],
+    input: moves.map(({ path, to }) => `${parentOf(path)}\0${posix.basename(path)}\0${to}\0`).join(''),
+    timeoutMs: MOVE_TIMEOUT_MS,
   });
-  if (code !== 0) throw new Error(`entries of the write layer not moved: ${stderr.trim()}`);
+  if (code !== 0 || stdout.length < moves.length)
+    throw new Error(`entries of the write layer not moved: ${stderr.trim()}`);
   return { moved: moves.map((_, index) => stdout[index] === 'r'), isDropped: stdout.endsWith('d') };
 }
 

@@ -51,6 +51,7 @@ export class Queue {
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
   #isMoveHeld = false;
+  #areFolderMovesHeld = false;
   /** Until then only urgent items start, in milliseconds since the epoch; 0 means no pause. */
   #pausedUntil = 0;
   /** Paths that go first, even while the rest is paused. */
@@ -138,8 +139,11 @@ export class Queue {
     const ends = [...foldedSpots(move), ...(move.move?.going === undefined ? [] : [folded(move.move.going)])];
     for (const lane of Object.values(this.#lanes))
       for (const item of lane.values()) {
-        const spots = [folded(item.path), ...foldedSpots(item)];
-        if (spots.some((one) => ends.some((end) => isAtOrInside(one, end) || isAtOrInside(end, one))))
+        if (
+          foldedPaths(item).some((one) =>
+            ends.some((end) => isAtOrInside(one, end) || isAtOrInside(end, one)),
+          )
+        )
           lane.delete(item.id);
       }
   }
@@ -168,6 +172,11 @@ export class Queue {
   /** While listings are being refreshed, no move may begin. */
   holdMoves(isHeld: boolean): void {
     this.#isMoveHeld = isHeld;
+  }
+
+  /** While marks of moved folders are renewed: one that is moved meanwhile would show empty until the next renewal. */
+  holdFolderMoves(isHeld: boolean): void {
+    this.#areFolderMovesHeld = isHeld;
   }
 
   /** Includes what they need: a folder to be created, an entry that blocks them. */
@@ -294,8 +303,9 @@ export class Queue {
   }
 
   #isReady(item: Item): boolean {
-    const { action, needs } = item;
-    if (this.#isMoveHeld && action === 'move') return false;
+    const { action, entry, needs } = item;
+    const isHeld = this.#isMoveHeld || (this.#areFolderMovesHeld && entry?.kind === 'folder');
+    if (isHeld && action === 'move') return false;
     if (this.#isKeptBack(item)) return false;
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;
@@ -348,6 +358,15 @@ const foldedOf = new WeakMap<Item, readonly string[]>();
 function foldedSpots(item: Item): readonly string[] {
   const known = foldedOf.get(item) ?? spots(item).map(folded);
   foldedOf.set(item, known);
+  return known;
+}
+
+const foldedPathsOf = new WeakMap<Item, readonly string[]>();
+
+/** Its spots, and the path that users see. */
+function foldedPaths(item: Item): readonly string[] {
+  const known = foldedPathsOf.get(item) ?? [folded(item.path), ...foldedSpots(item)];
+  foldedPathsOf.set(item, known);
   return known;
 }
 

@@ -278,7 +278,8 @@ export class ShareUploader implements ManagedUploads {
   }
 
   #restMs(): number {
-    if (this.#isMoveUnseen) return 0;
+    // At most half of the time.
+    if (this.#isMoveUnseen) return Math.min(this.#looked.tookMs, freshMs(this.#looked));
     return restMs(this.#looked, { isDue: this.#isLookDue, isIdle: this.#figures?.dirtyFiles === 0 });
   }
 
@@ -331,6 +332,7 @@ export class ShareUploader implements ManagedUploads {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
     this.#queue.holdMoves(this.#moveLock.isHeld);
+    this.#queue.holdFolderMoves(this.#leaving.hasRenewals);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
@@ -398,8 +400,10 @@ export class ShareUploader implements ManagedUploads {
   #afterMove(item: Item): void {
     this.#queue.moved(item);
     this.#moveLock.moved();
+    this.#isLookDue = true;
+    // Once: others that end meanwhile are seen by the same look.
+    if (!this.#isMoveUnseen) this.#loop.wake();
     this.#isMoveUnseen = true;
-    this.#lookSoon();
   }
 
   #tools(records = this.#records!): StepTools {

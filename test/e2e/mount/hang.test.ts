@@ -83,7 +83,7 @@ for (const [name, pidOf] of Object.entries(STOPPED))
         sha256: await nas.checksum('b/y.bin'),
       });
       const sum = await nas.checksum('a/x.bin');
-      const pid = await pidOf(daemon);
+      const [pid, bindfs] = [await pidOf(daemon), await daemon.bindfsPid('hung')];
       process.kill(pid, 'SIGSTOP');
       // Users who are caught in the hung mount, so that its healing has somebody to free.
       const caught = stuck.map((files) =>
@@ -108,6 +108,7 @@ for (const [name, pidOf] of Object.entries(STOPPED))
       const fresh = new Files(scratch);
       assert.equal(await fresh.checksum(`${daemon.mountPoint('hung')}/x.bin`), sum);
       assert.notEqual(await pidOf(daemon), pid);
+      if (name === 'rclone') assert.equal(await daemon.bindfsPid('hung'), bindfs, 'the share has stayed');
       await until('who was caught is free', () => Promise.all(caught), { timeoutMs: 10_000 });
     });
   });

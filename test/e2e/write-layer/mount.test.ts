@@ -22,8 +22,8 @@ import { until } from '../../support/platform/wait.ts';
 const { clock } = LayerWorkbench;
 
 /** As the share does it, and without dropping names. */
-function renamed(moves: Parameters<TakeOutOptions['moveAside']>[0]): readonly boolean[] {
-  for (const { from, to } of moves) renameSync(from, to);
+function renamed(upper: string, moves: Parameters<TakeOutOptions['moveAside']>[0]): readonly boolean[] {
+  for (const { path, to } of moves) renameSync(join(upper, path), to);
   return moves.map(() => true);
 }
 
@@ -113,21 +113,23 @@ describe('a share with a write layer', () => {
   });
 
   it('shows an entry no more, by any name that the kernel has kept, once it was moved aside', async () => {
-    await sh('printf here > shown; cat shown');
-    const [from, to] = [join(layer.upper, 'shown'), join(layer.aside, 'shown')];
+    await sh(`printf here > shown; cat shown; ln -s '${nas.path('')}' linked`);
+    const to = join(layer.aside, 'shown');
     const spec = { exec: false, readOnly: false };
     assert.deepEqual(
       await moveThenDropNames(
         [
-          { from, to },
-          { from: `${from}-not`, to },
+          { path: 'shown', to },
+          { path: 'linked/others', to: `${to}-stolen` },
+          { path: 'shown-not', to },
         ],
-        { mountPoint: root, spec },
+        { upper: layer.upper, mountPoint: root, spec },
         bench.tools,
       ),
-      { moved: [true, false], isDropped: ['x64', 'arm64'].includes(process.arch) },
+      { moved: [true, false, false], isDropped: ['x64', 'arm64'].includes(process.arch) },
     );
-    await sh('test ! -e shown && printf new > shown && rm shown');
+    await sh('test ! -e shown && printf new > shown && rm shown linked');
+    assert.ok(await nas.has('others'), 'no symlink leads out of the upper folder');
     await rm(to);
   });
 
@@ -303,7 +305,7 @@ describe('a share with a write layer', () => {
           listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
           forget: (folders) => remote.forget(folders, { signal: signal() }),
           moveAside: async (moves) => {
-            const moved = renamed(moves);
+            const moved = renamed(paths.upper, moves);
             await sh(`printf version2 > ${name}`);
             hadName = !existsSync(join(layer.upper, name));
             return moved;
@@ -339,7 +341,7 @@ describe('a share with a write layer', () => {
         isCached: () => false,
         listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
         forget: () => Promise.reject(new Error('the NAS does not answer')),
-        moveAside: async (moves) => renamed(moves),
+        moveAside: async (moves) => renamed(paths.upper, moves),
         dropNames: async () =>
           void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),
       };

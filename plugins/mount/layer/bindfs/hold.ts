@@ -4,6 +4,7 @@
  * worked, and never long: a program that looks into a folder hangs with it.
  */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { ChildProcess } from 'node:child_process';
 import type { Logger, ManagedProcess } from 'mountkeeper';
 
@@ -28,6 +29,10 @@ export class Hold {
   constructor(options: HoldOptions) {
     this.#options = options;
     if (options.adopted) options.bindfs.signal('SIGCONT');
+  }
+
+  get isBegun(): boolean {
+    return this.#guard !== undefined;
   }
 
   /** Calls wait from now on, and are passed on by `end`, or by themselves. */
@@ -77,5 +82,16 @@ export class Hold {
 
   #forget(guard: ChildProcess): void {
     if (this.#guard === guard) this.#guard = undefined;
+  }
+}
+
+/** Whether a signal has stopped the process, whoever sent it. */
+export function isStopped(pid: number): boolean {
+  try {
+    // The name before the state may hold anything, brackets too.
+    return /^[Tt]/.test(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1) ?? '');
+  } catch {
+    // It has ended.
+    return false;
   }
 }

@@ -2,12 +2,15 @@
  * The aside folder: entries that are being removed from the upper folder stay there for a while, with notes
  * for the daemon that comes after a crash.
  */
-import { link, lstat, mkdir, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
+import { constants } from 'node:fs';
+import { link, lstat, mkdir, open, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 import { undefinedWhenMissing } from 'mountkeeper';
 import type { Logger, Processes } from 'mountkeeper';
 import type { LayerPaths } from '../paths.ts';
+import { parentOf } from './entry-check.ts';
 import { isWrittenTo } from './still-open.ts';
 
 export const NAMES = 'names.json';
@@ -18,8 +21,8 @@ export interface Note {
   readonly changedNs?: string;
   /** Of a file that was given up: where it is kept, in place of the aside folder. */
   readonly keptAt?: string;
-  /** A file whose content is on the remote alone. */
-  readonly hasNoData?: boolean;
+  /** Of a file whose content is on the remote alone: which one (`versionOf`). Any other has been written to. */
+  readonly noData?: string;
 }
 
 /** One entry that an interrupted removal left. */
@@ -33,7 +36,7 @@ export interface Left {
   readonly changedNs?: bigint;
   /** It was given up, and is kept where it is. */
   readonly isKept: boolean;
-  readonly hasNoData: boolean;
+  readonly noData: string | undefined;
   readonly stats: BigIntStats;
 }
 
@@ -48,7 +51,7 @@ export async function leftAside({
     if (text === undefined) continue;
     const notes = JSON.parse(text) as readonly Note[];
     const left: Left[] = [];
-    for (const [index, { path, changedNs = '', keptAt, hasNoData }] of notes.entries()) {
+    for (const [index, { path, changedNs = '', keptAt, noData }] of notes.entries()) {
       const place = keptAt ?? join(folder, String(index));
       const stats = await lstat(place, { bigint: true }).catch(undefinedWhenMissing);
       if (!stats) continue;
@@ -57,7 +60,7 @@ export async function leftAside({
         path,
         aside: place,
         isKept: keptAt !== undefined,
-        hasNoData: hasNoData === true,
+        noData,
         stats,
         ...(isOut && { changedNs: BigInt(changedNs) }),
       });
@@ -77,8 +80,9 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
   let count = 0;
   for (const [folder, left] of await leftAside(paths)) {
     const isOut = ({ changedNs }: Left): boolean => changedNs !== undefined;
-    for (const one of left.filter((each) => !isOut(each)))
+    for (const one of left.filter((each) => !isOut(each))) {
       if (await restoreAside(one, paths, log)) count += 1;
+    }
     if (isLive && left.some(isOut)) continue;
     for (const { aside, stats } of left.filter((one) => isOut(one) && !one.isKept))
       await (stats.isDirectory() ? rmdir(aside) : unlink(aside));
@@ -116,36 +120,91 @@ export function changeOf({ ctimeNs, mtimeNs }: BigIntStats, isKept: boolean): bi
   return isKept ? mtimeNs : ctimeNs;
 }
 
+/** Which file it is, and which content it has. Making another name of it changes neither. */
+export function versionOf(inode: bigint, bytes: bigint, modifiedNs: bigint): string {
+  return `${inode} ${bytes} ${modifiedNs}`;
+}
+
 /**
  * Moves it back to the upper folder. When something new has its name by then, both are kept; but of a file without
  * data only its name is new there: under another one it would claim the content of the remote's file, and the
- * uploader would move that away from the name that people know.
+ * uploader would move that away from the name that people know. Without its folder it comes back to the share's root.
  */
 export async function restoreAside(
-  { aside, path, hasNoData }: Pick<Left, 'aside' | 'path' | 'hasNoData'>,
+  { aside, path, noData }: Pick<Left, 'aside' | 'path' | 'noData'>,
   { upper }: LayerPaths,
   log: Logger,
 ): Promise<boolean> {
-  const stats = await lstat(aside).catch(undefinedWhenMissing);
+  const stats = await lstat(aside, { bigint: true }).catch(undefinedWhenMissing);
   if (!stats) return false;
-  await mkdir(dirname(join(upper, path)), { recursive: true });
-  if (stats.isDirectory()) {
-    // An empty folder, so nothing is lost when its name is taken by now.
-    await rename(aside, join(upper, path)).catch(() => rmdir(aside));
-    return true;
-  }
+  const hasData = stats.isFile() && noData !== versionOf(stats.ino, stats.size, stats.mtimeNs);
+  const folder = await openFolder(upper, parentOf(path));
   try {
-    await link(aside, join(upper, path));
+    if (stats.isDirectory()) {
+      // An empty folder, so nothing is lost when its name, or the folder that it was in, is gone by now.
+      await (folder ? rename(aside, folder.at(basename(path))) : rmdir(aside)).catch(() => rmdir(aside));
+      return true;
+    }
+    if (!(folder && (await isBack(aside, folder.at(basename(path)), stats))) && hasData) {
+      const name = recoveredName(path, stats);
+      log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
+      await link(aside, folder ? folder.at(name) : join(upper, name));
+    }
+    await unlink(aside);
+    return true;
+  } finally {
+    await folder?.handle.close();
+  }
+}
+
+/** False where something else has the name. */
+async function isBack(aside: string, place: string, { ino }: BigIntStats): Promise<boolean> {
+  try {
+    await link(aside, place);
+    return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    if (stats.isFile() && !hasNoData) {
-      const name =
-        `${basename(path, extname(path))} (recovered ` +
-        `${new Date(stats.mtimeMs).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-')})${extname(path)}`;
-      log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
-      await link(aside, join(upper, dirname(path), name));
-    }
+    // A crash came between the two steps of coming back.
+    return (await lstat(place, { bigint: true }).catch(undefinedWhenMissing))?.ino === ino;
   }
-  await unlink(aside);
-  return true;
+}
+
+function recoveredName(path: string, { mtimeMs }: BigIntStats): string {
+  const at = new Date(Number(mtimeMs)).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-');
+  return `${basename(path, extname(path))} (recovered ${at})${extname(path)}`;
+}
+
+interface OpenFolder {
+  readonly handle: FileHandle;
+  /** A path that leads into this very folder, whatever takes its place. */
+  readonly at: (name: string) => string;
+}
+
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** Something else has the name, or a name above it. */
+const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
+
+/**
+ * Made where it is missing. Undefined where something else is in the way. Entered step by step, since a user may have
+ * put a symlink in the place of a folder, which would lead out of the share.
+ */
+async function openFolder(upper: string, folder: string): Promise<OpenFolder | undefined> {
+  let handle = await open(upper, constants.O_RDONLY | constants.O_DIRECTORY);
+  for (const name of folder === '' ? [] : folder.split('/')) {
+    const above = handle;
+    const place = join(`/proc/self/fd/${above.fd}`, name);
+    const next = await openOrMake(place).finally(() => above.close());
+    if (!next) return undefined;
+    handle = next;
+  }
+  return { handle, at: (name) => join(`/proc/self/fd/${handle.fd}`, name) };
+}
+
+async function openOrMake(place: string): Promise<FileHandle | undefined> {
+  // What it could not make is found by opening it.
+  await mkdir(place).catch(() => undefined);
+  return open(place, FOLDER).catch((error: NodeJS.ErrnoException) => {
+    if (IN_THE_WAY.has(error.code)) return undefined;
+    throw error;
+  });
 }

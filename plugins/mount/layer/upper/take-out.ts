@@ -13,10 +13,10 @@ import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { Move } from '../overlay.ts';
-import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside } from './set-aside.ts';
+import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside, versionOf } from './set-aside.ts';
 import { AttributeUpkeep } from './attribute-upkeep.ts';
 import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
-import type { Note } from './set-aside.ts';
+import type { Left, Note } from './set-aside.ts';
 import { findMany } from './find-many.ts';
 import { isInPlace, isShownBelow } from './shown-instead.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
@@ -36,6 +36,9 @@ export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly precisionMs: () => number;
 }
 
+/** What is to come back. */
+type Back = Pick<Left, 'aside' | 'path' | 'noData'>;
+
 /** One entry in the aside folder, or where it is kept. */
 interface Taken {
   readonly path: string;
@@ -53,6 +56,8 @@ export class TakeOut {
   readonly #marks: AttributeUpkeep;
   #resting: Taken[] = [];
   #isResumed = false;
+  /** What could not be brought back, or may still be on its way aside. */
+  #owed: Back[] = [];
   #count = 0;
 
   constructor(options: TakeOutOptions) {
@@ -67,6 +72,7 @@ export class TakeOut {
   /** Resolves with the paths that were removed. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { paths } = this.#options;
+    await this.#restoreOwed();
     await this.#resume();
     await this.#endRest();
     const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
@@ -84,10 +90,10 @@ export class TakeOut {
     for (const { discardTo } of fit) if (discardTo !== undefined) await makePlace(discardTo);
     const note = (all: readonly Note[]): Promise<void> =>
       writeWhole(join(folder, NAMES), JSON.stringify(all));
-    const notes = fit.map(({ path, discardTo: keptAt, hasNoData }) => ({
-      path,
-      ...(keptAt !== undefined && { keptAt }),
-      ...(hasNoData === true && { hasNoData }),
+    const notes = fit.map((entry) => ({
+      path: entry.path,
+      ...(entry.discardTo !== undefined && { keptAt: entry.discardTo }),
+      ...noDataOf(entry),
     }));
     await note(notes);
     const out = await this.#settled(await this.#outOfSight(fit, folder), (gone) =>
@@ -141,7 +147,7 @@ export class TakeOut {
    * leads to what was moved fails (ESTALE). When that cannot be done, all are brought back.
    */
   async #outOfSight(fit: readonly LeavingEntry[], folder: string): Promise<readonly Taken[]> {
-    const { forget, holdCalls = () => () => undefined, log, paths } = this.#options;
+    const { forget, holdCalls = () => () => undefined } = this.#options;
     const places = fit.map((entry, index) => ({
       entry,
       aside: entry.discardTo ?? join(folder, String(index)),
@@ -158,9 +164,11 @@ export class TakeOut {
       await (hidden.length === 0 ? move() : forget(hidden, move));
       return taken;
     } catch (error) {
-      for (const { entry, aside } of places)
-        await restoreAside({ aside, path: entry.path, hasNoData: entry.hasNoData === true }, paths, log);
-      await this.#options.dropNames();
+      // Also what a helper that was given up may still be moving.
+      await this.#restore(
+        places.map(({ entry, aside }) => backOf(entry, aside)),
+        { isUnsure: true },
+      );
       throw error;
     } finally {
       release();
@@ -175,25 +183,21 @@ export class TakeOut {
     places: readonly { readonly entry: LeavingEntry; readonly aside: string }[],
     folder: string,
   ): Promise<readonly Taken[]> {
-    const { clock, dropNames, log, moveAside, paths } = this.#options;
+    const { clock, moveAside, paths } = this.#options;
     const due = places.filter(({ entry }) => isUnchanged(entry, paths.upper));
     if (due.length === 0) return [];
-    const moved = await moveAside(
-      due.map(({ entry, aside }) => ({ from: join(paths.upper, entry.path), to: aside })),
-    );
+    const moved = await moveAside(due.map(({ entry, aside }) => ({ path: entry.path, to: aside })));
     const taken: Taken[] = [];
-    let isBack = false;
+    const others: Back[] = [];
     for (const { entry, aside } of due.filter((_, index) => moved[index])) {
       const stats = lstatSync(aside, { bigint: true });
-      if (isStill(entry, stats)) {
-        taken.push({ path: entry.path, aside, folder, entry, stats, sinceMs: clock.monotonic() });
-        continue;
-      }
-      // Somebody's new file, with its own data.
-      await restoreAside({ aside, path: entry.path, hasNoData: false }, paths, log);
-      isBack = true;
+      const { path } = entry;
+      if (isStill(entry, stats))
+        taken.push({ path, aside, folder, entry, stats, sinceMs: clock.monotonic() });
+      // Somebody's new file, or one that was written to.
+      else others.push({ aside, path, noData: undefined });
     }
-    if (isBack) await dropNames();
+    if (others.length > 0) await this.#restore(others);
     return taken;
   }
 
@@ -272,12 +276,30 @@ export class TakeOut {
   }
 
   async #bringBack(taken: readonly Taken[], wanted: ReadonlySet<string>): Promise<readonly string[]> {
-    const { dropNames, log, paths } = this.#options;
     const back = taken.filter(({ path }) => wanted.has(path));
-    for (const { aside, path, entry } of back)
-      await restoreAside({ aside, path, hasNoData: entry.hasNoData === true }, paths, log);
-    if (back.length > 0) await dropNames();
+    if (back.length > 0) await this.#restore(back.map(({ aside, entry }) => backOf(entry, aside)));
     return back.map(({ path }) => path);
+  }
+
+  /** Each on its own; what does not come back now is tried again at every take-out. */
+  async #restore(places: readonly Back[], { isUnsure = false } = {}): Promise<void> {
+    const { dropNames, log, paths } = this.#options;
+    for (const one of places) {
+      try {
+        await restoreAside(one, paths, log);
+        if (isUnsure) this.#owed.push(one);
+      } catch (error) {
+        log.error({ path: one.path, err: error }, 'not brought back to the write layer yet; tried again');
+        this.#owed.push(one);
+      }
+    }
+    await dropNames();
+  }
+
+  async #restoreOwed(): Promise<void> {
+    const owed = this.#owed;
+    this.#owed = [];
+    if (owed.length > 0) await this.#restore(owed);
   }
 
   /** Takes over what a former daemon removed from an overlay that is still mounted. */
@@ -286,8 +308,8 @@ export class TakeOut {
     this.#isResumed = true;
     const sinceMs = this.#options.clock.monotonic();
     const found = [...(await leftAside(this.#options.paths))];
-    for (const { folder, path, aside, stats, changedNs, isKept, hasNoData } of found.flatMap(
-      ([folder, left]) => left.map((one) => ({ folder, ...one })),
+    for (const { folder, path, aside, stats, changedNs, isKept, noData } of found.flatMap(([folder, left]) =>
+      left.map((one) => ({ folder, ...one })),
     )) {
       if (changedNs === undefined) continue;
       const kind = stats.isFile() ? 'file' : 'whiteout';
@@ -300,7 +322,7 @@ export class TakeOut {
         changedNs,
         isOpaque: false,
         ...(isKept && { discardTo: aside }),
-        ...(hasNoData && { hasNoData }),
+        ...(noData === versionOf(stats.ino, stats.size, stats.mtimeNs) && { hasNoData: true }),
       };
       this.#resting.push({ path, aside, folder, entry, stats, sinceMs });
     }
@@ -350,6 +372,14 @@ export class TakeOut {
  */
 function isFitAnyway({ hasNoData, kind, copy }: LeavingEntry): boolean {
   return hasNoData === true || (kind === 'whiteout' && copy !== undefined);
+}
+
+function noDataOf({ bytes, hasNoData, inode, modifiedNs }: LeavingEntry): Pick<Note, 'noData'> {
+  return hasNoData === true ? { noData: versionOf(inode, BigInt(bytes), modifiedNs) } : {};
+}
+
+function backOf(entry: LeavingEntry, aside: string): Back {
+  return { aside, path: entry.path, noData: noDataOf(entry).noData };
 }
 
 function withoutData(entries: readonly LeavingEntry[]): readonly LeavingEntry[] {

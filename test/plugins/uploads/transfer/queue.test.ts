@@ -80,6 +80,18 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload fa', 'upload x/other']);
   });
 
+  it('moves no folder while marks of moved ones are renewed, and goes on with files', () => {
+    const moving = (path: string, kind: 'file' | 'folder'): Item => ({
+      ...item('move', path),
+      entry: { path, kind } as unknown as NonNullable<Item['entry']>,
+    });
+    const queue = queueOf(moving('folder', 'folder'), moving('file', 'file'));
+    queue.holdFolderMoves(true);
+    assert.deepEqual(next(queue), ['move file']);
+    queue.holdFolderMoves(false);
+    assert.deepEqual(next(queue), ['move folder', 'move file']);
+  });
+
   it('sends what is to go now through a pause, with what it needs, and nothing else', () => {
     const queue = queueOf(
       item('upload', 'a'),

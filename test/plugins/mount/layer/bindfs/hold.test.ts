@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pino } from 'pino';
-import { Hold } from '../../../../../plugins/mount/layer/bindfs/hold.ts';
+import { Hold, isStopped as isSeenStopped } from '../../../../../plugins/mount/layer/bindfs/hold.ts';
 import { sleep, until } from '../../../../support/platform/wait.ts';
 
 describe('calls below a share while rclone is replaced', () => {
@@ -36,8 +36,10 @@ describe('calls below a share while rclone is replaced', () => {
     for (let time = 0; time < 2; time += 1) {
       hold.begin();
       await waits();
+      assert.deepEqual([hold.isBegun, isSeenStopped(pid)], [true, true]);
       hold.end();
       await goOn();
+      assert.deepEqual([hold.isBegun, isSeenStopped(pid)], [false, false]);
     }
   });
 

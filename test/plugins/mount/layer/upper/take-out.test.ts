@@ -65,7 +65,7 @@ describe('a file that is given up', () => {
       forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
       dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
       moveAside: async (moves: Parameters<TakeOutOptions['moveAside']>[0]) => {
-        for (const { from, to } of moves) renameSync(from, to);
+        for (const { path, to } of moves) renameSync(at(path), to);
         await (told.dropNames?.() ?? meanwhile());
         return moves.map(() => true);
       },
