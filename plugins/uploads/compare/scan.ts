@@ -63,6 +63,8 @@ interface Reading {
   readonly changedNs: bigint;
   readonly key: string;
   readonly marks: Marks;
+  /** It was being written to: all of this may be otherwise by now, but what it was renamed from. */
+  readonly isPassing?: boolean;
 }
 
 export function createScanner(
@@ -76,8 +78,10 @@ export function createScanner(
   let last: { readonly text: string; readonly scan: Scan } | undefined;
 
   const readingsOf = async (lines: readonly Line[], signal: AbortSignal): Promise<Map<string, Reading>> => {
-    const isKnown = ({ path, inode, changedNs }: Line): boolean =>
-      known.get(path)?.inode === inode && known.get(path)?.changedNs === changedNs;
+    const isKnown = ({ path, inode, changedNs }: Line): boolean => {
+      const one = known.get(path);
+      return one?.inode === inode && one.changedNs === changedNs && one.isPassing !== true;
+    };
     const marked = lines.filter(
       ({ type, path }) => (type === 'd' || type === 'f') && !path.includes(NO_TEXT),
     );
@@ -129,8 +133,9 @@ export function createScanner(
 }
 
 /**
- * Undefined when the entry has changed: the marks may be another's. Marks of a folder change only with a
- * rename.
+ * Undefined when it is another entry by now: the marks may be that one's. Marks of a folder change only with a
+ * rename. Of a file that is written to just now they are kept: one that was renamed may be in the midst of being copied
+ * up, and without its mark the uploader would delete its only content at its former name.
  */
 async function readingOf(
   { path, type, inode, changedNs }: Line,
@@ -139,8 +144,9 @@ async function readingOf(
 ): Promise<Reading | undefined> {
   // Gone, or out of reach: nothing is known of a file then, and a folder lets the scan be taken anew.
   const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
-  if (stats?.ino !== inode || (type === 'f' && stats.ctimeNs !== changedNs)) return undefined;
-  return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks };
+  if (stats?.ino !== inode) return undefined;
+  const isPassing = type === 'f' && stats.ctimeNs !== changedNs;
+  return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks, ...(isPassing && { isPassing }) };
 }
 
 function linesOf(text: string): Line[] {
@@ -221,10 +227,10 @@ function markedEntry(
   { type, path, inode }: Line,
   { readings, lowers }: EntryParts,
 ): Pick<ScanEntry, 'kind' | 'key' | 'isOpaque' | 'hasNoData' | 'isUnread'> {
-  const { key, marks } = readings.get(path) ?? { key: keyOf(inode, 0n), marks: undefined };
+  const { key, marks, isPassing } = readings.get(path) ?? { key: keyOf(inode, 0n), marks: undefined };
   if (type === 'd')
     return { kind: 'folder', key, isOpaque: marks?.isOpaque === true, ...moveOf(path, marks ?? {}, lowers) };
-  const file = { kind: 'file', key, isOpaque: false } as const;
+  const file = { kind: 'file', key, isOpaque: false, ...(isPassing === true && { isUnread: true }) } as const;
   if (marks === undefined) return { ...file, isUnread: true };
   return marks.isMetacopy === true ? { ...file, hasNoData: true, ...moveOf(path, marks, lowers) } : file;
 }

@@ -4,7 +4,7 @@
  * is all there is. On a real overlay.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Processes } from 'mountkeeper';
@@ -79,6 +79,34 @@ describe('a look during which files are renamed', () => {
       await uploader.stop();
     }
     assert.equal(readFileSync(join(share.nas, 'new'), 'utf8'), 'new');
+  });
+
+  it('deletes nothing that was renamed, and is being copied up whenever it is looked at', async () => {
+    renameSync(share.at('a'), share.at('b'));
+    const uploader = share.uploader(undefined, {
+      processes: {
+        run: async (spec) => {
+          const result = await processes.run(spec);
+          // As the kernel does while it copies: the time of change is another one at each moment.
+          if (spec.command === 'find') chmodSync(join(share.upper, 'b'), 0o644);
+          return result;
+        },
+      },
+    });
+    try {
+      for (let round = 0; round < 6; round += 1) {
+        uploader.flush();
+        await uploader.look(new AbortController().signal);
+        await uploader.settled();
+      }
+      assert.deepEqual(
+        ['a', 'b'].filter((name) => existsSync(join(share.nas, name))),
+        ['b'],
+      );
+    } finally {
+      await uploader.stop();
+    }
+    assert.equal(readFileSync(join(share.nas, 'b'), 'utf8'), 'first a');
   });
 
   it('deletes nothing that was renamed out of a folder', async () => {
