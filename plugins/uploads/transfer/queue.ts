@@ -51,7 +51,6 @@ export class Queue {
   readonly #tries = new Map<string, Try>();
   readonly #firstSeen = new Map<string, number>();
   #isMoveHeld = false;
-  #areFolderMovesHeld = false;
   /** Until then only urgent items start, in milliseconds since the epoch; 0 means no pause. */
   #pausedUntil = 0;
   /** Paths that go first, even while the rest is paused. */
@@ -133,19 +132,19 @@ export class Queue {
 
   /**
    * A move has ended: what is at its places, above or in them, may mean another place by now. Nothing of that starts
-   * before the next plan.
+   * before the next plan, and after a folder's move nothing at all: the folders that the remote moves while a listing
+   * is read anew show empty until their marks are renewed, so it stays at a few at a time.
    */
   moved(move: Item): void {
+    if (move.entry?.kind === 'folder') {
+      this.#lanes = { upload: new Map(), small: new Map(), late: new Map() };
+      return;
+    }
     const ends = [...foldedSpots(move), ...(move.move?.going === undefined ? [] : [folded(move.move.going)])];
+    const isNear = (one: string): boolean =>
+      ends.some((end) => isAtOrInside(one, end) || isAtOrInside(end, one));
     for (const lane of Object.values(this.#lanes))
-      for (const item of lane.values()) {
-        if (
-          foldedPaths(item).some((one) =>
-            ends.some((end) => isAtOrInside(one, end) || isAtOrInside(end, one)),
-          )
-        )
-          lane.delete(item.id);
-      }
+      for (const item of lane.values()) if (foldedPaths(item).some(isNear)) lane.delete(item.id);
   }
 
   hurry(): void {
@@ -172,11 +171,6 @@ export class Queue {
   /** While listings are being refreshed, no move may begin. */
   holdMoves(isHeld: boolean): void {
     this.#isMoveHeld = isHeld;
-  }
-
-  /** While marks of moved folders are renewed: one that is moved meanwhile would show empty until the next renewal. */
-  holdFolderMoves(isHeld: boolean): void {
-    this.#areFolderMovesHeld = isHeld;
   }
 
   /** Includes what they need: a folder to be created, an entry that blocks them. */
@@ -303,9 +297,8 @@ export class Queue {
   }
 
   #isReady(item: Item): boolean {
-    const { action, entry, needs } = item;
-    const isHeld = this.#isMoveHeld || (this.#areFolderMovesHeld && entry?.kind === 'folder');
-    if (isHeld && action === 'move') return false;
+    const { action, needs } = item;
+    if (this.#isMoveHeld && action === 'move') return false;
     if (this.#isKeptBack(item)) return false;
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;

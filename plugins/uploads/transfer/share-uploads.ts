@@ -332,7 +332,6 @@ export class ShareUploader implements ManagedUploads {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
     this.#queue.holdMoves(this.#moveLock.isHeld);
-    this.#queue.holdFolderMoves(this.#leaving.hasRenewals);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {

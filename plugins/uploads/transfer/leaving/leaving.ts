@@ -51,11 +51,6 @@ export class Leaving {
     this.#stale = stale.filter(isDue);
   }
 
-  /** Marks of moved folders are being renewed, or are about to be. */
-  get hasRenewals(): boolean {
-    return this.#isRenewing || this.#stale.length > 0;
-  }
-
   /**
    * Renewals do not wait for uploads, however many: until then, files that exist only at the new place are
    * not visible.

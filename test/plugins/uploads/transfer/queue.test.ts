@@ -80,16 +80,13 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload fa', 'upload x/other']);
   });
 
-  it('moves no folder while marks of moved ones are renewed, and goes on with files', () => {
-    const moving = (path: string, kind: 'file' | 'folder'): Item => ({
-      ...item('move', path),
-      entry: { path, kind } as unknown as NonNullable<Item['entry']>,
-    });
-    const queue = queueOf(moving('folder', 'folder'), moving('file', 'file'));
-    queue.holdFolderMoves(true);
-    assert.deepEqual(next(queue), ['move file']);
-    queue.holdFolderMoves(false);
-    assert.deepEqual(next(queue), ['move folder', 'move file']);
+  it('goes on with nothing after the move of a folder', () => {
+    const entry = { path: 'x', kind: 'folder' } as unknown as NonNullable<Item['entry']>;
+    const moving: Item = { ...item('move', 'x'), entry };
+    const queue = queueOf(moving, item('upload', 'fa'));
+    queue.succeeded(moving);
+    queue.moved(moving);
+    assert.deepEqual(next(queue), []);
   });
 
   it('sends what is to go now through a pause, with what it needs, and nothing else', () => {
