@@ -77,18 +77,25 @@ const overWebdav: Visiting = async (access, visitor, share) => {
 const overSmb: Visiting = async (access, visitor, share) => {
   const login = { port: access.ports.smb, user: `${visitor.name}%${visitor.password}` };
   const own = `smb-${visitor.name}`;
+  const renamed = (output: string): boolean => !/NT_STATUS_\w+ renaming/.test(output);
   // One session does all: what is refused is named, and the next is tried.
   const { output } = await smb(
     share,
-    `get seed.txt -; put /etc/hostname ${own}; del ${own}; rename seed.txt ${own}; rename ${own} seed.txt`,
+    `get seed.txt -; put /etc/hostname ${own}; rename ${own} moved-${own}; del moved-${own}`,
     login,
   );
   const isIn = SEED.exec(output)?.[1] === share;
+  const isWritten = /^putting file/m.test(output);
+  // The seed goes back to its place, as over WebDAV. Who can write renames a file of their own: one of the NAS that is
+  // renamed to and fro may be leaving the write layer just then (docs/write-layer.md).
+  const isRenamed = isWritten
+    ? renamed(output)
+    : isIn && renamed((await smb(share, `rename seed.txt ${own}; rename ${own} seed.txt`, login)).output);
   return {
     list: (await smbNames(login)).includes(`Disk|${share}|`),
     read: isIn,
-    write: /^putting file/m.test(output),
-    rename: isIn && !/NT_STATUS_\w+ renaming/.test(output),
+    write: isWritten,
+    rename: isRenamed,
   };
 };
 
