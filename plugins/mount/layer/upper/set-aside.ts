@@ -192,8 +192,12 @@ async function openFolder(upper: string, folder: string): Promise<OpenFolder | u
   let handle = await open(upper, constants.O_RDONLY | constants.O_DIRECTORY);
   for (const name of folder === '' ? [] : folder.split('/')) {
     const above = handle;
-    const place = join(`/proc/self/fd/${above.fd}`, name);
-    const next = await openOrMake(place).finally(() => above.close());
+    let next: FileHandle | undefined;
+    try {
+      next = await openOrMake(join(`/proc/self/fd/${above.fd}`, name));
+    } finally {
+      await above.close();
+    }
     if (!next) return undefined;
     handle = next;
   }
