@@ -42,6 +42,27 @@ describe('the watch of a mount', () => {
     watch.stop();
   });
 
+  it('says from the first moment that the remote does not answer, where its probe has shown it', async () => {
+    const kit = createKit();
+    const mount = new FakeMount(planOf(spec('photos')), 'photos');
+    const watch = new ShareMonitor({
+      mount,
+      clock: kit.clock,
+      log: kit.lines.log,
+      pending: () => Promise.resolve(0),
+      probeFailure: Object.assign(new Error('no route'), { remote: 'silent' as const }),
+      isFrozen: () => false,
+      onHung: () => undefined,
+      onChange: () => undefined,
+    });
+    assert.match(watch.trouble ?? '', /the remote does not answer \(no route\)/);
+    assert.deepEqual([watch.remoteAnswers, watch.remoteEvidence, watch.isSynced], [false, 'silent', false]);
+    await watch.pulse();
+    await kit.clock.advance(0);
+    assert.deepEqual([watch.remoteAnswers, watch.trouble], [true, undefined]);
+    watch.stop();
+  });
+
   it('counts the age of figures that took long from the moment in which they were asked for', async () => {
     const kit = createKit();
     const { watch, mount } = await watched(kit);

@@ -252,6 +252,25 @@ describe('a connection', () => {
     assert.equal(kit.door.knocks, before);
   });
 
+  it('begins a probe anew that began before anybody listened there, and none from after that', async () => {
+    const kit = createKit();
+    kit.add('a', { mounted: false });
+    kit.door.isOpen = false;
+    const failed = { share: 'a', from: 'probing', to: 'failed', reason: SILENT, remote: 'silent' } as const;
+    kit.watcher.healthChanged(failed);
+    await kit.pass(12);
+    const probing = { share: 'a', from: 'failed', to: 'probing', reason: null } as const;
+    kit.watcher.healthChanged(probing);
+    await kit.clock.advance(2_500);
+    assert.equal(kit.watcher.isStuck('a'), true);
+    kit.door.isOpen = true;
+    await kit.pass(2);
+    kit.watcher.healthChanged(failed);
+    kit.watcher.healthChanged(probing);
+    await kit.clock.advance(2_500);
+    assert.equal(kit.watcher.isStuck('a'), false);
+  });
+
   it('is welcomed back after a silence too short for an outage', async () => {
     const kit = createKit();
     kit.add('a', { mounted: false });
