@@ -1,5 +1,4 @@
-// @load loud
-// @start 1
+// @load alone
 /**
  * rclone is killed again and again while files are being written: what was closed arrives, reads come back at
  * once.
