@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ShareMonitor } from '../../../core/shares/monitor.js';
+import type { ShareMonitorOptions } from '../../../core/shares/monitor.js';
 import { createKit, FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
 import type { Kit } from '../../support/shares/fake-shares.ts';
 
-async function watched(kit: Kit): Promise<{ watch: ShareMonitor; mount: FakeMount }> {
+function begun(
+  kit: Kit,
+  more: Pick<ShareMonitorOptions, 'probeFailure'> = {},
+): { watch: ShareMonitor; mount: FakeMount } {
   const mount = new FakeMount(planOf(spec('photos')), 'photos');
   const watch = new ShareMonitor({
+    ...more,
     mount,
     clock: kit.clock,
     log: kit.lines.log,
@@ -15,6 +20,11 @@ async function watched(kit: Kit): Promise<{ watch: ShareMonitor; mount: FakeMoun
     onHung: () => undefined,
     onChange: () => undefined,
   });
+  return { watch, mount };
+}
+
+async function watched(kit: Kit): Promise<{ watch: ShareMonitor; mount: FakeMount }> {
+  const { watch, mount } = begun(kit);
   // The first round asks, the second one knows what the disk says, too.
   for (const _ of [1, 2]) {
     await watch.pulse();
@@ -44,17 +54,8 @@ describe('the watch of a mount', () => {
 
   it('says from the first moment that the remote does not answer, where its probe has shown it', async () => {
     const kit = createKit();
-    const mount = new FakeMount(planOf(spec('photos')), 'photos');
-    const watch = new ShareMonitor({
-      mount,
-      clock: kit.clock,
-      log: kit.lines.log,
-      pending: () => Promise.resolve(0),
-      probeFailure: Object.assign(new Error('no route'), { remote: 'silent' as const }),
-      isFrozen: () => false,
-      onHung: () => undefined,
-      onChange: () => undefined,
-    });
+    const probeFailure = Object.assign(new Error('no route'), { remote: 'silent' as const });
+    const { watch } = begun(kit, { probeFailure });
     assert.match(watch.trouble ?? '', /the remote does not answer \(no route\)/);
     assert.deepEqual([watch.remoteAnswers, watch.remoteEvidence, watch.isSynced], [false, 'silent', false]);
     await watch.pulse();
