@@ -44,6 +44,7 @@ describe('a file that others replace while it is copied up', () => {
       files: {
         'team/changed': BYTES,
         'team/kept': BYTES,
+        'team/former': BYTES,
         'team/one': 10,
         ...Object.fromEntries(MOMENT.map((name) => [`team/${name}`, 100])),
       },
@@ -103,6 +104,20 @@ describe('a file that others replace while it is copied up', () => {
     const [conflict, ...more] = await conflicts();
     assert.deepEqual([conflict?.path, more], ['changed', []]);
     assert.match(readFileSync(nas.path('team', conflict!.copy), 'latin1').slice(-4), /mine/);
+  });
+
+  it('keeps its content when it has just been renamed here', async () => {
+    const before = readFileSync(nas.path('team/former'));
+    const user = runClient(
+      'sh',
+      ['-c', `cd "${root}" && mv former renamed && printf mine >> renamed`],
+      60_000,
+    );
+    const { code, output } = await user;
+    assert.equal(code, 0, output);
+    await daemon.synced(SYNCED_MS);
+    assert.ok(readFileSync(nas.path('team/renamed')).equals(Buffer.concat([before, Buffer.from('mine')])));
+    assert.equal(await nas.has('team/former'), false);
   });
 
   it('is no conflict when its listing alone is read again', async () => {
