@@ -54,6 +54,8 @@ export class ShareMonitor {
   #stats: MountStats | undefined;
   #answeredAt: number;
   #statsTookMs = 0;
+  /** Why the last figures failed. */
+  #why: string | undefined;
   #remoteTookMs: number | undefined;
   #collecting = false;
   #checkingAlive = false;
@@ -125,7 +127,7 @@ export class ShareMonitor {
     if (this.isSilent)
       troubles.push(
         `the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; ` +
-          'figures are older than that',
+          `figures are older than that${this.#why === undefined ? '' : ` (${this.#why})`}`,
       );
     const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
     if (this.#remoteAnswers === false)
@@ -185,6 +187,7 @@ export class ShareMonitor {
       end: this.#end.signal,
     });
     this.#stats = stats;
+    this.#why = undefined;
     this.#answeredAt = clock.monotonic();
     this.#statsTookMs = this.#answeredAt - began;
     return stats;
@@ -204,11 +207,12 @@ export class ShareMonitor {
     try {
       await this.freshStats();
     } catch (error) {
-      if (!this.#end.signal.aborted)
-        this.#options.log.debug(
-          { share: this.#options.mount.shareName, err: error },
-          'mount figures not collected',
-        );
+      if (this.#end.signal.aborted) return;
+      this.#why = (error as Error).message;
+      this.#options.log.debug(
+        { share: this.#options.mount.shareName, err: error },
+        'mount figures not collected',
+      );
     } finally {
       this.#collecting = false;
     }

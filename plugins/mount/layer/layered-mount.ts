@@ -255,7 +255,13 @@ export class LayeredMount implements RunningRclone {
   /** Rejects while bindfs is stopped by somebody else, too: what is on the NAS alone cannot be read then. */
   async stats(signal: AbortSignal): Promise<MountStats> {
     if (!this.#hold.isBegun && isStopped(this.pid)) throw new Error('bindfs below the share is stopped');
-    const [reading, waiting] = await Promise.all([this.#reading(signal), this.#uploads.look(signal)]);
+    const [reading, looked] = await Promise.all([
+      this.#reading(signal),
+      this.#uploads.look(signal).catch((error: unknown) => error as Error),
+    ]);
+    // A disk that takes nothing is why what was seen cannot be noted.
+    if (looked instanceof Error) throw reading.trouble === undefined ? looked : new Error(reading.trouble);
+    const waiting = looked;
     this.#cacheBytes = reading.cacheBytes;
     return withUploads(reading, waiting, {
       inTheWay: this.#pathCheck.trouble,

@@ -182,10 +182,14 @@ export class Records {
     }
   }
 
+  /** Rejects when what was noted last cannot be written; the file is closed then as well. */
   async close(): Promise<void> {
-    while (this.#written < this.#added) await this.saved();
-    await this.#handle?.close();
-    this.#handle = undefined;
+    try {
+      while (this.#written < this.#added) await this.saved();
+    } finally {
+      await this.#handle?.close();
+      this.#handle = undefined;
+    }
   }
 
   #add(line: Line): void {

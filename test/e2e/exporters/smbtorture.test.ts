@@ -1,5 +1,4 @@
-// @load loud
-// @start 5
+// @load alone
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';

@@ -110,13 +110,13 @@ describe('a file that others replace while it is copied up', () => {
     const before = readFileSync(nas.path('team/former'));
     const user = runClient(
       'sh',
-      ['-c', `cd "${root}" && mv former renamed && printf mine >> renamed`],
+      ['-c', `cd "${root}" && mv former later && printf mine >> later`],
       60_000,
     );
     const { code, output } = await user;
     assert.equal(code, 0, output);
     await daemon.synced(SYNCED_MS);
-    assert.ok(readFileSync(nas.path('team/renamed')).equals(Buffer.concat([before, Buffer.from('mine')])));
+    assert.ok(readFileSync(nas.path('team/later')).equals(Buffer.concat([before, Buffer.from('mine')])));
     assert.equal(await nas.has('team/former'), false);
   });
 
