@@ -28,7 +28,7 @@ export class NameDropper {
   /** A call during a drop causes one more drop. Never rejects. */
   async drop(): Promise<void> {
     this.#isDue = true;
-    this.#dropping ??= this.#dropWhileDue().finally(() => (this.#dropping = undefined));
+    this.#dropping ??= Promise.resolve().then(() => this.#dropWhileDue());
     await this.#dropping;
   }
 
@@ -47,8 +47,7 @@ export class NameDropper {
       .then((isDropped) => {
         this.#isDue ||= !isDropped;
         return this.#dropWhileDue();
-      })
-      .finally(() => (this.#dropping = undefined));
+      });
     const { moved } = await moving;
     await this.#dropping;
     return moved;
@@ -71,5 +70,7 @@ export class NameDropper {
           ),
       );
     }
+    // In one go with the last look at what is due: a later call begins anew.
+    this.#dropping = undefined;
   }
 }

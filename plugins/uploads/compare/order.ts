@@ -44,13 +44,14 @@ function orderDeletion(item: Item, items: Items, { known, sent, moves, awaited }
   const { bytes, modifiedMs } = remote.version;
   const second = Math.floor(modifiedMs / 1_000);
   const alike = [second - 1, second, second + 1].flatMap((one) => sent.get(`${bytes} ${one}`) ?? []);
-  // What is in a folder that waits for its move, which waits for the deletion, would never go.
-  const ahead = awaited.has(item.id) ? alike.filter((id) => !isCarried(items.get(id)!, moves)) : alike;
+  // What is in a folder that waits for its move, or in the place of what is to be moved, would never go where
+  // that move waits for the deletion.
+  const ahead = awaited.has(item.id) ? alike.filter((id) => !waitsForMove(items.get(id)!, moves)) : alike;
   for (const id of ahead) item.needs.add(id);
 }
 
-function isCarried({ path }: Item, moves: readonly Item[]): boolean {
-  return moves.some((move) => isInside(path, move.path));
+function waitsForMove({ path, isDisplaced = false }: Item, moves: readonly Item[]): boolean {
+  return isDisplaced || moves.some((move) => isInside(path, move.path));
 }
 
 /** Makes the deletion wait for what is at or above its place: a folder's deletion, or a new entry. */

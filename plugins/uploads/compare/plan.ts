@@ -354,8 +354,10 @@ class Draft {
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     // A remote that tells no case apart would find the target taken, by the file itself.
     const isDetour = folded(move.source) === folded(path);
-    this.#putMove(move, isDetour, isLearnt ? this.#useOf(move) : UNLEARNT);
-    if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path);
+    const use = this.#useOf(move);
+    this.#putMove(move, isDetour, isLearnt ? use : UNLEARNT);
+    // What it replaces goes right before it, not hours earlier.
+    if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path, use);
   }
 
   #useOf({ entry: { path, kind } }: PendingMove): string | undefined {
@@ -391,7 +393,7 @@ class Draft {
     }
   }
 
-  #addDeletion(place: string, path: string): void {
+  #addDeletion(place: string, path: string, heldAnyway?: string): void {
     const isMoving = this.#places.bySource.near(place).length > 0;
     const isInTheWay = [place, ...ancestors(place)].some((one) => this.#needsRoom(one));
     const entry = this.#scan.entries.get(path);
@@ -402,7 +404,7 @@ class Draft {
       ? UNLEARNT
       : isMoving
         ? 'A folder in it has to be moved on the remote first.'
-        : this.#heldWithTorn(path);
+        : (this.#heldWithTorn(path) ?? heldAnyway);
     const planned = this.#known.places.get(place);
     this.#put(
       { action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) },

@@ -95,7 +95,7 @@ export class Planner {
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { layer, remote } = this.#options;
     adoptMoves(scan, records);
-    this.#forgetMoves(scan, records);
+    await this.#forgetMoves(scan, records, signal);
     const conditions = {
       ...this.#times(options),
       isCut: await this.#space.look(),
@@ -198,15 +198,21 @@ export class Planner {
    * been read by now, and entries that left the upper folder have no mark. One that is being taken out may come
    * back with its former mark.
    */
-  #forgetMoves(scan: TimedScan, records: Records): void {
+  async #forgetMoves(scan: TimedScan, records: Records, signal: AbortSignal): Promise<void> {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
-    const gone = [...records.moves]
-      .filter(([key, { at }]) => !keys.has(key) && !this.departures.mayReturn(scan, at))
-      .map(([key]) => key);
-    // A scan takes time: an entry that was moved out of a deleted folder may not have been seen yet.
-    for (const key of gone.filter((one) => this.#gone.has(one))) noteUnanswered(key, records);
-    for (const key of gone) if (this.#gone.has(key)) records.setMove(key, null);
-    this.#gone = new Set(gone);
+    const gone = (): string[] =>
+      [...records.moves]
+        .filter(([key, { at }]) => !keys.has(key) && !this.departures.mayReturn(scan, at))
+        .map(([key]) => key);
+    // A scan takes time: it may have seen a folder that was renamed meanwhile by none of its names, and what was
+    // moved out of a deleted one not yet.
+    if (gone().length === 0 || (await this.#scanner.isStill(scan, signal))) {
+      for (const key of gone().filter((one) => this.#gone.has(one))) {
+        noteUnanswered(key, records);
+        records.setMove(key, null);
+      }
+      this.#gone = new Set(gone());
+    }
     for (const [key, at] of this.#settledAt) {
       if (at >= scan.startedMs) continue;
       this.#settledAt.delete(key);
