@@ -108,11 +108,7 @@ describe('a file that others replace while it is copied up', () => {
 
   it('keeps its content when it has just been renamed here', async () => {
     const before = readFileSync(nas.path('team/former'));
-    const user = runClient(
-      'sh',
-      ['-c', `cd "${root}" && mv former later && printf mine >> later`],
-      60_000,
-    );
+    const user = runClient('sh', ['-c', `cd "${root}" && mv former later && printf mine >> later`], 60_000);
     const { code, output } = await user;
     assert.equal(code, 0, output);
     await daemon.synced(SYNCED_MS);
