@@ -124,10 +124,14 @@ export class ShareMonitor {
   /** What is wrong although the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
     const troubles: string[] = [];
-    if (this.isSilent)
+    const seconds = Math.round(this.#silenceMs() / 1000);
+    if (this.isSilent && this.#why === undefined)
       troubles.push(
-        `the mount's remote control has not answered for ${Math.round(this.#silenceMs() / 1000)} s; ` +
-          `figures are older than that${this.#why === undefined ? '' : ` (${this.#why})`}`,
+        `the mount's remote control has not answered for ${seconds} s; figures are older than that`,
+      );
+    else if (this.isSilent)
+      troubles.push(
+        `the mount's remote control has not answered for ${seconds} s; figures are older than that (${this.#why})`,
       );
     const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
     if (this.#remoteAnswers === false)

@@ -3,17 +3,19 @@ import { connectionProblems } from './providers.ts';
 import type { Provider } from './providers.ts';
 import { rcloneToRun, systemRclone } from '../releases/chosen.ts';
 import { createRcloneFinder } from '../rclone/installed.ts';
-import type { RcloneFinder } from '../rclone/installed.ts';
+import type { KnownBackends, RcloneFinder } from '../rclone/installed.ts';
 import { isPasswordOption } from './secret-options.ts';
 
 const finders = new WeakMap<Services['processes'], RcloneFinder>();
+/** The command line checks the configuration before there is a daemon, which checks it with processes of its own. */
+const backends: KnownBackends = new Map();
 
 /**
  * One finder, with its cached answers, for the checks and the mounter; the cache is stored on disk once
  * there is a state folder.
  */
 export function finderFor(processes: Services['processes'], stateDir?: string): RcloneFinder {
-  const finder = finders.get(processes) ?? createRcloneFinder(processes);
+  const finder = finders.get(processes) ?? createRcloneFinder(processes, backends);
   finders.set(processes, finder);
   if (stateDir !== undefined) finder.rememberIn(stateDir);
   return finder;

@@ -63,9 +63,15 @@ export async function programOf(command: string): Promise<{ file: string; stats:
   return undefined;
 }
 
-export function createRcloneFinder(processes: Pick<Processes, 'run'>): RcloneFinder {
+/** By the file of the program, with its age. */
+export type KnownBackends = Map<string, Promise<readonly Provider[]>>;
+
+/** `backends`: of other finders as well, which then ask once for all. */
+export function createRcloneFinder(
+  processes: Pick<Processes, 'run'>,
+  backends: KnownBackends = new Map(),
+): RcloneFinder {
   const known = new Map<string, Promise<Rclone>>();
-  const backends = new Map<string, Promise<readonly Provider[]>>();
   let memory: RcloneMemory | undefined;
   return {
     rememberIn: (stateDir) => {

@@ -337,12 +337,25 @@ class Draft {
     const free = moves.filter((move) => isFree(move, this.#places));
     for (const move of free) this.#addMove(move);
     const blocked = moves.filter((move) => !isFree(move, this.#places));
-    const isDetourDue = free.length === 0 && moves.length === all.length && this.#places.former.length === 0;
-    const detour = isDetourDue ? blocked.find(({ source }) => !source.startsWith(DETOUR_PREFIX)) : undefined;
+    const isOneGoing = free.some(({ entry }) => this.items.get(idOf('move', entry.path))?.hold === undefined);
+    const isDetourDue = !isOneGoing && moves.length === all.length && this.#places.former.length === 0;
+    const mayDetour = (move: PendingMove): boolean =>
+      !move.source.startsWith(DETOUR_PREFIX) && (free.length === 0 || this.#isInCircle(move));
+    const detour = isDetourDue ? blocked.find(mayDetour) : undefined;
     for (const move of blocked) {
       if (move === detour) this.#putMove(move, true, this.#isSourceLearnt(move) ? undefined : UNLEARNT);
       else this.#putMove(move, false, 'Something else has to be moved on the remote first.');
     }
+  }
+
+  /** Whether what is in the way of a move waits for that move itself, and not for one that is held. */
+  #isInCircle(move: PendingMove): boolean {
+    const ahead = new Set([move]);
+    for (const { entry } of ahead)
+      for (const other of this.#places.bySource.atOrInside(entry.path))
+        if (other === move && entry !== move.entry) return true;
+        else ahead.add(other);
+    return false;
   }
 
   #addMove(move: PendingMove): void {

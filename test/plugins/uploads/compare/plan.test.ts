@@ -1,0 +1,117 @@
+/** Which steps wait for which: on looks that are written down here, without an overlay. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { planUpper } from '../../../../plugins/uploads/compare/plan.ts';
+import type { Conditions, Item, Known } from '../../../../plugins/uploads/compare/plan-types.ts';
+import type { PlaceRecord } from '../../../../plugins/uploads/compare/records.ts';
+import type { ScanEntry } from '../../../../plugins/uploads/compare/scan.ts';
+
+const SECOND = 1_700_000_000;
+
+const CONDITIONS: Conditions = {
+  isOpen: () => false,
+  isRested: () => false,
+  isWhole: true,
+  nameProblem: () => undefined,
+  late: { isTorn: () => false, wasRemoved: () => false },
+  isCut: () => false,
+  isUrgent: () => false,
+  inUse: new Set(),
+  isQuiet: () => true,
+};
+
+const entry = (path: string, kind: ScanEntry['kind'], more: Partial<ScanEntry> = {}): ScanEntry => ({
+  path,
+  kind,
+  inode: 1n,
+  bytes: 0,
+  modifiedNs: 0n,
+  changedNs: 0n,
+  isOpaque: false,
+  ...more,
+});
+
+const folder: PlaceRecord = { remote: { kind: 'folder' }, isTree: true };
+const file: PlaceRecord = {
+  remote: { kind: 'file', version: { bytes: 10, modifiedMs: SECOND * 1_000 } },
+};
+
+function plan(
+  entries: readonly ScanEntry[],
+  places: Readonly<Record<string, PlaceRecord>>,
+  conditions: Partial<Conditions> = {},
+): ReadonlyMap<string, Item> {
+  const scan = {
+    entries: new Map(entries.map((one) => [one.path, one])),
+    folders: new Map<string, string>(),
+  };
+  const known: Known = { places: new Map(Object.entries(places)), moves: new Map() };
+  return planUpper(scan, known, { ...CONDITIONS, ...conditions }).items;
+}
+
+/** True when each item without a reason to wait can go at some time. */
+function isEndingFor(items: ReadonlyMap<string, Item>): boolean {
+  const done = new Set<string>();
+  for (let before = -1; before < done.size;) {
+    before = done.size;
+    for (const { id, needs, hold } of items.values())
+      if (hold === undefined && [...needs].every((need) => done.has(need))) done.add(id);
+  }
+  return [...items.values()].every(({ id, hold }) => hold !== undefined || done.has(id));
+}
+
+describe('the plan of an upload', () => {
+  it('leaves what a renamed folder replaces in its place for as long as the folder is held', () => {
+    const entries = [entry('d', 'whiteout'), entry('e', 'folder', { key: 'k', redirect: '/d' })];
+    const places = { d: folder, e: folder };
+    const held = plan(entries, places, { inUse: new Set(['e']) });
+    assert.match(held.get('move e')?.hold ?? '', /has the folder open/);
+    assert.match(held.get('delete e')?.hold ?? '', /has the folder open/);
+    const free = plan(entries, places);
+    assert.deepEqual(
+      [free.get('move e')?.hold, free.get('delete e')?.hold, [...free.get('move e')!.needs]],
+      [undefined, undefined, ['delete e']],
+    );
+  });
+
+  it('deletes a file whose name is in the way of a move, also where a like one lies where the move begins', () => {
+    const items = plan(
+      [
+        entry('E', 'folder', { key: 'k', redirect: '/d' }),
+        entry('d', 'file', { key: 'f', bytes: 10, modifiedNs: BigInt(SECOND) * 1_000_000_000n }),
+        entry('e', 'whiteout'),
+      ],
+      { d: folder, e: file },
+    );
+    assert.deepEqual([...items.keys()].sort(), ['delete e', 'move E', 'upload d']);
+    assert.ok(items.get('move E')?.needs.has('delete e'), 'the move waits for the similar name');
+    assert.ok(items.get('upload d')?.hold !== undefined, 'what lies where the move begins waits for it');
+    assert.ok(isEndingFor(items), JSON.stringify([...items.values()].map(({ id, needs }) => [id, ...needs])));
+  });
+
+  it('has two folders change places while somebody has a third, renamed one open', () => {
+    const swapped = [
+      entry('a', 'folder', { key: 'ka', redirect: '/b' }),
+      entry('b', 'folder', { key: 'kb', redirect: '/a' }),
+    ];
+    const third = [entry('c', 'whiteout'), entry('d', 'folder', { key: 'kd', redirect: '/c' })];
+    const places = { a: folder, b: folder, c: folder, f: folder };
+    const items = plan([...swapped, ...third, entry('f', 'whiteout')], places, { inUse: new Set(['d']) });
+    const goes = [...items.values()].filter(({ action, hold }) => action === 'move' && hold === undefined);
+    assert.deepEqual(
+      goes.map(({ move }) => move?.isDetour),
+      [true],
+      'one steps aside',
+    );
+    const behind = plan(
+      [...third, entry('c', 'folder', { key: 'ke', redirect: '/f' }), entry('f', 'whiteout')],
+      places,
+      { inUse: new Set(['d']) },
+    );
+    assert.deepEqual(
+      [...behind.values()].filter(({ action, hold }) => action === 'move' && hold === undefined),
+      [],
+      'what only waits for the open folder steps nowhere',
+    );
+  });
+});
