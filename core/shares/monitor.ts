@@ -124,15 +124,7 @@ export class ShareMonitor {
   /** What is wrong although the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
     const troubles: string[] = [];
-    const seconds = Math.round(this.#silenceMs() / 1000);
-    if (this.isSilent && this.#why === undefined)
-      troubles.push(
-        `the mount's remote control has not answered for ${seconds} s; figures are older than that`,
-      );
-    else if (this.isSilent)
-      troubles.push(
-        `the mount's remote control has not answered for ${seconds} s; figures are older than that (${this.#why})`,
-      );
+    if (this.isSilent) troubles.push(this.#silence());
     const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
     if (this.#remoteAnswers === false)
       troubles.push(
@@ -146,6 +138,13 @@ export class ShareMonitor {
           'cache; they go up once the former settings are put back',
       );
     return troubles.length > 0 ? troubles.join('; ') : undefined;
+  }
+
+  #silence(): string {
+    const seconds = Math.round(this.#silenceMs() / 1000);
+    return this.#why === undefined
+      ? `the mount's remote control has not answered for ${seconds} s; figures are older than that`
+      : `the mount's remote control has not answered for ${seconds} s; figures are older than that (${this.#why})`;
   }
 
   /** When the last figures were asked for, on the monotonic clock. */

@@ -52,6 +52,17 @@ describe('the watch of a mount', () => {
     watch.stop();
   });
 
+  it('says why its figures are old', async () => {
+    const kit = createKit();
+    const { watch, mount } = await watched(kit);
+    mount.stats = () => Promise.reject(new Error('the disk takes nothing'));
+    await kit.clock.advance(7_000);
+    await watch.pulse();
+    assert.match(watch.trouble ?? '', /has not answered for 7 s; .* \(the disk takes nothing\)$/);
+    assert.equal(watch.isSynced, false);
+    watch.stop();
+  });
+
   it('says from the first moment that the remote does not answer, where its probe has shown it', async () => {
     const kit = createKit();
     const probeFailure = Object.assign(new Error('no route'), { remote: 'silent' as const });
