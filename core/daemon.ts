@@ -13,7 +13,7 @@ import type { Command } from './commands.ts';
 import { installedFolder } from './plugins/discovery/installed.ts';
 import { discoverBy, enabledPlugins, Rediscovery } from './plugins/discovery/rediscovery.ts';
 import { watchPlugins } from './plugins/discovery/watch.ts';
-import { buildParts, closeParts, pluginsOf } from './parts.ts';
+import { buildParts, closeParts, pluginsOf, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
@@ -29,6 +29,8 @@ import { WebEndpoint } from './http/web-endpoint.ts';
 
 /** How long a stop waits for the command that is running. */
 const COMMAND_PATIENCE_MS = 30_000;
+/** Until a configuration that could not be read or applied is tried again. */
+const AGAIN_MS = 10_000;
 /** Keys that say where and how the web server listens. */
 const WEB_PLACE = /^web\.(?:listen|port|hostnames|trusted_proxies|tls|plain_http)\b/;
 
@@ -192,9 +194,10 @@ export class Daemon {
     await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);
     await this.#listen(config.current);
     const changed = (): void =>
-      void this.reloadFile().catch((error: unknown) =>
-        log.error({ err: error }, 'configuration file not reloaded'),
-      );
+      void this.reloadFile().catch((error: unknown) => {
+        log.error({ err: error }, 'configuration file not reloaded; it is tried again');
+        this.#later(changed);
+      });
     this.#releases.push(
       await watchFiles({
         paths: [config.file],
@@ -275,7 +278,7 @@ export class Daemon {
 
   async #dispatch(command: Command): Promise<void> {
     const [first] = command.args;
-    if (command.name === 'reload') await this.#reload(first as LoadedConfig);
+    if (command.name === 'reload') await this.#reloadOrAgain(first as LoadedConfig);
     if (command.name === 'bwlimit') this.#supervisor.setBandwidth(first as { up: string; down: string });
     if (command.name === 'reconnect') this.#supervisor.reconnect(first as string);
     // The command loop does not wait for slow delivery.
@@ -286,6 +289,31 @@ export class Daemon {
       );
     for (const handler of this.#parts.host.handlers(command.name))
       await (handler as (...args: readonly unknown[]) => Promise<unknown>)(...command.args);
+  }
+
+  /** What fails half-way is done again from the beginning: as the running document, it would count as applied. */
+  async #reloadOrAgain(next: LoadedConfig): Promise<void> {
+    const { config, log } = this.#parts;
+    const former = this.#applied;
+    try {
+      await this.#reload(next);
+    } catch (error) {
+      this.#applied = former;
+      this.#later(() => {
+        // A later document takes this one's changes along.
+        if (this.#applied === former)
+          void sendCommand(this.#parts, 'reload', [config.current]).catch((err: unknown) =>
+            log.error({ err }, 'configuration not applied'),
+          );
+      });
+      throw error;
+    }
+  }
+
+  #later(act: () => void): void {
+    this.#parts.clock.after(AGAIN_MS, () => {
+      if (!this.#end) act();
+    });
   }
 
   async #reload(next: LoadedConfig): Promise<void> {

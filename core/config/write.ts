@@ -14,8 +14,8 @@ import { createSerialQueue } from '../platform/serial-queue.ts';
 const MOST_LINKS = 40;
 
 /**
- * Writes one file, one writer after the other. `before` is awaited when the writer's turn has come; its
- * rejection is the writer's.
+ * Writes one file, one writer after the other. `before` is awaited when the writer's turn has come, and once more
+ * when the new text is on the disk, right before it replaces the file; its rejection is the writer's.
  */
 export function createFileWriter(
   file: string,
@@ -24,16 +24,25 @@ export function createFileWriter(
   return (text, before) =>
     queue.run(async () => {
       await before?.();
-      await replaceFile(file, text);
+      await replaceFile(file, text, before);
     });
 }
 
-/** Rejects with a plain sentence. A symlink stays one; its target is replaced. */
-export async function replaceFile(file: string, text: string): Promise<void> {
+/** Rejects with a plain sentence, or as `before` does. A symlink stays one; its target is replaced. */
+export async function replaceFile(
+  file: string,
+  text: string,
+  before: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  let objection: unknown;
   try {
     const target = await followLinks(file);
-    await replace(target, text, await existing(target));
+    await replace(target, text, {
+      old: await existing(target),
+      before: () => before().catch((error: unknown) => Promise.reject((objection = error) as Error)),
+    });
   } catch (error) {
+    if (objection !== undefined && error === objection) throw error;
     throw new Error(`write ${file}: ${reason(error)}`, { cause: error });
   }
 }
@@ -54,7 +63,12 @@ async function existing(target: string): Promise<Stats | undefined> {
   return stats;
 }
 
-async function replace(target: string, text: string, old: Stats | undefined): Promise<void> {
+interface Replacing {
+  readonly old: Stats | undefined;
+  readonly before: () => Promise<void>;
+}
+
+async function replace(target: string, text: string, { old, before }: Replacing): Promise<void> {
   const folder = dirname(target);
   const temporary = join(folder, `.${basename(target).slice(0, 100)}.${randomBytes(8).toString('hex')}.tmp`);
   const handle = await open(temporary, 'wx', 0o600);
@@ -64,6 +78,8 @@ async function replace(target: string, text: string, old: Stats | undefined): Pr
     } finally {
       await handle.close();
     }
+    // To have it on the disk may take seconds, in which somebody else may have saved the file.
+    await before();
     await rename(temporary, target);
   } catch (error) {
     await unlink(temporary).catch(() => {

@@ -39,6 +39,8 @@ const DEFAULT_POLL_MS = 10_000;
  * meant.
  */
 const PATIENCE = 6;
+/** For the first look at the folders. */
+const READY_MS = 10_000;
 const GONE = 'gone';
 const EMPTY = createHash('sha256').digest('hex');
 
@@ -73,7 +75,7 @@ export async function watchFiles(options: WatchOptions): Promise<Release> {
     for (const [path, content] of changed) known.set(path, { hash: content.hash });
     if (!isClosed) options.onChange();
   };
-  const folders = await watchFolders(await foldersOf(options.paths), log, () => schedule());
+  const folders = await watchFolders(await foldersOf(options.paths), { clock, log }, () => schedule());
   const stopPolling = pollStats(options, () => schedule());
   // For what was saved between the first reading and the start of the watches.
   schedule();
@@ -137,15 +139,19 @@ interface FolderWatch {
   close(): Promise<void>;
 }
 
-async function watchFolders(first: Folders, log: Logger, onEvent: () => void): Promise<FolderWatch> {
+async function watchFolders(
+  first: Folders,
+  tools: Pick<WatchOptions, 'clock' | 'log'>,
+  onEvent: () => void,
+): Promise<FolderWatch> {
   let current = first;
-  let watcher = await openWatcher(current, log, onEvent);
+  let watcher = await openWatcher(current, tools, onEvent);
   return {
     update: async (next) => {
       if (describe(next) === describe(current)) return;
       const former = watcher;
       current = next;
-      watcher = await openWatcher(next, log, onEvent);
+      watcher = await openWatcher(next, tools, onEvent);
       await former.close();
       // Something may have changed between the two watches.
       onEvent();
@@ -161,7 +167,11 @@ function describe(folders: Folders): string {
     .join();
 }
 
-async function openWatcher(folders: Folders, log: Logger, onEvent: () => void): Promise<FSWatcher> {
+async function openWatcher(
+  folders: Folders,
+  { clock, log }: Pick<WatchOptions, 'clock' | 'log'>,
+  onEvent: () => void,
+): Promise<FSWatcher> {
   const { watch } = await import('chokidar');
   const entries = new Set([...folders.values()].flatMap((names) => [...names]));
   const watcher = watch([...folders.keys()], {
@@ -174,7 +184,15 @@ async function openWatcher(folders: Folders, log: Logger, onEvent: () => void): 
   watcher.on('error', (err) =>
     log.warn({ err }, 'watching for changes failed; files are looked at now and then'),
   );
-  await new Promise<void>((resolve) => watcher.once('ready', resolve));
+  // Whoever waits for it would notice no change any more: without watches, polling does.
+  const isReady = await new Promise<boolean>((resolve) => {
+    const cancel = clock.after(READY_MS, () => resolve(false));
+    watcher.once('ready', () => {
+      cancel();
+      resolve(true);
+    });
+  });
+  if (!isReady) log.warn('watching for changes has not begun in time; files are looked at now and then');
   return watcher;
 }
 

@@ -116,6 +116,23 @@ describe('writing the configuration file', () => {
     assert.deepEqual(readdirSync(own), ['folder']);
   });
 
+  it('leaves what somebody else saves while the new text is brought to the disk', async () => {
+    const own = place('meanwhile');
+    const file = join(own, 'config.toml');
+    writeFileSync(file, 'first');
+    let asked = 0;
+    const write = createFileWriter(file);
+    const before = async (): Promise<void> => {
+      asked += 1;
+      if (asked === 1) return;
+      writeFileSync(file, 'of somebody else');
+      await Promise.reject(new Error('it was changed'));
+    };
+    await assert.rejects(write('second', before), { message: 'it was changed' });
+    assert.equal(readFileSync(file, 'utf8'), 'of somebody else');
+    assert.deepEqual(readdirSync(own), ['config.toml']);
+  });
+
   it('lets one writer after the other, the last one wins, and a failure stops nobody', async () => {
     const own = place('many');
     const file = join(own, 'config.toml');

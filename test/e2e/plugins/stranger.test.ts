@@ -168,13 +168,14 @@ describe('the plugin that the README shows', () => {
   });
 
   it('is set aside with the reason when what the document has for it, is wrong', async () => {
-    await lay('rude', code.replaceAll('greeter', 'rude'));
     await daemon.writeConfig(
       daemon.text({ sections: { plugins: { dirs: [] }, 'plugins.rude': { enabled: true, greeting: 5 } } }),
     );
     await until('the folder is let go', async () => (await listed('greeter')) === undefined, {
       timeoutMs: 20_000,
     });
+    // Not before: a document is judged by the plugins that are known, and this one would be refused.
+    await lay('rude', code.replaceAll('greeter', 'rude'));
     await daemon.writeConfig(
       daemon.text({
         sections: {
