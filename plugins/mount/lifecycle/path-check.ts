@@ -1,5 +1,6 @@
 import { logIgnored, rest } from 'mountkeeper';
 import type { Clock, Logger, MountEntry, MountTable } from 'mountkeeper';
+import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
 import { FREEZE_SOURCE } from './mount-point.ts';
 
 export interface PathCheckOptions {
@@ -66,7 +67,8 @@ export class PathCheck {
 }
 
 function coverOf({ source, fsType }: MountEntry, device: string): string | undefined {
-  if (source === device || source === FREEZE_SOURCE) return undefined;
+  // Our own: what is shown while another rclone comes to its place.
+  if ([device, FREEZE_SOURCE, PLACEHOLDER_SOURCE].includes(source)) return undefined;
   return (
     `something else (${fsType}, ${source}) is mounted over it, ` +
     'and whoever comes by its path gets that; unmount it'

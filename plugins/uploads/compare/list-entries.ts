@@ -2,7 +2,8 @@
  * Lists an upper folder as `find` prints it. Few entries, as when nothing waits, are read by this process:
  * each share is looked at every few seconds, and starting a process costs more than such a look.
  */
-import { lstat, readdir } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 import { undefinedWhenMissing } from 'mountkeeper';
@@ -48,18 +49,23 @@ export class EntryList {
 
   /** Undefined where there are many, or something is for `find` to tell. */
   async #readFew(what: 'all' | 'folders', signal: AbortSignal): Promise<string | undefined> {
-    const upper = this.#upper;
     const found: Found[] = [];
     try {
-      if (!(await lookAt('', { upper, found }))) return undefined;
+      const upper = await realpath(this.#upper);
+      if (!(await lookAt('', upper, found))) return undefined;
       for (let next = 0; next < found.length; next += 1) {
         signal.throwIfAborted();
         const { path, stats } = found[next]!;
         if (!stats.isDirectory()) continue;
-        const names = await entriesOf(join(upper, path), what);
-        if (found.length + names.length > this.#few || names.some((name) => name.includes(NO_TEXT)))
-          return undefined;
-        for (const name of names) await lookAt(path === '' ? name : `${path}/${name}`, { upper, found });
+        const isListed = await inFolder(join(upper, path), async (folder) => {
+          const names = await entriesOf(folder, what);
+          if (found.length + names.length > this.#few || names.some((name) => name.includes(NO_TEXT)))
+            return false;
+          for (const name of names)
+            await lookAt(path === '' ? name : `${path}/${name}`, join(folder, name), found);
+          return true;
+        });
+        if (!isListed) return undefined;
       }
     } catch {
       // `find` meets the same, and says it.
@@ -79,12 +85,26 @@ interface Found {
   readonly stats: BigIntStats;
 }
 
+/**
+ * Has `work` done with a path of the very folder that is there: users can put a link in its place at any moment, which
+ * leads anywhere. Resolves with true where it is gone; rejects where another one is there.
+ */
+async function inFolder(folder: string, work: (held: string) => Promise<boolean>): Promise<boolean> {
+  const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  const handle = await open(folder, flags).catch(undefinedWhenMissing);
+  if (handle === undefined) return true;
+  try {
+    const held = `/proc/self/fd/${handle.fd}`;
+    if ((await readlink(held)) !== folder) throw new Error(`${folder} is being renamed`);
+    return await work(held);
+  } finally {
+    await handle.close();
+  }
+}
+
 /** False for one that is not there any more. */
-async function lookAt(
-  path: string,
-  { upper, found }: { readonly upper: string; readonly found: Found[] },
-): Promise<boolean> {
-  const stats = await lstat(join(upper, path), { bigint: true }).catch(undefinedWhenMissing);
+async function lookAt(path: string, at: string, found: Found[]): Promise<boolean> {
+  const stats = await lstat(at, { bigint: true }).catch(undefinedWhenMissing);
   if (stats !== undefined) found.push({ path, stats });
   return stats !== undefined;
 }

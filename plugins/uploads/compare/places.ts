@@ -28,6 +28,8 @@ export interface Places {
   readonly pure: ReadonlySet<string>;
   /** Entries whose mark differs from the remote, with their place there. */
   readonly stale: ReadonlyMap<string, string>;
+  /** Names of files that the remote has once; true for the one that stands for it there. */
+  readonly shared: ReadonlyMap<string, boolean>;
   /** The same by the place on the remote that each one is to leave. */
   readonly bySource: PathIndex<PendingMove>;
   /** Former places of moved entries, where the overlay may still look for them, with the entry's key. */
@@ -62,6 +64,7 @@ export function findPlaces(scan: Scan, known: Moves): Places {
   return {
     of,
     moves,
+    shared: sharedNames(scan),
     pure,
     stale: staleMarks(origins, known, pure),
     bySource: new PathIndex([...moves.values()].map((move) => [move.source, move])),
@@ -82,13 +85,31 @@ export function isFree(
   return bySource.atOrInside(path).every((other) => other.source === path && other.entry.path === path);
 }
 
+/**
+ * Hard links that users made to a file which lies on the remote alone: several names, no data. Moves go by the file, so
+ * one of the names stands for it; else the remote would rename it to and fro.
+ */
+export function sharedNames({ entries }: Scan): ReadonlyMap<string, boolean> {
+  const first = new Map<string, string>();
+  const shared = new Map<string, boolean>();
+  for (const { path, kind, key, hasNoData } of entries.values()) {
+    if (kind !== 'file' || hasNoData !== true || key === undefined) continue;
+    const one = first.get(key);
+    if (one === undefined) first.set(key, path);
+    else shared.set(one, true).set(path, false);
+  }
+  return shared;
+}
+
 /** The origin of each entry that has a mark or a record of a move, by path. */
-export function originsOf({ entries }: Scan, known: Moves): Map<string, PendingMove> {
+export function originsOf(scan: Scan, known: Moves): Map<string, PendingMove> {
+  const { entries } = scan;
+  const shared = sharedNames(scan);
   const origins = new Map<string, PendingMove>();
   const lowers = new Map<string, string | undefined>([['', '']]);
   for (const entry of entries.values()) {
     const record = known.get(entry.key ?? '');
-    if (!isFromElsewhere(entry, record)) continue;
+    if (shared.get(entry.path) === false || !isFromElsewhere(entry, record)) continue;
     const source = record?.at ?? markedSource(entry, lowers.get(parentOf(entry.path)), known);
     lowers.set(entry.path, source);
     const isMarked = record !== undefined || entry.redirect !== undefined;

@@ -52,6 +52,8 @@ const MAY_BE_TORN =
 const REMOVED_LATE =
   'It may be what was renamed right before the power went, to a file whose content may be missing; it goes once ' +
   'that one has been seen to.';
+const SECOND_NAME =
+  'It is a second name (a hard link) of a file that only the NAS has; no NAS keeps that. Copy the file instead.';
 const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
 
 class Draft {
@@ -118,8 +120,13 @@ class Draft {
   addEntry(entry: ScanEntry): void {
     const place = this.#places.of.get(entry.path);
     if (this.#unlearnt.has(parentOf(entry.path)) && entry.kind === 'folder') this.#unlearnt.add(entry.path);
+    if (this.#places.shared.get(entry.path) === false) return this.#addSecondName(entry);
     if (place === undefined) return this.#addDisplaced(entry);
-    if (entry.kind === 'whiteout') return this.#addWhiteout(entry, place);
+    if (entry.kind === 'whiteout') this.#addWhiteout(entry, place);
+    else this.#addWanted(entry, place);
+  }
+
+  #addWanted(entry: ScanEntry, place: string): void {
     this.wanted.set(place, entry);
     if (entry.kind === 'file' && this.#places.moves.has(entry.path)) return;
     if (entry.hasNoData === true) this.#addDataless(entry, place);
@@ -130,6 +137,12 @@ class Draft {
         isRefused: true,
         hold: 'The remote takes files and folders only, with names that are valid UTF-8.',
       });
+  }
+
+  #addSecondName(entry: ScanEntry): void {
+    // What the remote has by that name stays as it is.
+    this.wanted.set(entry.path, entry);
+    this.#add({ ...entry, kind: 'other' }, entry.path, { hold: SECOND_NAME, isRefused: true });
   }
 
   /** Its place belongs to another entry until that one has been moved and users see it at its new place. */
@@ -154,7 +167,8 @@ class Draft {
    * dropped after a while.
    */
   #addDataless(entry: ScanEntry, place: string): void {
-    if (this.#places.pure.has(parentOf(entry.path))) return;
+    // The other names lead to what this one stands for.
+    if (this.#places.pure.has(parentOf(entry.path)) || this.#places.shared.has(entry.path)) return;
     if (this.#known.moves.has(entry.key ?? '')) this.#stale.push(entry);
     else if (this.#conditions.isRested(entry.changedNs)) this.#markDone(entry, place);
   }

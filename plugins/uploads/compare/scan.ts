@@ -57,6 +57,9 @@ interface Line {
   readonly path: string;
 }
 
+/** Longer than a tick of any kernel (10 ms), by which kernels before 6.13 note times. */
+const TICK_MS = 20;
+
 /** What is known about one entry, valid while its inode and ctime are unchanged. */
 interface Reading {
   readonly inode: bigint;
@@ -65,12 +68,21 @@ interface Reading {
   readonly marks: Marks;
   /** It was being written to: all of this may be otherwise by now, but what it was renamed from. */
   readonly isPassing?: boolean;
+  /** It can change once more without another time of change: it is read again at the next scan. */
+  readonly isYoung?: boolean;
+}
+
+export interface ScannerOptions {
+  /** Most entries that are read without `find`. */
+  readonly fewEntries?: number | undefined;
+  /** Milliseconds since the epoch; whoever scans more than once gives it. */
+  readonly now?: () => number;
 }
 
 export function createScanner(
   upper: string,
   processes: Pick<Processes, 'run'>,
-  fewEntries?: number,
+  { fewEntries, now = () => Infinity }: ScannerOptions = {},
 ): Scanner {
   const list = new EntryList(upper, processes, fewEntries);
   let known: ReadonlyMap<string, Reading> = new Map();
@@ -80,19 +92,21 @@ export function createScanner(
   const readingsOf = async (lines: readonly Line[], signal: AbortSignal): Promise<Map<string, Reading>> => {
     const isKnown = ({ path, inode, changedNs }: Line): boolean => {
       const one = known.get(path);
-      return one?.inode === inode && one.changedNs === changedNs && one.isPassing !== true;
+      const isSame = one?.inode === inode && one.changedNs === changedNs;
+      return isSame && one.isPassing !== true && one.isYoung !== true;
     };
     const marked = lines.filter(
       ({ type, path }) => (type === 'd' || type === 'f') && !path.includes(NO_TEXT),
     );
     const asked = marked.filter((line) => !isKnown(line));
+    const nowMs = now();
     const marks = await readMarks(
       asked.map(({ path }) => path),
       { upper, processes, signal },
     );
     const readings = new Map(marked.filter(isKnown).map(({ path }) => [path, known.get(path)!] as const));
     for (const line of asked) {
-      const reading = await readingOf(line, marks.get(line.path) ?? {}, upper);
+      const reading = await readingOf(line, marks.get(line.path) ?? {}, { upper, nowMs });
       if (reading !== undefined) readings.set(line.path, reading);
     }
     return readings;
@@ -111,7 +125,8 @@ export function createScanner(
     const parts: EntryParts = { upper, whiteouts, readings: known, lowers: new Map([['', '']]) };
     for (const line of lines) entries.set(line.path, await entryOf(line, parts));
     const scan = { entries, folders: standOf([root!, ...folders]), listing: text };
-    if ([...entries.values()].every(isRead)) last = { text, scan };
+    const isSteady = [...known.values()].every(({ isYoung }) => isYoung !== true);
+    if (isSteady && [...entries.values()].every(isRead)) last = { text, scan };
     return scan;
   };
 
@@ -140,13 +155,21 @@ export function createScanner(
 async function readingOf(
   { path, type, inode, changedNs }: Line,
   marks: Marks,
-  upper: string,
+  { upper, nowMs }: { readonly upper: string; readonly nowMs: number },
 ): Promise<Reading | undefined> {
   // Gone, or out of reach: nothing is known of a file then, and a folder lets the scan be taken anew.
   const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
   if (stats?.ino !== inode) return undefined;
   const isPassing = type === 'f' && stats.ctimeNs !== changedNs;
-  return { inode, changedNs, key: keyOf(inode, stats.birthtimeNs), marks, ...(isPassing && { isPassing }) };
+  const isYoung = type === 'f' && Number(changedNs / 1_000_000n) > nowMs - TICK_MS;
+  return {
+    inode,
+    changedNs,
+    key: keyOf(inode, stats.birthtimeNs),
+    marks,
+    ...(isPassing && { isPassing }),
+    ...(isYoung && { isYoung }),
+  };
 }
 
 function linesOf(text: string): Line[] {

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readdir, rm, symlink } from 'node:fs/promises';
+import { open, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
@@ -57,6 +57,10 @@ async function openItem({ path, entry }: Item, upper: string): Promise<FileHandl
   try {
     const stats = await handle.stat({ bigint: true });
     if (!stats.isFile() || keyOf(stats.ino, stats.birthtimeNs) !== entry.key) throw new Changed();
+    // Users can put a link in the place of a folder: what is opened then may be any file that root can read, also
+    // the one that the scan has seen there.
+    const isThere = (await readlink(`/proc/self/fd/${handle.fd}`)) === join(await realpath(upper), path);
+    if (!isThere) throw new Changed();
     return handle;
   } catch (error) {
     await handle.close();

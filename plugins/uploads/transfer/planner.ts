@@ -64,7 +64,10 @@ export class Planner {
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.departures = new Departures(options.clock);
-    this.#scanner = createScanner(options.layer.upper, options.processes, options.fewEntries);
+    this.#scanner = createScanner(options.layer.upper, options.processes, {
+      fewEntries: options.fewEntries,
+      now: () => options.clock.now(),
+    });
     this.#space = new SpaceWatch(options.layer.upper, options.clock);
   }
 
@@ -206,7 +209,7 @@ export class Planner {
         .map(([key]) => key);
     // A scan takes time: it may have seen a folder that was renamed meanwhile by none of its names, and what was
     // moved out of a deleted one not yet.
-    if (gone().length === 0 || (await this.#scanner.isStill(scan, signal))) {
+    if (gone().length === 0 || (await this.#isWhole(scan, signal))) {
       for (const key of gone().filter((one) => this.#gone.has(one))) {
         noteUnanswered(key, records);
         records.setMove(key, null);

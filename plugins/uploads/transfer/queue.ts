@@ -298,7 +298,8 @@ export class Queue {
 
   #isReady(item: Item): boolean {
     const { action, needs } = item;
-    if (this.#isMoveHeld && action === 'move') return false;
+    // One whose answer was lost only finds out, which is what whoever holds them waits for.
+    if (this.#isMoveHeld && action === 'move' && item.move?.going === undefined) return false;
     if (this.#isKeptBack(item)) return false;
     for (const need of needs) if (!this.#done.has(need) && this.#items.has(need)) return false;
     return true;

@@ -22,7 +22,7 @@ import { clearLinks } from './content.ts';
 import { figuresOf, localBytesOf, movingNow } from './figures.ts';
 import { discardFile } from './leaving/discard.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
-import { DiscardedFiles } from './leaving/discarded-files.ts';
+import { LeftFiles } from './leaving/discarded-files.ts';
 import { Leaving } from './leaving/leaving.ts';
 import { settleLive } from './leaving/settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
@@ -54,7 +54,7 @@ export class ShareUploader implements ManagedUploads {
   #nextLook: Promise<UploadFigures> | undefined;
   readonly #leaving: Leaving;
   readonly #clean: CleanFiles;
-  readonly #discarded: DiscardedFiles;
+  readonly #left: LeftFiles;
   readonly #moveLock: MoveLock;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
@@ -85,7 +85,7 @@ export class ShareUploader implements ManagedUploads {
       rules: options.clean,
       log: options.log,
     });
-    this.#discarded = new DiscardedFiles({
+    this.#left = new LeftFiles({
       folder: options.layer.discarded,
       clock: options.clock,
       endRest: () => options.layer.takeOut([]),
@@ -176,7 +176,7 @@ export class ShareUploader implements ManagedUploads {
     if (!this.#moveLock.isSettled)
       throw new Error('Folders are being renamed just now; nothing was discarded. Try again in a moment.');
     const done = await discardFile(asked, this.#queue.items, this.#tools(records));
-    this.#discarded.added();
+    this.#left.added();
     return done;
   }
 
@@ -335,12 +335,13 @@ export class ShareUploader implements ManagedUploads {
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
+      this.#left.added();
       const work = this.#leave(this.#leaving.takeOut());
       // How it ended is told by the step.
       this.#takingOut = work.catch(() => undefined);
       this.#spawn(work);
     }
-    if (this.#discarded.isDue) this.#spawn(this.#discarded.sweep());
+    if (this.#left.isDue) this.#spawn(this.#left.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }
 

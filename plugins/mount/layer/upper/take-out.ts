@@ -410,5 +410,7 @@ async function isTouched(one: Taken): Promise<boolean> {
   const { aside, stats } = one;
   // Counts as touched: then it comes back.
   const now = await lstat(aside, { bigint: true }).catch(() => undefined);
-  return now === undefined || isTouchedSince(now, changeOf(stats, isGivenUp(one)), isGivenUp(one));
+  if (now === undefined || isTouchedSince(now, changeOf(stats, isGivenUp(one)), isGivenUp(one))) return true;
+  // Written to within the tick of the kernel's clock in which it was moved: with the same time of change.
+  return now.isFile() && (now.size !== stats.size || now.mtimeNs !== stats.mtimeNs);
 }

@@ -24,20 +24,20 @@ export async function sweepDiscarded(discarded: string, now: number): Promise<vo
   }
 }
 
-export interface DiscardedFilesOptions {
+export interface LeftFilesOptions {
   readonly folder: string;
   readonly clock: Clock;
   /** Ends what the layer still watches: whoever opens or changes a file in the folder later keeps it there. */
   readonly endRest: () => Promise<unknown>;
 }
 
-/** Sweeps at the start, and once an hour; has the layer end its watch a minute after a discard. */
-export class DiscardedFiles {
-  readonly #options: DiscardedFilesOptions;
+/** Sweeps at the start, and once an hour; has the layer end its watch a minute after something has left it. */
+export class LeftFiles {
+  readonly #options: LeftFilesOptions;
   #nextAt = -Infinity;
   #restEndsAt = Infinity;
 
-  constructor(options: DiscardedFilesOptions) {
+  constructor(options: LeftFilesOptions) {
     this.#options = options;
   }
 
@@ -45,7 +45,7 @@ export class DiscardedFiles {
     return this.#options.clock.monotonic() >= Math.min(this.#nextAt, this.#restEndsAt);
   }
 
-  /** Called when one has been discarded. */
+  /** Called when something has left the upper folder. Who writes to it meanwhile must not wait for the next one. */
   added(): void {
     this.#restEndsAt = this.#options.clock.monotonic() + REST_MS;
   }

@@ -7,7 +7,7 @@ import { lstat, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Processes, SettleOptions } from 'mountkeeper';
 import { ancestors, parentOf } from '../../compare/paths.ts';
-import { findPlaces, originsOf } from '../../compare/places.ts';
+import { findPlaces, originsOf, sharedNames } from '../../compare/places.ts';
 import type { PendingMove } from '../../compare/places.ts';
 import { Records } from '../../compare/records.ts';
 import { createScanner } from '../../compare/scan.ts';
@@ -106,11 +106,12 @@ async function clear(settling: Settling): Promise<ReadonlySet<string>> {
 function spent({ records, scan }: Settling): ScanEntry[] {
   const { pure } = findPlaces(scan, records.moves);
   const origins = originsOf(scan, records.moves);
+  const shared = sharedNames(scan);
   const filled = new Set<string>();
   const isPlain = ({ kind, path }: ScanEntry): boolean =>
     kind === 'folder' && !origins.has(path) && !pure.has(path) && !filled.has(path);
   const isArrived = (entry: ScanEntry): boolean => {
-    const origin = entry.hasNoData === true ? origins.get(entry.path) : undefined;
+    const origin = entry.hasNoData === true && !shared.has(entry.path) ? origins.get(entry.path) : undefined;
     return origin?.source === entry.path && origin.going === undefined && !pure.has(parentOf(entry.path));
   };
   const found: ScanEntry[] = [];

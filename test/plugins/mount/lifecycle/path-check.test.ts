@@ -3,6 +3,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { createClock } from 'mountkeeper';
 import type { MountEntry } from 'mountkeeper';
 import { PathCheck } from '../../../../plugins/mount/lifecycle/path-check.ts';
+import { PLACEHOLDER_SOURCE } from '../../../../plugins/mount/layer/stack.ts';
 import { FREEZE_SOURCE } from '../../../../plugins/mount/lifecycle/mount-point.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 
@@ -42,7 +43,7 @@ describe('a mount at its path', () => {
 
   it('is in order as long as it is the topmost, or the daemon itself covers it', async () => {
     assert.equal(await look(), undefined);
-    table.push(entry(FREEZE_SOURCE, 'tmpfs'));
+    table.push(entry(FREEZE_SOURCE, 'tmpfs'), entry(PLACEHOLDER_SOURCE, 'fuse'));
     assert.equal(await look(), undefined);
     assert.equal(lost, 0);
   });

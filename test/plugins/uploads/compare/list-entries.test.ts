@@ -1,6 +1,7 @@
 /** What an upper folder holds, read by this process and by `find`: the same words. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,6 +43,32 @@ describe('the entries of an upper folder', () => {
       const found = await new EntryList(upper, processes, 0).read(what, signal);
       assert.deepEqual(sorted(few), sorted(found));
       assert.equal(few.split('\0')[0], found.split('\0')[0]);
+    }
+  });
+
+  it('are of the folder itself, whatever link somebody puts in its place meanwhile', async () => {
+    mkdirSync(join(upper, 'upper/p/d'), { recursive: true });
+    mkdirSync(join(upper, 'outside/d'), { recursive: true });
+    for (const name of Array.from({ length: 40 }, (_, index) => `f${index}`))
+      writeFileSync(join(upper, 'upper', name), '');
+    writeFileSync(join(upper, 'outside/d/secret'), 'secret');
+    const swap =
+      'my ($p, $q, $o) = @ARGV; while (1) { rename $p, $q; symlink $o, $p; select undef, undef, undef, 0.001;' +
+      ' unlink $p; rename $q, $p; select undef, undef, undef, 0.001; }';
+    const paths = [join(upper, 'upper/p'), join(upper, 'aside'), join(upper, 'outside')];
+    const swapping = spawn('perl', ['-e', swap, ...paths]);
+    try {
+      const list = new EntryList(join(upper, 'upper'), processes);
+      const seen: string[] = [];
+      for (let turn = 0; turn < 120; turn += 1) seen.push(await list.read('all', signal));
+      assert.deepEqual(
+        seen.filter((text) => text.includes('secret')),
+        [],
+      );
+      assert.ok(seen.some((text) => text.includes(' p/d')) && seen.some((text) => !text.includes(' p/d')));
+    } finally {
+      swapping.kill('SIGKILL');
+      await once(swapping, 'close');
     }
   });
 

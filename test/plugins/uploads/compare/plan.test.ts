@@ -114,4 +114,20 @@ describe('the plan of an upload', () => {
       'what only waits for the open folder steps nowhere',
     );
   });
+
+  it('has one name stand for a file of the remote that users have given several', () => {
+    const link = (path: string): ScanEntry =>
+      entry(path, 'file', { key: 'k', hasNoData: true, redirect: '/a' });
+    const known: Known = { places: new Map([['a', file]]), moves: new Map([['k', { at: 'a' }]]) };
+    const scan = {
+      entries: new Map(['a', 'b'].map((path) => [path, link(path)])),
+      folders: new Map<string, string>(),
+    };
+    const { items, stale, done } = planUpper(scan, known, { ...CONDITIONS, isRested: () => true });
+    assert.deepEqual(
+      [...items.values()].map(({ id, isRefused, hold }) => [id, isRefused, /hard link/.test(hold ?? '')]),
+      [['upload b', true, true]],
+    );
+    assert.deepEqual([stale, done], [[], []], 'no name is taken away');
+  });
 });

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -190,6 +191,28 @@ describe('the scanner', () => {
     mkdirSync(share.at('p'));
     renameSync(share.at('m'), share.at('p/m'));
     assert.equal((await scanner.scan(signal)).entries.get('p/m')?.movedFrom, 'd');
+  });
+
+  it('reads a file again that changed within the last tick of the clock: it may have changed once more', async () => {
+    let asked = 0;
+    const counting: Pick<Processes, 'run'> = {
+      run: (spec) => {
+        if (spec.command === 'getfattr') asked += 1;
+        return processes.run(spec);
+      },
+    };
+    writeFileSync(share.at('n'), '1');
+    const { ctimeMs } = statSync(join(share.upper, 'n'));
+    let nowMs = ctimeMs + 5;
+    const scanner = createScanner(share.upper, counting, { now: () => nowMs });
+    const { signal } = new AbortController();
+    const counts: number[] = [];
+    for (const laterMs of [0, 0, 1_000, 0]) {
+      nowMs += laterMs;
+      await scanner.scan(signal);
+      counts.push(asked);
+    }
+    assert.deepEqual(counts, [1, 2, 3, 3]);
   });
 
   it('rejects when marks cannot be read, whatever is gone beside', async () => {

@@ -3,9 +3,23 @@
  * read it by its name, as many zeros would lie on the NAS.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Item } from '../../../../plugins/uploads/compare/plan-types.ts';
+import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
+import { withContent } from '../../../../plugins/uploads/transfer/content.ts';
+import { Changed } from '../../../../plugins/uploads/transfer/step-tools.ts';
+import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import { startRemote } from '../../../support/write-layer/uploader-remote.ts';
 import { settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
@@ -68,6 +82,27 @@ describe('a file in whose place another comes while it is sent', () => {
     assert.deepEqual(await during(renamedOver), ['overwritten']);
     assert.deepEqual(contents(), [['a', 'x'.repeat(BYTES)]]);
     assert.deepEqual(share.conflicts, []);
+  });
+
+  it('is nothing outside of the share, by a link in the place of its folder', async () => {
+    const [upper, outside] = [join(share.root, 'own'), join(share.root, 'outside')];
+    mkdirSync(join(outside, 'd'), { recursive: true });
+    mkdirSync(join(upper, 'p/d'), { recursive: true });
+    for (const folder of [join(upper, 'p'), outside]) writeFileSync(join(folder, 'd/key'), folder);
+    const open = async (): Promise<string> => {
+      const { ino, birthtimeNs } = statSync(join(upper, 'p/d/key'), { bigint: true });
+      const entry = { kind: 'file', path: 'p/d/key', key: keyOf(ino, birthtimeNs) };
+      const layer = { upper, records: share.records };
+      return withContent(
+        { path: 'p/d/key', entry } as unknown as Item,
+        { layer } as unknown as StepTools,
+        ({ handle }) => handle.readFile('utf8'),
+      );
+    };
+    assert.equal(await open(), join(upper, 'p'));
+    renameSync(join(upper, 'p'), join(upper, 'q'));
+    symlinkSync(outside, join(upper, 'p'));
+    await assert.rejects(open(), Changed);
   });
 
   it('is not what a link leads to', async () => {
