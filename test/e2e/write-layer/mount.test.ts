@@ -322,7 +322,7 @@ describe('a share with a write layer', () => {
         return hadName;
       };
       let isShown = false;
-      for (let round = 1; !isShown && round <= 5; round += 1) isShown = await isRestored(`busy${round}`);
+      for (let round = 1; !isShown && round <= 12; round += 1) isShown = await isRestored(`busy${round}`);
       assert.ok(isShown, 'the kernel kept no name');
     });
 
