@@ -29,6 +29,7 @@ const FRESH_MS = 6_000;
  * question, since nobody says when in between they were counted.
  */
 const SYNCED_FRESH_MS = 4_000;
+const UNSEEN = 'it was mounted by a former daemon; its first figures are not there yet';
 /** How much longer than its deadline a call may take before it is abandoned. */
 const GRACE_MS = 500;
 
@@ -123,21 +124,31 @@ export class ShareMonitor {
 
   /** What is wrong although the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
-    const troubles: string[] = [];
-    if (this.isSilent) troubles.push(this.#silence());
-    const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
-    if (this.#remoteAnswers === false)
-      troubles.push(
-        `the remote ${how} (${this.#remoteFailure?.message ?? 'unknown'}); ` +
-          'cached files stay readable, writes wait in the cache',
-      );
-    if (this.#stats?.trouble !== undefined) troubles.push(this.#stats.trouble);
-    if (this.strandedFiles > 0)
-      troubles.push(
-        `${this.strandedFiles} files that were written with former settings of this share wait in its ` +
-          'cache; they go up once the former settings are put back',
-      );
+    const troubles = [
+      this.#figuresProblem(),
+      this.#remoteProblem(),
+      this.#stats?.trouble,
+      this.strandedFiles > 0
+        ? `${this.strandedFiles} files that were written with former settings of this share wait in its ` +
+          'cache; they go up once the former settings are put back'
+        : undefined,
+    ].filter((trouble) => trouble !== undefined);
     return troubles.length > 0 ? troubles.join('; ') : undefined;
+  }
+
+  #figuresProblem(): string | undefined {
+    if (this.isSilent) return this.#silence();
+    // What has happened to it while no daemon ran, only its figures tell.
+    return this.#stats === undefined && this.#options.mount.adopted ? UNSEEN : undefined;
+  }
+
+  #remoteProblem(): string | undefined {
+    if (this.#remoteAnswers !== false) return undefined;
+    const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
+    return (
+      `the remote ${how} (${this.#remoteFailure?.message ?? 'unknown'}); ` +
+      'cached files stay readable, writes wait in the cache'
+    );
   }
 
   #silence(): string {

@@ -173,7 +173,7 @@ export class ShareRunner {
   // ------------------------------------------------------------ the loop
 
   async #run(): Promise<void> {
-    if (this.#health.state.health === 'pending') await this.#announceAdopted();
+    if (this.#share.active && this.#health.state.health === 'pending') this.#announce(this.#share.active);
     while (this.#goal === 'up' || (this.#goal === 'gone' && this.#share.active)) {
       try {
         await this.#step();
@@ -316,12 +316,6 @@ export class ShareRunner {
     this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
     this.#around.onUnmount();
     this.#around.onChange();
-  }
-
-  /** Only its figures tell what has happened to it while no daemon ran. */
-  async #announceAdopted(): Promise<void> {
-    await this.#share.active?.watch.pulse();
-    if (this.#share.active) this.#announce(this.#share.active);
   }
 
   #announce(active: ActiveMount): void {

@@ -63,6 +63,16 @@ describe('the watch of a mount', () => {
     watch.stop();
   });
 
+  it('says of a mount that a former daemon made that nothing is known of it yet', async () => {
+    const kit = createKit();
+    const { watch, mount } = begun(kit);
+    Object.assign(mount, { adopted: true });
+    assert.match(watch.trouble ?? '', /its first figures are not there yet/);
+    await watch.pulse();
+    assert.equal(watch.trouble, undefined);
+    watch.stop();
+  });
+
   it('says from the first moment that the remote does not answer, where its probe has shown it', async () => {
     const kit = createKit();
     const probeFailure = Object.assign(new Error('no route'), { remote: 'silent' as const });
