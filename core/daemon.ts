@@ -63,6 +63,8 @@ export class Daemon {
   #releases: (() => void | Promise<void>)[] = [];
   readonly #rediscovery: Rediscovery;
   #pluginWatch: Release | undefined;
+  /** What is tried again: ends the wait for it. */
+  readonly #waiting = new Map<string, () => void>();
   #end: Promise<DaemonEnd> | undefined;
 
   private constructor(parts: Parts, supervisor: Supervisor, env: NodeJS.ProcessEnv) {
@@ -196,7 +198,7 @@ export class Daemon {
     const changed = (): void =>
       void this.reloadFile().catch((error: unknown) => {
         log.error({ err: error }, 'configuration file not reloaded; it is tried again');
-        this.#later(changed);
+        this.#again('read', changed);
       });
     this.#releases.push(
       await watchFiles({
@@ -299,7 +301,7 @@ export class Daemon {
       await this.#reload(next);
     } catch (error) {
       this.#applied = former;
-      this.#later(() => {
+      this.#again('apply', () => {
         // A later document takes this one's changes along.
         if (this.#applied === former)
           void sendCommand(this.#parts, 'reload', [config.current]).catch((err: unknown) =>
@@ -310,10 +312,13 @@ export class Daemon {
     }
   }
 
-  #later(act: () => void): void {
-    this.#parts.clock.after(AGAIN_MS, () => {
+  /** Each once at a time, however often it fails meanwhile. */
+  #again(what: 'read' | 'apply', act: () => void): void {
+    this.#waiting.get(what)?.();
+    const cancel = this.#parts.clock.after(AGAIN_MS, () => {
       if (!this.#end) act();
     });
+    this.#waiting.set(what, cancel);
   }
 
   async #reload(next: LoadedConfig): Promise<void> {

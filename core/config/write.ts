@@ -28,21 +28,20 @@ export function createFileWriter(
     });
 }
 
+/** What `before` rejected with is its cause. */
+class Objection extends Error {}
+
 /** Rejects with a plain sentence, or as `before` does. A symlink stays one; its target is replaced. */
 export async function replaceFile(
   file: string,
   text: string,
   before: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  let objection: unknown;
   try {
     const target = await followLinks(file);
-    await replace(target, text, {
-      old: await existing(target),
-      before: () => before().catch((error: unknown) => Promise.reject((objection = error) as Error)),
-    });
+    await replace(target, text, { old: await existing(target), before });
   } catch (error) {
-    if (objection !== undefined && error === objection) throw error;
+    if (error instanceof Objection) throw error.cause;
     throw new Error(`write ${file}: ${reason(error)}`, { cause: error });
   }
 }
@@ -79,7 +78,7 @@ async function replace(target: string, text: string, { old, before }: Replacing)
       await handle.close();
     }
     // To have it on the disk may take seconds, in which somebody else may have saved the file.
-    await before();
+    await before().catch((cause: unknown) => Promise.reject(new Objection('', { cause })));
     await rename(temporary, target);
   } catch (error) {
     await unlink(temporary).catch(() => {

@@ -18,7 +18,7 @@ import {
   SUMMARIES,
 } from './route-documents.ts';
 import type { Discarded, DiscardRequest } from './transfer/leaving/discard.ts';
-import { KEPT_DAYS } from './transfer/leaving/discarded-files.ts';
+import { KEPT_DAYS } from './transfer/leaving/left-files.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const MAX_BODY_BYTES = 16 * 1024;

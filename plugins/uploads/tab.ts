@@ -24,7 +24,7 @@ import { canPause, isPaused, pauseUploads, sendNow, sendOne } from './pause.ts';
 import { plainQueue, stateOf } from './plain-queue.ts';
 import { noDiscard } from './routes.ts';
 import type { Proofs } from './routes.ts';
-import { KEPT_DAYS } from './transfer/leaving/discarded-files.ts';
+import { KEPT_DAYS } from './transfer/leaving/left-files.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
 const TEXTS = readTexts(import.meta.url);

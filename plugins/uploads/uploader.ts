@@ -16,7 +16,7 @@ import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
 import type { Proof } from './proof/same-content.ts';
 import { settleUpper } from './transfer/leaving/settle.ts';
-import { KEPT_DAYS } from './transfer/leaving/discarded-files.ts';
+import { KEPT_DAYS } from './transfer/leaving/left-files.ts';
 import type { Discarded } from './transfer/leaving/discard.ts';
 import { ShareUploader } from './transfer/share-uploads.ts';
 import type { ManagedUploads } from './transfer/managed.ts';

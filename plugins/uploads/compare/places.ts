@@ -85,6 +85,17 @@ export function isFree(
   return bySource.atOrInside(path).every((other) => other.source === path && other.entry.path === path);
 }
 
+/** Whether what is in the way of a move waits for that move itself, and not for one that may be held. */
+export function isInCircle(move: PendingMove, { bySource }: Places): boolean {
+  const ahead = new Set([move]);
+  for (const { entry } of ahead)
+    for (const other of bySource.atOrInside(entry.path)) {
+      if (other === move && entry !== move.entry) return true;
+      ahead.add(other);
+    }
+  return false;
+}
+
 /**
  * Hard links that users made to a file which lies on the remote alone: several names, no data. Moves go by the file, so
  * one of the names stands for it; else the remote would rename it to and fro.

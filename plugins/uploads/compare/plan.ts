@@ -13,7 +13,7 @@
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, depth, folded, parentOf, PathIndex } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
-import { findPlaces, isFree } from './places.ts';
+import { findPlaces, isFree, isInCircle } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
@@ -354,22 +354,12 @@ class Draft {
     const isOneGoing = free.some(({ entry }) => this.items.get(idOf('move', entry.path))?.hold === undefined);
     const isDetourDue = !isOneGoing && moves.length === all.length && this.#places.former.length === 0;
     const mayDetour = (move: PendingMove): boolean =>
-      !move.source.startsWith(DETOUR_PREFIX) && (free.length === 0 || this.#isInCircle(move));
+      !move.source.startsWith(DETOUR_PREFIX) && (free.length === 0 || isInCircle(move, this.#places));
     const detour = isDetourDue ? blocked.find(mayDetour) : undefined;
     for (const move of blocked) {
       if (move === detour) this.#putMove(move, true, this.#isSourceLearnt(move) ? undefined : UNLEARNT);
       else this.#putMove(move, false, 'Something else has to be moved on the remote first.');
     }
-  }
-
-  /** Whether what is in the way of a move waits for that move itself, and not for one that is held. */
-  #isInCircle(move: PendingMove): boolean {
-    const ahead = new Set([move]);
-    for (const { entry } of ahead)
-      for (const other of this.#places.bySource.atOrInside(entry.path))
-        if (other === move && entry !== move.entry) return true;
-        else ahead.add(other);
-    return false;
   }
 
   #addMove(move: PendingMove): void {

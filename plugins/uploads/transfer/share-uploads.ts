@@ -22,7 +22,7 @@ import { clearLinks } from './content.ts';
 import { figuresOf, localBytesOf, movingNow } from './figures.ts';
 import { discardFile } from './leaving/discard.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
-import { LeftFiles } from './leaving/discarded-files.ts';
+import { LeftFiles } from './leaving/left-files.ts';
 import { Leaving } from './leaving/leaving.ts';
 import { settleLive } from './leaving/settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
@@ -335,10 +335,9 @@ export class ShareUploader implements ManagedUploads {
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
-      this.#left.added();
       const work = this.#leave(this.#leaving.takeOut());
       // How it ended is told by the step.
-      this.#takingOut = work.catch(() => undefined);
+      this.#takingOut = work.catch(() => undefined).then(() => this.#left.added());
       this.#spawn(work);
     }
     if (this.#left.isDue) this.#spawn(this.#left.sweep());

@@ -10,10 +10,6 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
-interface Queue {
-  readonly uploads: readonly { readonly path: string; readonly error: string | null }[];
-}
-
 describe('a hard link to a file that only the NAS has', () => {
   let scratch: Scratch;
   let nas: Nas;
@@ -43,7 +39,7 @@ describe('a hard link to a file that only the NAS has', () => {
     await sh('ln a b');
     await until(
       'it is told',
-      async () => /hard link/.test(JSON.stringify((await daemon.get<Queue>('/api/queue/team')).body)),
+      async () => /hard link/.test(JSON.stringify((await daemon.get('/api/queue/team')).body)),
       { timeoutMs: 20_000 },
     );
     // As long as several looks: the NAS had renamed it at each.

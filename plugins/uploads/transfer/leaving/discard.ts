@@ -13,7 +13,7 @@ import { couldBe, isSameThing } from '../../proof/versions.ts';
 import { ask, askExactly } from '../step-tools.ts';
 import type { StepTools } from '../step-tools.ts';
 import { takeOutDone } from './take-out.ts';
-import { folderOf } from './discarded-files.ts';
+import { folderOf } from './left-files.ts';
 import { hasContent, versionOf } from './given-up.ts';
 
 export interface DiscardRequest {

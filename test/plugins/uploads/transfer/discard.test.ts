@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { CleanRules, UploadFigures } from 'mountkeeper';
-import { sweepDiscarded } from '../../../../plugins/uploads/transfer/leaving/discarded-files.ts';
+import { sweepDiscarded } from '../../../../plugins/uploads/transfer/leaving/left-files.ts';
 import type { Discarded } from '../../../../plugins/uploads/transfer/leaving/discard.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
@@ -247,12 +247,12 @@ describe('a waiting file that is discarded', () => {
 
   it('is watched by the layer for a minute, not until something else leaves it', async () => {
     writeFileSync(share.at('d/a'), 'mine');
-    let [laterMs, taken] = [0, 0];
+    let [laterMs, calls] = [0, 0];
     const shifted: typeof clock = Object.assign(Object.create(clock), {
       monotonic: () => clock.monotonic() + laterMs,
     });
     const count = (call: string, when: 'before' | 'after'): void => {
-      if (call === 'takeOut' && when === 'after') taken += 1;
+      if (call === 'takeOut' && when === 'after') calls += 1;
     };
     await paused(count, { clock: shifted });
     await discard('d/a');
@@ -260,9 +260,11 @@ describe('a waiting file that is discarded', () => {
       laterMs = ms;
       await look();
       await uploader.settled();
-      return taken;
+      return calls;
     };
-    assert.deepEqual([await at(50_000), await at(70_000), await at(140_000)], [1, 2, 2]);
+    // Once more for what a former daemon may have left, which is learnt of at the first.
+    const taken = [await at(50_000), await at(70_000), await at(140_000), await at(300_000)];
+    assert.deepEqual(taken, [1, 2, 3, 3]);
   });
 
   it('is removed for good after a week, and nothing else in that folder', async () => {

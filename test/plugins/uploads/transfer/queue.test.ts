@@ -51,6 +51,16 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload a.txt']);
   });
 
+  it('finds out where a folder is whose move was not answered, while moves are held: that is what they wait for', () => {
+    const moving = (path: string, more: object): Item => ({
+      ...item('move', path),
+      move: { source: `former ${path}`, isDetour: false, ...more } as unknown as NonNullable<Item['move']>,
+    });
+    const queue = queueOf(moving('a', { going: 'a' }), moving('b', {}));
+    queue.holdMoves(true);
+    assert.deepEqual(next(queue), ['move a']);
+  });
+
   it('goes on at once when all is to go', () => {
     const queue = queueOf(item('upload', 'a'));
     queue.pause(NOW + 3_600_000);

@@ -1,4 +1,7 @@
-/** The folder of what users gave up: one folder for each time, by whose name it is known how old it is. */
+/**
+ * What has left the upper folder and is still there: what users gave up, one folder for each time, by whose name it is
+ * known how old it is; and what the layer gives back for a minute if somebody writes to it.
+ */
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
@@ -31,14 +34,19 @@ export interface LeftFilesOptions {
   readonly endRest: () => Promise<unknown>;
 }
 
-/** Sweeps at the start, and once an hour; has the layer end its watch a minute after something has left it. */
+/**
+ * Sweeps at the start, and once an hour; has the layer end its watch a minute after something has left it, or had left
+ * it before the start: then it takes one call to learn of it, and one to end it.
+ */
 export class LeftFiles {
   readonly #options: LeftFilesOptions;
   #nextAt = -Infinity;
-  #restEndsAt = Infinity;
+  #restEndsAt: number;
+  #isResumed = false;
 
   constructor(options: LeftFilesOptions) {
     this.#options = options;
+    this.#restEndsAt = options.clock.monotonic() + REST_MS;
   }
 
   get isDue(): boolean {
@@ -54,7 +62,8 @@ export class LeftFiles {
     const { clock, endRest, folder } = this.#options;
     const now = clock.monotonic();
     if (now >= this.#restEndsAt) {
-      this.#restEndsAt = Infinity;
+      this.#restEndsAt = this.#isResumed ? Infinity : now + REST_MS;
+      this.#isResumed = true;
       await endRest();
     }
     if (now < this.#nextAt) return;
