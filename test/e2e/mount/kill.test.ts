@@ -42,6 +42,13 @@ class Journal {
   }
 }
 
+/** What the NAS has by names that begin alike: a conflict's copy, or what has not got its name yet. */
+async function beside(path: string, nas: Nas): Promise<readonly string[]> {
+  return [...(await nas.checksums())]
+    .filter(([name]) => name.startsWith(path) && name !== path)
+    .map(([name, sum]) => `${name} ${sum}`);
+}
+
 /**
  * Files whose content on the NAS is not what their writer was told. A file that was removed may come back,
  * which loses nothing.
@@ -52,7 +59,10 @@ async function lostFiles(journal: Journal, nas: Nas): Promise<string[]> {
     if (sum === undefined || sum === '-') continue;
     const found = (await nas.has(path)) ? await checksumOf(nas.path(path)) : 'nothing';
     if (found !== sum)
-      lost.push(`${path}: ${found} instead of ${sum} after ${journal.of(path).slice(-14).join(' | ')}`);
+      lost.push(
+        `${path}: ${found} instead of ${sum} after ${journal.of(path).slice(-14).join(' | ')}; ` +
+          `beside it: ${JSON.stringify(await beside(path, nas))}`,
+      );
   }
   return lost;
 }

@@ -51,7 +51,7 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload a.txt']);
   });
 
-  it('finds out where a folder is whose move was not answered, while moves are held: that is what they wait for', () => {
+  it('finds out while moves are held where a folder is whose move was not answered', () => {
     const moving = (path: string, more: object): Item => ({
       ...item('move', path),
       move: { source: `former ${path}`, isDetour: false, ...more } as unknown as NonNullable<Item['move']>,
