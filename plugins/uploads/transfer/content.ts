@@ -6,23 +6,26 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readdir, readlink, realpath, rm, symlink } from 'node:fs/promises';
+import { open, readdir, readlink, realpath, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
 import { withReserve } from '../compare/reserve.ts';
 import type { Item } from '../compare/plan-types.ts';
+import type { Identity } from '../compare/records.ts';
 import { keyOf } from '../compare/scan.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
 const PREFIX = 'sending-';
+/** A larger file is read where it is: it is rarely written to twice before it is opened, and its copy takes time. */
+const MOST_COPIED_BYTES = 4 * 2 ** 20;
 /** Neither a link nor a pipe that has taken the place is followed or waited for. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** One file, held open. */
 export interface Content {
-  /** Absolute path of a link to the descriptor; the daemon's rclone can read by it, too. */
+  /** Absolute path of a link to the descriptor, or of a copy; the daemon's rclone can read by it, too. */
   readonly file: string;
   readonly handle: FileHandle;
 }
@@ -47,6 +50,25 @@ export async function withContent<T>(
     } finally {
       await handle.close();
     }
+  }
+}
+
+/**
+ * Has rclone read a copy of a small file from now on, in the state that is given. A program may write into the file
+ * before rclone opens it; where the answer is lost then, what the remote has is neither what was noted nor what the
+ * file holds, and would be taken for somebody else's. What cannot be copied is read where it is.
+ */
+export async function freeze({ file, handle }: Content, { bytes, modifiedNs }: Identity): Promise<void> {
+  if (bytes > MOST_COPIED_BYTES) return;
+  const copy = `${file}-copy`;
+  const seconds = Number(BigInt(modifiedNs) / 1_000n) / 1_000_000;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0);
+    await writeFile(copy, buffer.subarray(0, bytesRead), { mode: 0o600 });
+    await utimes(copy, seconds, seconds);
+    await rename(copy, file);
+  } catch {
+    await rm(copy, { force: true });
   }
 }
 

@@ -10,7 +10,7 @@ import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
-import { withContent } from './content.ts';
+import { freeze, withContent } from './content.ts';
 import type { Content } from './content.ts';
 import { isBetween, renameFirst } from './rename-first.ts';
 import {
@@ -119,14 +119,17 @@ async function noteMissing(item: Item, record: PlaceRecord, step: UploadStep): P
   if (isMissing) await tell(step, { path: place, copy: place, what: 'deleted' });
 }
 
-/** The file as it is on disk now, after syncing what programs have written through memory mappings. */
+/** The file as it is on disk now, after syncing what programs have written through memory mappings; that is sent. */
 async function settled(item: Item, step: Upload): Promise<Identity> {
   const { clock, content, signal } = step;
   await content.handle.datasync();
   const stats = await checkEntry(item, step);
   const ageMs = clock.now() - Number(stats.changedNs / 1_000_000n);
   if (ageMs >= 0 && ageMs < COARSE_TIME_MS) await clock.sleep(COARSE_TIME_MS - ageMs, signal);
-  return identityOf(stats);
+  const local = identityOf(stats);
+  await freeze(content, local);
+  if (!isSameFile(local, identityOf(await checkEntry(item, step)))) throw new Changed();
+  return local;
 }
 
 function expectedAt({ remote, copy }: PlaceRecord): Thing {

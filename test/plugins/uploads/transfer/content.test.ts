@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import {
+  appendFileSync,
   mkdirSync,
   readdirSync,
   renameSync,
@@ -21,7 +22,7 @@ import { withContent } from '../../../../plugins/uploads/transfer/content.ts';
 import { Changed } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import { startRemote } from '../../../support/write-layer/uploader-remote.ts';
-import { settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const BYTES = 1_000;
 
@@ -81,6 +82,23 @@ describe('a file in whose place another comes while it is sent', () => {
     share.files = remote.files;
     assert.deepEqual(await during(renamedOver), ['overwritten']);
     assert.deepEqual(contents(), [['a', 'x'.repeat(BYTES)]]);
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('is no conflict after a lost answer, though a program wrote into it before it was read, and again', async () => {
+    let calls = 0;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'upload' || calls > 1) return;
+      calls += 1;
+      appendFileSync(share.at('a'), ` ${calls}`);
+      if (when === 'after') throw refusal('The answer was lost.', 'silent');
+    });
+    try {
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.equal(treeOf(share.nas).get('a'), 'overwritten 1 2');
     assert.deepEqual(share.conflicts, []);
   });
 
