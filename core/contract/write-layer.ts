@@ -151,6 +151,11 @@ export interface WriteLayer {
    */
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]>;
   /**
+   * Paths of entries that were to come back after a `takeOut` and could not, for instance for want of space. They lie
+   * beside the upper folder, and each `takeOut` tries again. They are missing there, and were not deleted.
+   */
+  unrestored?(): ReadonlySet<string>;
+  /**
    * Rewrites only the marks of these entries (`nowAt`). Resolves with the paths of those that had not
    * changed meanwhile.
    */

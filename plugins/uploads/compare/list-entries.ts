@@ -86,15 +86,15 @@ interface Found {
 }
 
 /**
- * Has `work` done with a path of the very folder that is there: users can put a link in its place at any moment, which
+ * Has `work` done with a path of the very folder that is there, which child processes can use, too: users can put a link in its place at any moment, which
  * leads anywhere. Resolves with true where it is gone; rejects where another one is there.
  */
-async function inFolder(folder: string, work: (held: string) => Promise<boolean>): Promise<boolean> {
+export async function inFolder(folder: string, work: (held: string) => Promise<boolean>): Promise<boolean> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
   const handle = await open(folder, flags).catch(undefinedWhenMissing);
   if (handle === undefined) return true;
   try {
-    const held = `/proc/self/fd/${handle.fd}`;
+    const held = `/proc/${process.pid}/fd/${handle.fd}`;
     if ((await readlink(held)) !== folder) throw new Error(`${folder} is being renamed`);
     return await work(held);
   } finally {

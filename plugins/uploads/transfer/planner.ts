@@ -50,6 +50,8 @@ export class Planner {
   readonly #scanner: Scanner;
   readonly #space: SpaceWatch;
   readonly #memo = new PlanMemo();
+  /** Records may say that something is leaving, and it stays. */
+  #isRevivalDue = true;
 
   #late: LateWrites | undefined;
   /** Since when users see a renamed entry at its place on the remote, in monotonic milliseconds; by key. */
@@ -77,8 +79,13 @@ export class Planner {
   }
 
   async scan(signal: AbortSignal): Promise<TimedScan> {
-    const { clock } = this.#options;
+    const { clock, layer } = this.#options;
     const [startedMs, startedAt] = [clock.monotonic(), clock.now()];
+    const unrestored = layer.unrestored?.() ?? [];
+    for (const place of unrestored) {
+      this.departures.mayComeBack(place, startedMs);
+      this.#isRevivalDue = true;
+    }
     return { ...(await this.#scanner.scan(signal)), startedMs, startedAt };
   }
 
@@ -97,6 +104,7 @@ export class Planner {
     { signal, ...options }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { layer, remote } = this.#options;
+    this.#revive(scan, records);
     adoptMoves(scan, records);
     await this.#forgetMoves(scan, records, signal);
     const conditions = {
@@ -151,6 +159,17 @@ export class Planner {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
     for (const place of spent) if (!this.departures.mayReturn(scan, place)) records.drop(place);
+  }
+
+  /** What a former run, or this one, could not take out and is here still, or again, counts as before. */
+  #revive(scan: TimedScan, records: Records): void {
+    if (!this.#isRevivalDue) return;
+    this.#isRevivalDue = false;
+    for (const [place, record] of records.places) {
+      if (record.isLeaving !== true) continue;
+      if (this.departures.mayReturn(scan, place)) this.#isRevivalDue = true;
+      else if (scan.entries.has(place)) records.set(place, { ...record, isLeaving: false });
+    }
   }
 
   async #use({ items }: Plan, { isHurried }: Pick<PlanningOptions, 'isHurried'>): Promise<Use> {
@@ -295,13 +314,6 @@ function formerSpellings(target: string, { places, twins }: Records): [string, P
   return [...places].filter(
     ([place, record]) => place !== target && folded(place) === folded(target) && !mayBeThere(record),
   );
-}
-
-/** Runs at the start: entries that a former run wanted to remove and that are still here count again. */
-export function revive({ entries }: Scan, records: Records): void {
-  for (const [place, record] of records.places) {
-    if (record.isLeaving === true && entries.has(place)) records.set(place, { ...record, isLeaving: false });
-  }
 }
 
 /**

@@ -31,7 +31,7 @@ import { LookLoop } from './look-loop.ts';
 import { freshMs, restMs } from './pace.ts';
 import type { Looked } from './pace.ts';
 import { perform } from './perform.ts';
-import { Planner, revive } from './planner.ts';
+import { Planner } from './planner.ts';
 import { Queue } from './queue.ts';
 import type { Running, Waiting } from './queue.ts';
 import { Changed } from './step-tools.ts';
@@ -89,6 +89,7 @@ export class ShareUploader implements ManagedUploads {
       folder: options.layer.discarded,
       clock: options.clock,
       endRest: () => options.layer.takeOut([]),
+      isUnrestored: () => this.#isUnrestored,
     });
     this.#moveLock = new MoveLock({
       clock: options.clock,
@@ -292,7 +293,6 @@ export class ShareUploader implements ManagedUploads {
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     this.#noteChange(scan);
-    if (this.#figures === undefined) revive(scan, records);
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
       isHurried: lookedAtMs < this.#hurriedUntil,
       ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
@@ -310,7 +310,7 @@ export class ShareUploader implements ManagedUploads {
       lookedAtMs,
       now: clock.now(),
       uploadedBytes: this.#uploadedBytes,
-      isTorn: isTorn || this.#discarding > 0,
+      isTorn: isTorn || this.#discarding > 0 || this.#isUnrestored,
       localBytes,
     });
     this.#start();
@@ -325,6 +325,10 @@ export class ShareUploader implements ManagedUploads {
 
   #figuresNow(figures: UploadFigures): UploadFigures {
     return { ...figures, ...movingNow(this.#queue, this.#uploadedBytes) };
+  }
+
+  get #isUnrestored(): boolean {
+    return (this.#options.layer.unrestored?.().size ?? 0) > 0;
   }
 
   /** Starts steps that may run; when none can, removes what has been uploaded. */

@@ -72,6 +72,8 @@ export class TestShare {
   stillShown: ReadonlyMap<string, RemoteEntry> = new Map();
   /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
   live: 'no' | 'remembers' | 'drops names' = 'no';
+  /** What could not be brought back to the upper folder. */
+  unrestored: ReadonlySet<string> = new Set();
   #isMounted = false;
 
   constructor() {
@@ -184,6 +186,7 @@ export class TestShare {
         failed: new Map(),
       }),
       takeOut: async (entries) => this.#takeOut(entries),
+      unrestored: () => this.unrestored,
       rewriteMarks: async (entries) =>
         entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
     };
@@ -328,7 +331,7 @@ function guarded<T extends object>(target: T, fault: Fault): T {
   return new Proxy(target, {
     get: (object, name, receiver) => {
       const value: unknown = Reflect.get(object, name, receiver);
-      if (typeof value !== 'function' || name === 'nameProblem') return value;
+      if (typeof value !== 'function' || name === 'nameProblem' || name === 'unrestored') return value;
       const call = name === 'uploadNew' ? 'upload' : String(name);
       return async (...args: unknown[]) => {
         await fault(call, 'before');

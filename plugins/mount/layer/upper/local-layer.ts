@@ -104,6 +104,10 @@ export class LocalLayer implements WriteLayer {
     return this.#taking.run(() => this.#takeOut.take(entries));
   }
 
+  unrestored(): ReadonlySet<string> {
+    return this.#takeOut.unrestored();
+  }
+
   /** Rejects when one cannot be read. */
   async #listLower(
     folders: readonly string[],

@@ -57,7 +57,7 @@ export class TakeOut {
   #resting: Taken[] = [];
   #isResumed = false;
   /** What could not be brought back, or may still be on its way aside. */
-  #owed: Back[] = [];
+  readonly #owed = new Set<Back>();
   #count = 0;
 
   constructor(options: TakeOutOptions) {
@@ -287,19 +287,22 @@ export class TakeOut {
     for (const one of places) {
       try {
         await restoreAside(one, paths, log);
-        if (isUnsure) this.#owed.push(one);
+        if (isUnsure) this.#owed.add(one);
+        else this.#owed.delete(one);
       } catch (error) {
         log.error({ path: one.path, err: error }, 'not brought back to the write layer yet; tried again');
-        this.#owed.push(one);
+        this.#owed.add(one);
       }
     }
     await dropNames();
   }
 
   async #restoreOwed(): Promise<void> {
-    const owed = this.#owed;
-    this.#owed = [];
-    if (owed.length > 0) await this.#restore(owed);
+    if (this.#owed.size > 0) await this.#restore([...this.#owed]);
+  }
+
+  unrestored(): ReadonlySet<string> {
+    return new Set([...this.#owed].map(({ path }) => path));
   }
 
   /** Takes over what a former daemon removed from an overlay that is still mounted. */

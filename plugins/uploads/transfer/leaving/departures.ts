@@ -36,6 +36,12 @@ export class Departures {
     };
   }
 
+  /** What could not be brought back yet when a scan began may come back at any moment. */
+  mayComeBack(place: string, startedMs: number): void {
+    const { endedMs, leftMs } = this.#of(place);
+    this.#last.set(place, { endedMs: Math.max(endedMs, startedMs), leftMs });
+  }
+
   /** True where the scan may have missed what is there, or comes back: nothing that is known of it is forgotten. */
   mayReturn({ startedMs }: Pick<TimedScan, 'startedMs'>, place: string): boolean {
     return this.#of(place).endedMs >= startedMs;

@@ -32,6 +32,8 @@ export interface LeftFilesOptions {
   readonly clock: Clock;
   /** Ends what the layer still watches: whoever opens or changes a file in the folder later keeps it there. */
   readonly endRest: () => Promise<unknown>;
+  /** Something could not be brought back, which that tries again. */
+  readonly isUnrestored: () => boolean;
 }
 
 /**
@@ -59,12 +61,16 @@ export class LeftFiles {
   }
 
   async sweep(): Promise<void> {
-    const { clock, endRest, folder } = this.#options;
+    const { clock, endRest, folder, isUnrestored } = this.#options;
     const now = clock.monotonic();
     if (now >= this.#restEndsAt) {
       this.#restEndsAt = this.#isResumed ? Infinity : now + REST_MS;
       this.#isResumed = true;
-      await endRest();
+      try {
+        await endRest();
+      } finally {
+        if (isUnrestored()) this.added();
+      }
     }
     if (now < this.#nextAt) return;
     this.#nextAt = now + SWEEP_EVERY_MS;

@@ -3,9 +3,10 @@
  * it can be removed. Marks are rewritten to where the remote has the folders, or removed where that is
  * their own path; files without data whose move is done are removed, and so are empty folders.
  */
-import { lstat, rmdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, realpath, rmdir, unlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { Processes, SettleOptions } from 'mountkeeper';
+import { inFolder } from '../../compare/list-entries.ts';
 import { ancestors, parentOf } from '../../compare/paths.ts';
 import { findPlaces, originsOf, sharedNames } from '../../compare/places.ts';
 import type { PendingMove } from '../../compare/places.ts';
@@ -83,23 +84,32 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
  * deletion.
  */
 async function clear(settling: Settling): Promise<ReadonlySet<string>> {
-  const {
-    options: { upper },
-    records,
-  } = settling;
+  const { options, records } = settling;
   const leaving = spent(settling);
   for (const { path } of leaving) {
     const record = records.places.get(path);
     if (record !== undefined) records.set(path, { ...record, isLeaving: true });
   }
   await records.saved();
-  for (const { path, kind } of leaving)
-    await (kind === 'folder' ? rmdir(join(upper, path)) : unlink(join(upper, path)));
+  for (const { path, kind } of leaving) await atPlace(path, options, kind === 'folder' ? rmdir : unlink);
   for (const { path, key } of leaving) {
     records.drop(path);
     if (key !== undefined) records.setMove(key, null);
   }
   return new Set(leaving.map(({ path }) => path));
+}
+
+/**
+ * Rejects where its folder has been replaced: who still works in the share through a mount that is off its path can put
+ * a link there, which leads anywhere.
+ */
+async function atPlace(
+  path: string,
+  { upper }: SettleOptions,
+  work: (place: string) => Promise<void>,
+): Promise<void> {
+  const folder = join(await realpath(upper), parentOf(path));
+  await inFolder(folder, async (held) => work(join(held, basename(path))).then(() => true));
 }
 
 /** The innermost first. */
@@ -150,16 +160,18 @@ async function renewMark(
 async function setMark(
   path: string,
   value: string | undefined,
-  { options: { upper, signal }, processes }: Settling,
+  { options, processes }: Settling,
 ): Promise<void> {
   const change =
     value === undefined ? ['-x', MARK] : ['-n', MARK, '-v', `0x${Buffer.from(value).toString('hex')}`];
-  const { code, stderr } = await processes.run({
-    command: 'setfattr',
-    args: ['-h', ...change, '--', join(upper, path)],
-    timeoutMs: TIMEOUT_MS,
-    signal,
+  await atPlace(path, options, async (place) => {
+    const { code, stderr } = await processes.run({
+      command: 'setfattr',
+      args: ['-h', ...change, '--', place],
+      timeoutMs: TIMEOUT_MS,
+      signal: options.signal,
+    });
+    if (code !== 0)
+      throw new Error(`the mark of ${path} in the upper folder cannot be written: ${stderr.trim()}`);
   });
-  if (code !== 0)
-    throw new Error(`the mark of ${path} in the upper folder cannot be written: ${stderr.trim()}`);
 }

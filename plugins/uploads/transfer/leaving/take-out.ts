@@ -25,7 +25,7 @@ export async function takeOutDone(
   await records.saved();
   const taken = await taking(entries, leaving, tools);
   for (const entry of entries) {
-    if (!taken.has(entry.path)) setLeaving(entry.path, false, tools);
+    if (!taken.has(entry.path)) stayed(entry.path, tools);
     else if (leavesItself(entry)) left(entry, tools);
     else setShown(entry.path, tools);
   }
@@ -51,7 +51,7 @@ export async function renewMoved(
   const taken = await taking(entries, entries.filter(leavesItself), tools);
   for (const entry of entries.filter(leavesItself)) {
     if (taken.has(entry.path)) left(entry, tools);
-    else setLeaving(entry.path, false, tools);
+    else stayed(entry.path, tools);
   }
   await records.saved();
   const keys = entries
@@ -111,6 +111,11 @@ async function noteHiding({ path, kind, copy }: LeavingEntry, tools: StepTools):
 function setShown(path: string, { records }: StepTools): void {
   const record = records.places.get(path);
   if (record !== undefined) records.set(path, { ...record, isShown: true });
+}
+
+/** What could not be brought back yet is missing, and not because users deleted it. */
+function stayed(path: string, tools: StepTools): void {
+  if (tools.layer.unrestored?.().has(path) !== true) setLeaving(path, false, tools);
 }
 
 function setLeaving(path: string, isLeaving: boolean, { records }: StepTools): void {

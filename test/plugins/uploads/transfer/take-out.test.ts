@@ -1,16 +1,26 @@
 /** What is noted of entries that were to leave the upper folder and stay, and of those beside them. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import type { LeavingEntry } from 'mountkeeper';
+import type { LeavingEntry, UploadFigures } from 'mountkeeper';
 import { NOTHING, Records } from '../../../../plugins/uploads/compare/records.ts';
 import { takeOutDone } from '../../../../plugins/uploads/transfer/leaving/take-out.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
 import { refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+
+const HOUR = 3_600_000;
 
 function entry(path: string, kind: LeavingEntry['kind']): LeavingEntry {
   return { path, kind, inode: 1n, bytes: 0, modifiedNs: 0n, changedNs: 0n, isOpaque: false };
@@ -82,6 +92,47 @@ it('does not delete what others put where a whiteout came back, though a look th
     await settle(uploader);
     assert.equal(existsSync(nas) && readFileSync(nas, 'utf8'), 'of others');
     assert.equal(readFileSync(share.at('a'), 'utf8'), 'of others');
+  } finally {
+    await uploader.stop();
+    share.close();
+  }
+});
+
+it('neither deletes nor forgets what could not be brought back: a later change of it meets the one of others', async () => {
+  const share = new TestShare();
+  const { signal } = new AbortController();
+  const [nas, mine, away] = [join(share.nas, 'a'), join(share.upper, 'a'), join(share.root, 'away')] as const;
+  share.up();
+  const uploader = share.uploader(
+    (call, when) => {
+      if (call !== 'takeOut' || when !== 'before' || !existsSync(mine)) return;
+      renameSync(mine, away);
+      share.unrestored = new Set(['a']);
+      throw new Error('the disk fails');
+    },
+    { clean: { listingAgeMs: () => HOUR, keepMs: () => HOUR, minFreeBytes: () => Number.MAX_SAFE_INTEGER } },
+  );
+  const look = async (): Promise<UploadFigures> => {
+    uploader.flush();
+    const figures = await uploader.look(signal);
+    await uploader.settled();
+    return figures;
+  };
+  try {
+    writeFileSync(share.at('a'), 'mine');
+    for (let looks = 0; looks < 20 && share.unrestored.size === 0; looks += 1) await look();
+    for (let looks = 0; looks < 3; looks += 1) assert.equal((await look()).isTorn, true);
+    assert.equal(readFileSync(nas, 'utf8'), 'mine');
+    writeFileSync(nas, 'of others');
+    renameSync(away, mine);
+    appendFileSync(mine, ' changed');
+    share.unrestored = new Set();
+    await settle(uploader);
+    assert.equal(readFileSync(nas, 'utf8'), 'of others');
+    assert.deepEqual(
+      share.conflicts.map(({ path, what }) => [path, what]),
+      [['a', 'changed']],
+    );
   } finally {
     await uploader.stop();
     share.close();

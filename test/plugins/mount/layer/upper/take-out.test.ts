@@ -204,6 +204,21 @@ describe('a file that is given up', () => {
     assert.deepEqual([readFileSync(at('a'), 'utf8'), existsSync(keptAt('a'))], ['mine', false]);
   });
 
+  it('is told as missing while it cannot come back, and comes back with the next call', async () => {
+    writeFileSync(at('a'), 'mine');
+    const away = `${paths.upper}-away`;
+    meanwhile = () => {
+      if (existsSync(paths.upper)) renameSync(paths.upper, away);
+      throw new Error('the disk fails');
+    };
+    await assert.rejects(giveUp('a'), /the disk fails/);
+    assert.deepEqual([...taker.unrestored()], ['a']);
+    meanwhile = () => undefined;
+    renameSync(away, paths.upper);
+    await taker.take([]);
+    assert.deepEqual([readFileSync(at('a'), 'utf8'), ...taker.unrestored()], ['mine']);
+  });
+
   it('stays, and the next start is not in the way of it, where the path would be too long or is taken', async () => {
     writeFileSync(at('a'), 'mine');
     await assert.rejects(giveUp('a', join(paths.discarded, 'n'.repeat(300))), {
