@@ -4,6 +4,7 @@
  * or everything.
  */
 import { randomUUID } from 'node:crypto';
+import { setImmediate as others } from 'node:timers/promises';
 import type { EventSink, Logger, StreamEvent } from 'mountkeeper';
 
 /** A part of a page that is replaced as a whole. */
@@ -49,6 +50,9 @@ type Fresh = Pick<Drawn, 'signature' | 'html' | 'given' | 'values'>;
 export const FRAME_EVENT = 'frame';
 /** Each line of its data is JSON: `{ id, values }`. */
 export const VALUES_EVENT = 'values';
+
+/** So many parts, or readers, before whoever else asks the daemon for something has a turn. */
+const IN_ONE_GO = 20;
 
 export class Feed {
   readonly model: PageModel;
@@ -103,8 +107,7 @@ export class Feed {
     this.#sinks.add(sink);
     const [epoch, sequence] = (seen ?? '').split('-');
     const from = epoch === this.#epoch && /^\d+$/.test(sequence ?? '') ? Number(sequence) : -1;
-    if (this.#frameChangedAt > from) this.#sendFrame([sink]);
-    else this.#sendSince(from, [sink]);
+    sink.sendAll(this.#frameChangedAt > from ? this.#frameEvents() : this.#eventsSince(from));
     return () => void this.#sinks.delete(sink);
   }
 
@@ -128,18 +131,23 @@ export class Feed {
 
   async #drawOnce(isWhole: boolean): Promise<void> {
     const from = this.#sequence;
-    const parts = this.model.parts();
-    const drawn = parts.map((part) => [part.id, this.#redraw(part, isWhole)] as const);
     const next = new Map<string, Drawn>();
-    // Most parts have other values at most, and are there at once.
-    for (const [id, one] of drawn) next.set(id, one instanceof Promise ? await one : one);
+    for (const some of portions(this.model.parts())) {
+      if (next.size > 0) await others();
+      const drawn = some.map((part) => [part.id, this.#redraw(part, isWhole)] as const);
+      // Most parts have other values at most, and are there at once.
+      for (const [id, one] of drawn) next.set(id, one instanceof Promise ? await one : one);
+    }
     const isOther = !this.#isDrawn || [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
     this.#isDrawn = true;
     if (isOther) this.#frameChangedAt = this.#sequence += 1;
     this.#drawnSequence = this.#sequence;
-    if (isOther) this.#sendFrame();
-    else this.#sendSince(from);
+    const events = isOther ? this.#frameEvents() : this.#eventsSince(from);
+    for (const [index, some] of portions([...this.#sinks]).entries()) {
+      if (index > 0) await others();
+      for (const sink of some) if (this.#sinks.has(sink)) sink.sendAll(events);
+    }
   }
 
   #redraw(part: Part, isWhole: boolean): Drawn | Promise<Drawn> {
@@ -183,28 +191,33 @@ export class Feed {
     }
   }
 
-  #sendFrame(to: Iterable<EventSink> = this.#sinks): void {
+  #frameEvents(): readonly StreamEvent[] {
     const values = [...this.#drawn].filter(([, drawn]) => isOld(drawn)).map(valuesEvent);
-    this.#sendAll([{ event: FRAME_EVENT, data: this.html() }, ...values], to);
+    return this.#positioned([{ event: FRAME_EVENT, data: this.html() }, ...values]);
   }
 
-  #sendSince(from: number, to: Iterable<EventSink> = this.#sinks): void {
+  #eventsSince(from: number): readonly StreamEvent[] {
     const events: StreamEvent[] = [];
     for (const [id, drawn] of this.#drawn) {
       const isDrawnAnew = drawn.changedAt > from;
       if (isDrawnAnew) events.push({ event: id, data: drawn.html });
       if (isDrawnAnew ? isOld(drawn) : drawn.valuesAt > from) events.push(valuesEvent([id, drawn]));
     }
-    this.#sendAll(events, to);
+    return this.#positioned(events);
   }
 
   /** Only the last one has the position: a reader whose connection ends before it has not seen everything. */
-  #sendAll(events: readonly StreamEvent[], to: Iterable<EventSink>): void {
-    const last = events.length - 1;
-    if (last === -1) return;
-    const list = events.map((event, index) => (index === last ? { ...event, id: this.position } : event));
-    for (const sink of to) sink.sendAll(list);
+  #positioned(events: readonly StreamEvent[]): readonly StreamEvent[] {
+    return events.map((event, index) =>
+      index === events.length - 1 ? { ...event, id: this.position } : event,
+    );
   }
+}
+
+function portions<T>(all: readonly T[]): (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / IN_ONE_GO) }, (_, index) =>
+    all.slice(index * IN_ONE_GO, (index + 1) * IN_ONE_GO),
+  );
 }
 
 /** Those of one part replace each other: each has all of them. */
