@@ -59,12 +59,17 @@ export interface RemoteFiles {
   /**
    * Uploads a local file with its modification time, under a temporary name that is then renamed where the
    * backend can, so that a failure keeps the former version. `local` is an absolute path on the local disk.
-   * Resolves once the remote has it.
+   * Resolves once the remote has it. `beforeNaming`, for what takes long: called when all of it is there and has only
+   * to get its name, where the backend can rename; when it rejects, what the remote has by that name stays.
    */
   upload(
     local: string,
     path: string,
-    options: { readonly signal: AbortSignal; readonly onProgress?: (bytes: number) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly onProgress?: (bytes: number) => void;
+      readonly beforeNaming?: () => Promise<void>;
+    },
   ): Promise<void>;
   /**
    * True where `uploadNew` leaves what is at the path already, a file or a folder, and looks for it right before the

@@ -53,7 +53,7 @@ const OF_THE_REMOTE: Sentences = [
   [/permission denied|access denied|403 forbidden|AccessDenied|STATUS_ACCESS_DENIED/i, NO_ENTRY, 'answers'],
   [/certificate|x509|tls: /i, "the remote's certificate is not accepted", 'answers'],
   [
-    /connection reset|broken pipe|EOF|connection lost|failed to (dial|connect)|couldn't connect/i,
+    /[Cc]onnection reset|[Bb]roken pipe|\bEOF\b|[Cc]onnection lost|[Ff]ailed to (dial|connect)|[Cc]ouldn't connect/,
     'the connection to the remote breaks off',
     'silent',
   ],

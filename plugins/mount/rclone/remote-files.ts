@@ -84,6 +84,10 @@ interface UploadOptions {
   readonly onProgress?: ((bytes: number) => void) | undefined;
 }
 
+interface Naming {
+  readonly beforeNaming?: (() => Promise<void>) | undefined;
+}
+
 export class RcloneFiles implements RemoteFiles {
   readonly #rc: RcClient;
   readonly #jobs: Jobs;
@@ -198,26 +202,27 @@ export class RcloneFiles implements RemoteFiles {
     );
   }
 
-  async upload(local: string, path: string, { signal, onProgress }: UploadOptions): Promise<void> {
-    await this.#asked(signal, async () => {
-      await this.#knowledge(signal);
-      if (!IN_PLACE.has(this.#options.type)) {
-        await this.#copy(local, path, { signal, onProgress });
-        return;
-      }
-      const beside = posix.join(
-        posix.dirname(path),
-        `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`,
-      );
-      try {
-        await this.#copy(local, beside, { signal, onProgress });
-        await this.#move(beside, path, signal);
-      } catch (error) {
-        // A failed upload's remains do no harm; the error to report is the failure itself.
-        await this.#delete(beside, this.#options.clock.deadline(5_000)).catch(() => undefined);
-        throw error;
-      }
-    });
+  async upload(local: string, path: string, options: UploadOptions & Naming): Promise<void> {
+    const { signal, onProgress, beforeNaming } = options;
+    const info = await this.#asked(signal, () => this.#knowledge(signal));
+    const isNamedLater = beforeNaming !== undefined && info.Features['Move'] === true;
+    if (!isNamedLater && !IN_PLACE.has(this.#options.type)) {
+      await this.#asked(signal, () => this.#copy(local, path, { signal, onProgress }));
+      return;
+    }
+    const beside = posix.join(
+      posix.dirname(path),
+      `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`,
+    );
+    try {
+      await this.#asked(signal, () => this.#copy(local, beside, { signal, onProgress }));
+      await beforeNaming?.();
+      await this.#asked(signal, () => this.#move(beside, path, signal));
+    } catch (error) {
+      // A failed upload's remains do no harm; the error to report is the failure itself.
+      await this.#delete(beside, this.#options.clock.deadline(5_000)).catch(() => undefined);
+      throw error;
+    }
   }
 
   async clearLeftovers(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {

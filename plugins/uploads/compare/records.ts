@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import type { Conflict, RemoteVersion, UpperEntry } from 'mountkeeper';
 import { makeFolder, writeWhole } from 'mountkeeper';
 import { carried, folded, isAtOrInside } from './paths.ts';
-import { keepReserve, withReserve } from './reserve.ts';
+import { keepReserve, renewReserve, withReserve } from './reserve.ts';
 import { Twins } from './twins.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */
@@ -91,6 +91,8 @@ const MOST_CONFLICTS = 1_000;
 /** So many times what it holds may be in the file before it is written anew; a small one is left alone. */
 const MOST_OUTDATED = 4;
 const SMALL_BYTES = 65_536;
+/** Writes after which it is seen to that the reserve is there. */
+const RESERVE_EVERY = 256;
 
 export class Records {
   readonly places = new Map<string, PlaceRecord>();
@@ -108,11 +110,12 @@ export class Records {
   #added = 0;
   #written = 0;
   #writing: Promise<void> | undefined;
-  /** Bytes of the file: now, and without what is outdated when that was last known. */
+  /** Bytes of the whole lines in the file: now, and without what is outdated when that was last known. */
   #bytes = 0;
   #heldBytes = 0;
   /** The file may have been replaced by one that says the same: it has to be opened anew. */
   #isReplaced = false;
+  #writes = 0;
 
   private constructor(file: string) {
     this.#file = file;
@@ -126,6 +129,7 @@ export class Records {
     const text = records.#text();
     await withReserve(folder, () => writeWhole(records.#file, text));
     records.#heldBytes = Buffer.byteLength(text);
+    records.#bytes = records.#heldBytes;
     await keepReserve(folder);
     records.#handle = await open(records.#file, 'a', 0o600);
     return records;
@@ -211,6 +215,8 @@ export class Records {
     const isDue = this.#bytes > MOST_OUTDATED * Math.max(this.#heldBytes, SMALL_BYTES);
     // What waits would be in it, and be added once more.
     if (isDue && this.#waiting.length === 0) await this.#rewrite();
+    this.#writes += 1;
+    if (this.#writes % RESERVE_EVERY === 0) await renewReserve(dirname(this.#file)).catch(() => undefined);
     this.#written += lines.length;
   }
 
@@ -228,21 +234,22 @@ export class Records {
     if (!this.#isReplaced) return handle;
     await syncNames(dirname(this.#file));
     const fresh = await open(this.#file, 'a', 0o600);
+    const [{ ino, size }, former] = await Promise.all([fresh.stat(), handle.stat()]);
+    if (ino !== former.ino) this.#bytes = size;
     this.#handle = fresh;
     this.#isReplaced = false;
     await handle.close();
     return fresh;
   }
 
-  /** On a full disk, a partly written line is removed again, because it would corrupt the file. */
+  /** What a failed write left behind the last whole line is cut off first: nothing behind it would ever be read. */
   async #append(handle: FileHandle, text: string): Promise<void> {
-    const { size } = await handle.stat();
     await withReserve(dirname(this.#file), async () => {
-      await handle.truncate(size);
+      await handle.truncate(this.#bytes);
       await handle.appendFile(text);
       await handle.datasync();
     });
-    this.#bytes = size + Buffer.byteLength(text);
+    this.#bytes += Buffer.byteLength(text);
   }
 
   #apply(line: Line): void {
@@ -276,13 +283,13 @@ export class Records {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    // A power cut may have truncated the last line; nobody has relied on it.
-    for (const line of text.split('\n')) {
-      const parsed = parse(line);
-      if (parsed === undefined) break;
-      this.#apply(parsed);
-    }
-    if (this.#upper === upper) return;
+    const lines = text.split('\n').map(parse);
+    const end = lines.includes(undefined) ? lines.indexOf(undefined) : lines.length;
+    for (const line of lines.slice(0, end)) this.#apply(line!);
+    // A power cut may have truncated the last line; nobody has relied on it. Of what stands behind another one, some may
+    // say that a file has left: without it, that would count as deleted by its users.
+    const isDamaged = lines.slice(end).some((line) => line !== undefined);
+    if (this.#upper === upper && !isDamaged) return;
     this.places.clear();
     this.moves.clear();
     this.twins.clear();

@@ -2,11 +2,21 @@
  * A small reserve of disk space that only the records may use: on a full disk nothing could be uploaded
  * without it, and no space would be freed.
  */
-import { open, rm, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { open, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 const NAME = 'reserve';
 const BYTES = 2 * 1_048_576;
+/** With less room than this, users need it more. */
+const SCARCE_BELOW_BYTES = 16 * BYTES;
+
+/** As `keepReserve`, for a disk that may have been full since. */
+export async function renewReserve(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize >= SCARCE_BELOW_BYTES) await keepReserve(folder);
+}
 
 /** Resolves when the reserve exists, or when there is no space for it. */
 export async function keepReserve(folder: string): Promise<void> {
@@ -16,7 +26,8 @@ export async function keepReserve(folder: string): Promise<void> {
   try {
     const handle = await open(file, 'w', 0o600);
     try {
-      await handle.writeFile(Buffer.alloc(BYTES, 'room '));
+      // A file system that compresses would reserve next to nothing for a text.
+      await handle.writeFile(await promisify(randomBytes)(BYTES));
     } finally {
       await handle.close();
     }

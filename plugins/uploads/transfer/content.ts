@@ -6,9 +6,20 @@
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readdir, readlink, realpath, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  statfs,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
 import { withReserve } from '../compare/reserve.ts';
 import type { Item } from '../compare/plan-types.ts';
@@ -20,6 +31,8 @@ import type { StepTools } from './step-tools.ts';
 const PREFIX = 'sending-';
 /** A larger file is read where it is: it is rarely written to twice before it is opened, and its copy takes time. */
 const MOST_COPIED_BYTES = 4 * 2 ** 20;
+/** With less room than this, in bytes, no copy is made: users need it more. */
+const SCARCE_BELOW_BYTES = 64 * 2 ** 20;
 /** Neither a link nor a pipe that has taken the place is followed or waited for. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -42,7 +55,7 @@ export async function withContent<T>(
   const handle = await openItem(item, upper);
   const file = join(records, `${PREFIX}${randomBytes(9).toString('hex')}`);
   try {
-    await withReserve(records, () => symlink(`/proc/${process.pid}/fd/${handle.fd}`, file));
+    await withReserve(records, () => symlink(linkTo(handle), file));
     return await work({ file, handle });
   } finally {
     try {
@@ -56,20 +69,40 @@ export async function withContent<T>(
 /**
  * Has rclone read a copy of a small file from now on, in the state that is given. A program may write into the file
  * before rclone opens it; where the answer is lost then, what the remote has is neither what was noted nor what the
- * file holds, and would be taken for somebody else's. What cannot be copied is read where it is.
+ * file holds, and would be taken for somebody else's. What cannot be copied is read where it is. Resolves to false
+ * where the file could not be read to its end.
  */
-export async function freeze({ file, handle }: Content, { bytes, modifiedNs }: Identity): Promise<void> {
-  if (bytes > MOST_COPIED_BYTES) return;
+export async function freeze(content: Content, local: Identity): Promise<boolean> {
+  const { file, handle } = content;
   const copy = `${file}-copy`;
-  const seconds = Number(BigInt(modifiedNs) / 1_000n) / 1_000_000;
+  const { bytes, modifiedNs } = local;
+  let isWhole = true;
   try {
+    if (!(await isFit(content, local))) throw new Error('it is read where it is');
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0);
-    await writeFile(copy, buffer.subarray(0, bytesRead), { mode: 0o600 });
+    // A disk that fails in the midst of a file gives what stands before that, and no error.
+    isWhole = bytesRead === bytes;
+    await writeFile(copy, buffer, { mode: 0o600 });
+    const seconds = Number(BigInt(modifiedNs) / 1_000n) / 1_000_000;
     await utimes(copy, seconds, seconds);
-    await rename(copy, file);
   } catch {
     await rm(copy, { force: true });
+    // In the place of what may be a copy of a former state.
+    await symlink(linkTo(handle), copy);
   }
+  await rename(copy, file);
+  return isWhole;
+}
+
+/** `utimes` takes a time before 1970 for now. */
+async function isFit({ file }: Content, { bytes, modifiedNs }: Identity): Promise<boolean> {
+  if (bytes > MOST_COPIED_BYTES || modifiedNs.startsWith('-')) return false;
+  const { bavail, bsize } = await statfs(dirname(file));
+  return bavail * bsize >= SCARCE_BELOW_BYTES;
+}
+
+function linkTo(handle: FileHandle): string {
+  return `/proc/${process.pid}/fd/${handle.fd}`;
 }
 
 async function openItem({ path, entry }: Item, upper: string): Promise<FileHandle> {

@@ -24,6 +24,8 @@ interface Try {
   readonly nextTryAt: number;
   readonly reason: string;
   readonly isSilence: boolean;
+  /** How many times the remote was silent to this one and then answered another. */
+  readonly alone: number;
 }
 
 type Lane = 'upload' | 'small' | 'late';
@@ -157,15 +159,26 @@ export class Queue {
   next(now: number, transfers: number): Item[] {
     if (this.#silence !== undefined && (this.running.size > 0 || this.#silence.until > now)) return [];
     if (this.pausedUntil(now) !== undefined) return this.#urgentOnes(transfers);
-    const most = this.#silence === undefined ? Infinity : 1;
+    if (this.#silence !== undefined) return this.#trial();
     const chosen: Item[] = [];
-    this.#take('small', { room: SMALL_STEPS, most }, chosen);
-    this.#take('upload', { room: transfers, most }, chosen);
+    this.#take('small', { room: SMALL_STEPS }, chosen);
+    this.#take('upload', { room: transfers }, chosen);
     const isWorkAhead = [...chosen, ...this.#runningItems()].some((item) => laneOf(item) !== 'late');
     const [first] = this.#lanes.late.values();
     if (!isWorkAhead || (first !== undefined && now - this.since(first) > DELETION_PATIENCE_MS))
-      this.#take('late', { room: SMALL_STEPS, most }, chosen);
+      this.#take('late', { room: SMALL_STEPS }, chosen);
     return chosen;
+  }
+
+  /** While the remote is silent: one item, and each in its turn, since it may be silent to one of them alone. */
+  #trial(): Item[] {
+    const { small, upload, late } = this.#lanes;
+    let [chosen, least]: [Item | undefined, number] = [undefined, Infinity];
+    for (const item of [...small.values(), ...upload.values(), ...late.values()]) {
+      const { tries = 0 } = this.#tries.get(item.id) ?? {};
+      if (tries < least && this.#mayStart(item, [])) [chosen, least] = [item, tries];
+    }
+    return chosen === undefined ? [] : [chosen];
   }
 
   /** While listings are being refreshed, no move may begin. */
@@ -187,22 +200,18 @@ export class Queue {
     for (const item of this.#items.values()) if (this.isUrgent(item.path)) want(item);
     const chosen: Item[] = [];
     for (const lane of ['small', 'upload', 'late'] as const)
-      this.#take(lane, { room: lane === 'upload' ? transfers : SMALL_STEPS, most: Infinity, wanted }, chosen);
+      this.#take(lane, { room: lane === 'upload' ? transfers : SMALL_STEPS, wanted }, chosen);
     return chosen;
   }
 
   #take(
     lane: Lane,
-    {
-      room,
-      most,
-      wanted,
-    }: { readonly room: number; readonly most: number; readonly wanted?: ReadonlySet<string> },
+    { room, wanted }: { readonly room: number; readonly wanted?: ReadonlySet<string> },
     chosen: Item[],
   ): void {
     const free = this.#free(lane, room);
     for (const item of this.#lanes[lane].values()) {
-      if (free.slots <= 0 || chosen.length >= most) return;
+      if (free.slots <= 0) return;
       if (!this.#mayStart(item, chosen, wanted) || (isLong(item) && free.forLong <= 0)) continue;
       chosen.push(item);
       free.slots -= 1;
@@ -229,8 +238,13 @@ export class Queue {
     this.#lanes[laneOf(item)].delete(item.id);
     this.#tries.delete(item.id);
     this.#silence = undefined;
-    // The remote answers again, so items that only waited for it need not wait longer.
-    for (const [id, one] of this.#tries) if (one.isSilence) this.#tries.delete(id);
+    // The remote answers again, so items that only waited for it need not wait longer. To which it was silent alone
+    // again and again, that has a reason of its own.
+    for (const [id, one] of this.#tries) {
+      if (!one.isSilence) continue;
+      const alone = one.alone + 1;
+      this.#tries.set(id, { ...one, tries: alone, alone, nextTryAt: 0, isSilence: alone < STUCK_AFTER });
+    }
   }
 
   /** The next scan decides again about this item. */
@@ -239,12 +253,13 @@ export class Queue {
   }
 
   failed(item: Item, error: RemoteFailure, now: number): void {
-    const tries = (this.#tries.get(item.id)?.tries ?? 0) + 1;
-    const isSilence = error.remote === 'silent';
+    const { tries: former = 0, alone = 0 } = this.#tries.get(item.id) ?? {};
+    const tries = former + 1;
+    const isSilence = error.remote === 'silent' && alone < STUCK_AFTER;
     if (isSilence) this.#silence = { reason: error.message, until: now + FIRST_PAUSE_MS };
     else this.#silence = undefined;
     const pauseMs = isSilence ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS);
-    this.#tries.set(item.id, { tries, nextTryAt: now + pauseMs, reason: error.message, isSilence });
+    this.#tries.set(item.id, { tries, nextTryAt: now + pauseMs, reason: error.message, isSilence, alone });
     // A later scan makes it ready again.
     if (!isSilence) this.#lanes[laneOf(item)].delete(item.id);
   }

@@ -40,6 +40,8 @@ import type { StepTools } from './step-tools.ts';
 /** How long a `flush` lasts. */
 const HURRY_MS = 30_000;
 const MOVE_END_MS = 20;
+/** How long what is to leave the upper folder waits for uploads to end. */
+const TAKE_OUT_PATIENCE_MS = 60_000;
 
 export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
@@ -68,6 +70,8 @@ export class ShareUploader implements ManagedUploads {
   #lastListing: string | undefined;
   #looked: Looked = { entries: 0, tookMs: 0 };
   readonly #loop: LookLoop;
+  /** Since when something may leave the upper folder, in monotonic milliseconds. */
+  #leavingSinceMs: number | undefined;
 
   constructor(options: ShareUploaderOptions) {
     this.#options = options;
@@ -338,14 +342,30 @@ export class ShareUploader implements ManagedUploads {
     this.#queue.holdMoves(this.#moveLock.isHeld);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#steps.size === 0 && this.#moveLock.isSettled && this.#leaving.isDue) {
+    if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) {
       const work = this.#leave(this.#leaving.takeOut());
       // How it ended is told by the step.
       this.#takingOut = work.catch(() => undefined).then(() => this.#left.added());
+      this.#leavingSinceMs = undefined;
       this.#spawn(work);
     }
     if (this.#left.isDue) this.#spawn(this.#left.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
+  }
+
+  /**
+   * When no step runs; beside uploads, which may go on for hours, once it has waited for a while: what lies here would
+   * fill the disk, and what others have changed would not show.
+   */
+  get #mayTakeOut(): boolean {
+    const now = this.#options.clock.monotonic();
+    const { running } = this.#queue;
+    if (!this.#leaving.isDue) this.#leavingSinceMs = undefined;
+    else this.#leavingSinceMs ??= now;
+    if (this.#steps.size === 0) return true;
+    const isOverdue = now - (this.#leavingSinceMs ?? now) >= TAKE_OUT_PATIENCE_MS;
+    const areUploads = [...running.values()].every(({ item }) => item.action === 'upload');
+    return isOverdue && areUploads && this.#steps.size === running.size;
   }
 
   #run(item: Item): void {

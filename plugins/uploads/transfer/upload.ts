@@ -31,6 +31,11 @@ import type { StepTools } from './step-tools.ts';
  * timestamp.
  */
 const COARSE_TIME_MS = 20;
+/** FAT keeps times in steps of two seconds, more coarsely than any protocol says of a remote; a bit more for both ends. */
+const COARSEST_TIME_MS = 2_100;
+
+/** What is larger takes so long that others may save something by its name meanwhile. */
+const LONG_BYTES = 64 * 2 ** 20;
 
 export interface UploadStep extends StepTools {
   readonly onProgress: (bytes: number) => void;
@@ -52,7 +57,7 @@ async function uploadContent(item: Item, step: Upload): Promise<void> {
   const record = records.places.get(place) ?? { remote: NOTHING };
   // A scan that began before the last upload ended does not know about it.
   if (isSameFile(record.proved, local)) return;
-  if (isFirst(place, record, step) && (await sendNew(item, local, step))) return;
+  if (isFirst(place, record, { ...step, local }) && (await sendNew(item, local, step))) return;
   await compareAndSend(item, local, step);
 }
 
@@ -78,9 +83,14 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
 }
 
 /** Nothing of ours or of others is known to be there, nor may have come there unseen. */
-function isFirst(place: string, record: PlaceRecord, { records, remote }: Upload): boolean {
+function isFirst(
+  place: string,
+  record: PlaceRecord,
+  { local, records, remote }: Upload & { readonly local: Identity },
+): boolean {
   return (
     remote.leavesTaken === true &&
+    local.bytes <= LONG_BYTES &&
     record.remote.kind === 'nothing' &&
     record.sending === undefined &&
     record.copy === undefined &&
@@ -119,16 +129,21 @@ async function noteMissing(item: Item, record: PlaceRecord, step: UploadStep): P
   if (isMissing) await tell(step, { path: place, copy: place, what: 'deleted' });
 }
 
-/** The file as it is on disk now, after syncing what programs have written through memory mappings; that is sent. */
+/**
+ * The file as it is on disk now, with what programs have written through memory mappings; that is sent. Its state is
+ * noted before the sync: only then does each later change through a mapping give it another time.
+ */
 async function settled(item: Item, step: Upload): Promise<Identity> {
   const { clock, content, signal } = step;
-  await content.handle.datasync();
   const stats = await checkEntry(item, step);
   const ageMs = clock.now() - Number(stats.changedNs / 1_000_000n);
   if (ageMs >= 0 && ageMs < COARSE_TIME_MS) await clock.sleep(COARSE_TIME_MS - ageMs, signal);
   const local = identityOf(stats);
-  await freeze(content, local);
+  await content.handle.datasync();
+  const isWhole = await freeze(content, local);
   if (!isSameFile(local, identityOf(await checkEntry(item, step)))) throw new Changed();
+  if (!isWhole)
+    throw new Error('The local disk gives less of the file than there is; the remote keeps its version.');
   return local;
 }
 
@@ -219,17 +234,34 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   const { content, records, remote, signal } = step;
   const record = records.places.get(item.place) ?? { remote: NOTHING };
   const { proved: _, ...rest } = record;
-  records.set(item.place, { ...rest, sending: lookOf(local) });
+  records.set(item.place, { ...rest, ...ofFormerAttempt(record, now, step), sending: lookOf(local) });
   await records.saved();
   if (now.kind === 'nothing' && parentOf(target) !== '')
     await remote.makeFolder(parentOf(target), { signal });
-  await remote.upload(content.file, target, { signal, onProgress: step.onProgress });
+  const beforeNaming = async (): Promise<void> => {
+    if (!isSameThing(await ask(step, target), now, remote.precisionMs)) throw new Changed();
+  };
+  await remote.upload(content.file, target, {
+    signal,
+    onProgress: step.onProgress,
+    ...(local.bytes > LONG_BYTES && { beforeNaming }),
+  });
   step.onProgress(local.bytes);
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
   await stayNamed(target, local, step);
   await prove(item, { target, local, now: await ask(step, target, true) }, step);
+}
+
+/** What an attempt whose answer was lost has brought there is ours from now on: nothing else says so any more. */
+function ofFormerAttempt(
+  record: PlaceRecord,
+  now: Thing,
+  { remote: { precisionMs } }: UploadStep,
+): Pick<PlaceRecord, 'copy'> | Pick<PlaceRecord, 'remote'> {
+  if (now.kind !== 'file' || isSameThing(now, expectedAt(record), precisionMs)) return {};
+  return record.copy === undefined ? { remote: now } : { copy: { ...record.copy, version: now.version } };
 }
 
 /** Rejects where the remote has given the file a former name: what is there is ours, and is renamed first. */
@@ -279,12 +311,30 @@ interface Shown {
 async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step: Upload): Promise<boolean> {
   const after = await localStats(step.layer, item.path);
   const isUnchanged = after !== undefined && isSameFile(shown.local, identityOf(after));
-  const isLike = couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs);
+  const isLike =
+    couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs) ||
+    (await isOursRounded(item, shown, step));
   if (!isUnchanged && !isLike) throw new Changed();
   const isWrong = isUnchanged && !isCompared && (await isDamaged(item, shown, step));
   if (!isLike || isWrong)
     throw new Error('The remote shows another file than the one that was brought there.');
   return isUnchanged;
+}
+
+/**
+ * Whether it is the file that was sent, where the remote keeps times more coarsely than it says. Where that cannot be
+ * told, it counts as an upload of ours without an answer: as somebody else's, each further attempt would be put beside
+ * it, and beside each other.
+ */
+async function isOursRounded(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
+  const { content, records } = step;
+  if (!couldBe(version, lookOf(local), Math.max(step.remote.precisionMs, COARSEST_TIME_MS))) return false;
+  if ((await isSameContent({ file: content.file, target, version }, step)) === true) return true;
+  const record = records.places.get(item.place) ?? { remote: NOTHING };
+  const { bytes, modifiedMs } = version;
+  records.set(item.place, { ...record, sending: { bytes, modifiedMs } });
+  await records.saved();
+  return false;
 }
 
 /** Rejects with a `Changed` where users have written since: reading back may take hours. */

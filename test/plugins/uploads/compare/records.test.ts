@@ -1,6 +1,6 @@
 /** The file of records while it is in use. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -61,6 +61,34 @@ describe('the file of records', () => {
     assert.doesNotMatch(readFileSync(file, 'utf8'), /"later"/);
     await records.close();
     assert.match(readFileSync(file, 'utf8'), /"later"/);
+  });
+
+  it('has no part of a line in its midst after a write that failed', async () => {
+    const records = await Records.open(folder, 'one');
+    records.set('a', { remote: { kind: 'nothing' } });
+    await records.saved();
+    // Stands for what a full disk took of a line.
+    appendFileSync(file, '{"place":"b","rec');
+    records.set('c', { remote: { kind: 'nothing' } });
+    await records.close();
+    const after = await Records.open(folder, 'one');
+    assert.deepEqual([...after.places.keys()], ['a', 'c']);
+    await after.close();
+  });
+
+  it('is believed in nothing where something is missing in its midst, but for what users are to see to', async () => {
+    const records = await Records.open(folder, 'one');
+    records.addConflict(CONFLICT);
+    records.set('a', { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } });
+    await records.close();
+    appendFileSync(file, `{"place":"b","rec\n${JSON.stringify({ place: 'a', record: null })}\n`);
+    const after = await Records.open(folder, 'one');
+    assert.deepEqual([[...after.places], after.conflicts], [[], [CONFLICT]]);
+    await after.close();
+    appendFileSync(file, '{"place":"b","rec');
+    const cut = await Records.open(folder, 'one');
+    assert.deepEqual(cut.conflicts, [CONFLICT]);
+    await cut.close();
   });
 
   it('goes on as it is where it cannot be written anew', async () => {

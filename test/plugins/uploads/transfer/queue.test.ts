@@ -154,4 +154,24 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['upload small']);
     assert.equal(queueOf(long('a'), long('b')).next(NOW, 1).length, 1);
   });
+
+  it('gives each its turn while the remote is silent, and calls stuck what it is silent to alone', () => {
+    const [a, b] = [item('upload', 'a'), item('upload', 'b')];
+    const queue = queueOf(a, b);
+    const silent = Object.assign(new Error('504'), { remote: 'silent' as const });
+    let now = NOW;
+    for (let turn = 1; turn <= 3; turn += 1) {
+      queue.failed(a, silent, now);
+      assert.equal(queue.isStuck(a), false);
+      now += 6_000;
+      assert.deepEqual(next(queue, now), ['upload b']);
+      queue.succeeded(b);
+      queue.adopt({ ...NO_PLAN, items: new Map([a, b].map((one) => [one.id, one])) }, now);
+    }
+    assert.equal(queue.isStuck(a), true);
+    queue.failed(a, silent, now);
+    assert.deepEqual(next(queue, now), ['upload b']);
+    queue.succeeded(a);
+    assert.equal(queue.isStuck(a), false);
+  });
 });

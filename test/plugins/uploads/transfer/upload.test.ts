@@ -1,0 +1,182 @@
+/** Uploads that are broken off, and remotes that keep times otherwise than they say. */
+import assert from 'node:assert/strict';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { startRemote } from '../../../support/write-layer/uploader-remote.ts';
+import { freeze } from '../../../../plugins/uploads/transfer/content.ts';
+import {
+  clock as realClock,
+  refusal,
+  settle,
+  TestShare,
+  treeOf,
+} from '../../../support/write-layer/uploader-share.ts';
+
+const signal = new AbortController().signal;
+
+describe('an upload', () => {
+  let share: TestShare;
+  beforeEach(() => {
+    share = new TestShare();
+    share.up();
+  });
+  afterEach(() => share.close());
+
+  it('meets no version of others where one attempt was not answered, and the next broke off', async () => {
+    let attempts = 0;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'upload') return;
+      attempts += when === 'before' ? 1 : 0;
+      const isLost = attempts === 1 && when === 'after';
+      if (isLost) appendFileSync(share.at('a'), ' second');
+      if (isLost || (attempts === 2 && when === 'before')) throw refusal('The answer was lost.', 'silent');
+    });
+    try {
+      writeFileSync(share.at('a'), 'first');
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual(share.conflicts, []);
+    assert.deepEqual(treeOf(share.nas), new Map([['a', 'first second']]));
+  });
+
+  it('is proved by its content where the NAS keeps times more coarsely than it says', async () => {
+    share.precisionMs = 1;
+    const uploader = share.uploader(undefined, { proof: 'read-back' });
+    try {
+      writeFileSync(share.at('a'), 'mine');
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('stays at its one place where such a NAS has no hashes, and is stuck', async () => {
+    share.precisionMs = 1;
+    const uploader = share.uploader();
+    try {
+      writeFileSync(share.at('a'), 'mine');
+      for (let looks = 0; looks < 20; looks += 1) {
+        uploader.flush();
+        await uploader.look(signal);
+        await uploader.settled();
+      }
+      assert.match(uploader.queue()[0]?.reason ?? '', /shows another file/);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual(share.conflicts, []);
+    assert.deepEqual(treeOf(share.nas), new Map([['a', 'mine']]));
+  });
+
+  it('lets others leave the disk when it goes on for longer than a minute', async () => {
+    let goOn: () => void = () => undefined;
+    let isLong = false;
+    let ahead = 0;
+    const now = performance.now();
+    const clock = { ...realClock, monotonic: () => performance.now() - now + ahead };
+    const uploader = share.uploader(
+      (call, when) =>
+        call === 'upload' && when === 'before' && isLong
+          ? new Promise((resolve) => (goOn = resolve))
+          : undefined,
+      {
+        clock,
+        clean: {
+          listingAgeMs: () => 3_600_000,
+          keepMs: () => 3_600_000,
+          minFreeBytes: () => (isLong ? Number.MAX_SAFE_INTEGER : 0),
+        },
+      },
+    );
+    try {
+      writeFileSync(share.at('a'), 'there');
+      await settle(uploader);
+      assert.ok(existsSync(join(share.upper, 'a')));
+      isLong = true;
+      writeFileSync(share.at('long'), 'on its way');
+      const look = async (): Promise<void> => {
+        uploader.flush();
+        await uploader.look(signal);
+        await realClock.sleep(100, signal);
+      };
+      // It is chosen to make room, and waits for the upload.
+      ahead = 61_000;
+      for (let looks = 0; looks < 4; looks += 1) await look();
+      assert.ok(existsSync(join(share.upper, 'a')));
+      ahead = 122_500;
+      for (let looks = 0; looks < 4; looks += 1) await look();
+      assert.ok(!existsSync(join(share.upper, 'a')));
+      assert.ok(existsSync(join(share.upper, 'long')));
+    } finally {
+      goOn();
+      await uploader.stop();
+    }
+  });
+
+  it('is not begun with what a failing disk gives of a file; a copy of a former state is never sent', async () => {
+    const [file, path] = [join(share.root, 'sending-x'), join(share.root, 'local')] as const;
+    mkdirSync(share.records, { recursive: true });
+    writeFileSync(path, 'half');
+    const handle = await open(path);
+    const local = { inode: '1', bytes: 4, modifiedNs: '1700000000000000000', changedNs: '0' };
+    try {
+      assert.equal(await freeze({ file, handle }, local), true);
+      assert.equal(await freeze({ file, handle }, { ...local, bytes: 8 }), false);
+      assert.equal(await freeze({ file, handle }, local), true);
+      writeFileSync(path, 'more than half');
+      assert.equal(await readFile(file, 'utf8'), 'half');
+      assert.equal(await freeze({ file, handle }, { ...local, bytes: 5 * 2 ** 20 }), true);
+      assert.equal(await readFile(file, 'utf8'), 'more than half');
+    } finally {
+      await handle.close();
+    }
+  });
+
+  for (const isNew of [true, false])
+    it(`that takes long replaces nothing that others save meanwhile (${isNew ? 'a new' : 'a known'} file)`, async () => {
+      const nas = join(share.nas, 'a');
+      if (!isNew) {
+        share.down();
+        writeFileSync(nas, 'former');
+        share.up();
+      }
+      const remote = await startRemote('sftp', share.nas);
+      share.files = remote.files;
+      let isUploading = false;
+      const names: string[][] = [];
+      const uploader = share.uploader((call, when) => {
+        if (call === 'upload' && when === 'before' && names.length === 0) isUploading = true;
+        if (call !== 'stat' || when !== 'before' || !isUploading) return;
+        isUploading = false;
+        names.push(readdirSync(share.nas));
+        writeFileSync(nas, 'of others');
+      });
+      try {
+        writeFileSync(share.at('a'), '');
+        truncateSync(share.at('a'), 65 * 2 ** 20);
+        await settle(uploader);
+      } finally {
+        await uploader.stop();
+        await remote.close();
+      }
+      assert.ok(names[0]?.some((name) => name.startsWith('.mountkeeper-upload-')));
+      assert.equal(readFileSync(nas, 'utf8'), 'of others');
+      const [conflict] = share.conflicts;
+      assert.equal(statSync(join(share.nas, conflict?.copy ?? '')).size, 65 * 2 ** 20);
+      assert.deepEqual(readdirSync(share.nas).sort(), ['a', conflict?.copy].sort());
+    });
+});
