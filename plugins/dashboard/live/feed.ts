@@ -4,7 +4,6 @@
  * or everything.
  */
 import { randomUUID } from 'node:crypto';
-import { setImmediate as others } from 'node:timers/promises';
 import type { EventSink, Logger, StreamEvent } from 'mountkeeper';
 
 /** A part of a page that is replaced as a whole. */
@@ -131,23 +130,28 @@ export class Feed {
 
   async #drawOnce(isWhole: boolean): Promise<void> {
     const from = this.#sequence;
-    const next = new Map<string, Drawn>();
-    for (const some of portions(this.model.parts())) {
-      if (next.size > 0) await others();
-      const drawn = some.map((part) => [part.id, this.#redraw(part, isWhole)] as const);
-      // Most parts have other values at most, and are there at once.
-      for (const [id, one] of drawn) next.set(id, one instanceof Promise ? await one : one);
-    }
+    const next = await this.#redrawAll(isWhole);
     const isOther = !this.#isDrawn || [...next.keys()].join() !== [...this.#drawn.keys()].join();
     this.#drawn = next;
     this.#isDrawn = true;
     if (isOther) this.#frameChangedAt = this.#sequence += 1;
     this.#drawnSequence = this.#sequence;
     const events = isOther ? this.#frameEvents() : this.#eventsSince(from);
-    for (const [index, some] of portions([...this.#sinks]).entries()) {
-      if (index > 0) await others();
+    for (const some of portions([...this.#sinks])) {
       for (const sink of some) if (this.#sinks.has(sink)) sink.sendAll(events);
+      if (some.length === IN_ONE_GO) await others();
     }
+  }
+
+  async #redrawAll(isWhole: boolean): Promise<ReadonlyMap<string, Drawn>> {
+    const next = new Map<string, Drawn>();
+    for (const some of portions(this.model.parts())) {
+      const drawn = some.map((part) => [part.id, this.#redraw(part, isWhole)] as const);
+      // Most parts have other values at most, and are there at once.
+      for (const [id, one] of drawn) next.set(id, one instanceof Promise ? await one : one);
+      if (some.length === IN_ONE_GO) await others();
+    }
+    return next;
   }
 
   #redraw(part: Part, isWhole: boolean): Drawn | Promise<Drawn> {
@@ -212,6 +216,10 @@ export class Feed {
       index === events.length - 1 ? { ...event, id: this.position } : event,
     );
   }
+}
+
+function others(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 function portions<T>(all: readonly T[]): (readonly T[])[] {
