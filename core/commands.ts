@@ -12,6 +12,8 @@ export interface Command {
   readonly args: readonly unknown[];
 }
 export type Dispatch = (command: Command) => Promise<void>;
+/** Goes before all others, and finds a place when these fill the queue: it may be what takes rights away. */
+const FIRST: CommandName = 'reload';
 
 export class CommandChannel {
   readonly #log: Logger;
@@ -29,9 +31,11 @@ export class CommandChannel {
   /** Rejects with a plain sentence when the channel is closed or full. */
   async send<K extends CommandName>(name: K, ...args: Commands[K]['args']): Promise<void> {
     if (this.#closed) throw new Error('the daemon is stopping and takes no more commands');
-    if (this.#queue.length >= this.#capacity)
+    const ahead = this.#queue.filter((one) => one.name === FIRST).length;
+    const isFirst = name === FIRST;
+    if ((isFirst ? ahead : this.#queue.length - ahead) >= this.#capacity)
       throw new Error(`${this.#capacity} commands are waiting already; try again in a moment`);
-    this.#queue.push({ name, args });
+    this.#queue.splice(isFirst ? ahead : this.#queue.length, 0, { name, args });
     this.#pump();
   }
 

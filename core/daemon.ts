@@ -289,8 +289,7 @@ export class Daemon {
         'notification',
         Object.freeze(structuredClone(first as NotificationEvent)),
       );
-    for (const handler of this.#parts.host.handlers(command.name))
-      await (handler as (...args: readonly unknown[]) => Promise<unknown>)(...command.args);
+    await this.#parts.host.handle(command.name, command.args);
   }
 
   /** What fails half-way is done again from the beginning: as the running document, it would count as applied. */

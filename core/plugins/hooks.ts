@@ -40,12 +40,48 @@ export interface HookRunner {
 export interface HookOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Longest wait for one tap; default 5 s. */
+  /** Longest wait for all taps of one plugin in one call of a hook; default 5 s. */
   readonly timeoutMs?: number;
 }
 
 interface WatchedOptions extends HookOptions {
   readonly stalls: StallWatch;
+  readonly patience: Patience;
+}
+
+/** However many taps a plugin has in a hook, it is waited for as if it had one. */
+class Patience {
+  /** Calls that go on after their limit, by plugin and hook. */
+  readonly #hanging = new Map<string, number>();
+  /** Milliseconds that each plugin has taken, by the arguments of the call. */
+  readonly #spent = new WeakMap<readonly unknown[], Map<string, number>>();
+  readonly #timeoutMs: number;
+
+  constructor({ timeoutMs = 5_000 }: HookOptions) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Milliseconds; 0 or less where it is not to be called. */
+  left({ plugin, hook }: Tap, args: readonly unknown[]): number {
+    if ((this.#hanging.get(`${plugin} ${hook}`) ?? 0) > 0) return 0;
+    return this.#timeoutMs - (this.#spent.get(args)?.get(plugin) ?? 0);
+  }
+
+  spend({ plugin }: Tap, args: readonly unknown[], ms: number): void {
+    const spent = this.#spent.get(args) ?? new Map<string, number>();
+    this.#spent.set(args, spent.set(plugin, (spent.get(plugin) ?? 0) + ms));
+  }
+
+  hangs({ plugin, hook }: Tap, call: PromiseLike<unknown>): void {
+    const key = `${plugin} ${hook}`;
+    const count = (by: number): void => void this.#hanging.set(key, (this.#hanging.get(key) ?? 0) + by);
+    count(1);
+    // Told as late already.
+    void call.then(
+      () => count(-1),
+      () => count(-1),
+    );
+  }
 }
 type IsActive = (plugin: string) => boolean;
 type AnyFn = (...args: unknown[]) => unknown;
@@ -79,34 +115,32 @@ function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** Wraps one tap: it is skipped while its plugin is not active or an earlier call still hangs. */
+/** Wraps one tap: it is skipped while its plugin is not active, hangs in this hook, or has had its time in the call. */
 function wrapTap(
   tap: Tap,
   isActive: IsActive,
   options: WatchedOptions,
 ): (args: unknown[]) => Promise<unknown> {
-  const { clock, log, stalls, timeoutMs = 5_000 } = options;
+  const { clock, log, stalls, patience } = options;
   const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
   const fields = { plugin: tap.plugin, hook: tap.hook };
-  let hanging = 0;
   return async (args) => {
-    if (!isActive(tap.plugin) || hanging > 0) return undefined;
+    const leftMs = patience.left(tap, args);
+    if (!isActive(tap.plugin) || leftMs <= 0) return undefined;
+    const begunMs = clock.monotonic();
     let call: PromiseLike<unknown> | undefined;
     try {
       const given = stalls.call(place, () => (tap.fn as AnyFn)(...args));
       // Most taps answer at once, in each cycle: nothing has to be waited for.
       if (!isPromiseLike(given)) return given;
       call = Promise.resolve(given);
-      return await timeBox(clock, timeoutMs, call);
+      return await timeBox(clock, leftMs, call);
     } catch (error) {
       log.error({ ...fields, err: error }, 'plugin failed in a hook and was skipped');
-      if (error instanceof TimeBoxError && call) {
-        hanging += 1;
-        const over = (): void => void (hanging -= 1);
-        // Told as late already.
-        void call.then(over, over);
-      }
+      if (error instanceof TimeBoxError && call) patience.hangs(tap, call);
       return undefined;
+    } finally {
+      if (call) patience.spend(tap, args, clock.monotonic() - begunMs);
     }
   };
 }
@@ -218,7 +252,7 @@ export function createHooks(options: HookOptions): {
   readonly runner: HookRunner;
 } {
   let current = emptySet();
-  const watched = { ...options, stalls: new StallWatch(options) };
+  const watched = { ...options, stalls: new StallWatch(options), patience: new Patience(options) };
   const runner: HookRunner = {
     veto: async (hook, ...args) => (await current.veto.get(hook)?.promise(args)) ?? undefined,
     observe: async (hook, ...args) => {

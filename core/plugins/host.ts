@@ -14,6 +14,7 @@ import type { Isolation, ThirdPartyPlugins } from '../config/checks/third-party.
 import type { Clock, Logger } from '../contract/platform.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
 import { BrokenOff } from './broken-off.ts';
+import { CommandHandlers } from './command-handlers.ts';
 import { discoverPlugins } from './discovery/discover.ts';
 import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
 import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';
@@ -115,6 +116,8 @@ export interface PluginHost {
   services(prefix: string): readonly (readonly [string, unknown])[];
   readonly hooks: HookRunner;
   handlers<K extends keyof Commands>(command: K): readonly Handler<K>[];
+  /** Calls what plugins have registered for the command, each with a time limit. Never rejects. */
+  handle(command: keyof Commands, args: readonly unknown[]): Promise<void>;
   list(): readonly PluginInfo[];
   /** Disposes everything, last in first out. With 'handover', releases know to leave children running. */
   stop(reason: 'shutdown' | 'handover'): Promise<void>;
@@ -146,6 +149,7 @@ class Host implements PluginHost {
   readonly #discovery: Discovery;
   readonly #coreServices: Readonly<Record<string, unknown>>;
   readonly #brokenOff: BrokenOff;
+  readonly #handlers: CommandHandlers;
   readonly #hookProjector: Projector;
   readonly #builder: Builder;
   readonly #env: InstanceEnv;
@@ -187,6 +191,12 @@ class Host implements PluginHost {
     for (const service of Object.values(this.#coreServices)) Object.freeze(service);
     const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
     this.hooks = hooks.runner;
+    this.#handlers = new CommandHandlers({
+      ledgers: () => this.ledgers(),
+      clock,
+      log,
+      timeoutMs: limits.hookMs,
+    });
     this.#hookProjector = hooks.projector;
     this.#builder = createBuilder({
       projectors: [hooks.projector, ...options.projectors],
@@ -318,6 +328,10 @@ class Host implements PluginHost {
         .filter((entry) => entry.name.startsWith(prefix))
         .map((entry) => [entry.name, instance.provided(entry.name)] as const),
     );
+  }
+
+  handle(command: keyof Commands, args: readonly unknown[]): Promise<void> {
+    return this.#handlers.run(command, args);
   }
 
   handlers<K extends keyof Commands>(command: K): readonly Handler<K>[] {

@@ -48,6 +48,28 @@ describe('command channel', () => {
     await assert.rejects(commands.send('reconnect', 'd'), /2 commands are waiting already/);
   });
 
+  it('takes a configuration though others fill it, and hands it out before them', async () => {
+    const { commands } = channel(2);
+    const diary: string[] = [];
+    let end: () => void = () => undefined;
+    commands.consume(async ({ name, args }: Command) => {
+      diary.push(`${name} ${String(args[0])}`);
+      if (diary.length === 1) await new Promise<void>((resolve) => (end = resolve));
+    });
+    for (const share of ['running', 'b', 'c']) await commands.send('reconnect', share);
+    for (const document of ['first', 'second']) await commands.send('reload', document as never);
+    await assert.rejects(commands.send('reload', 'third' as never), /2 commands are waiting already/);
+    end();
+    for (let count = 0; count < 8; count += 1) await turn();
+    assert.deepEqual(diary, [
+      'reconnect running',
+      'reload first',
+      'reload second',
+      'reconnect b',
+      'reconnect c',
+    ]);
+  });
+
   it('goes on after a handler that fails, at once or later', async () => {
     const { commands, lines } = channel();
     const done: unknown[] = [];

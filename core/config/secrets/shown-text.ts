@@ -168,19 +168,31 @@ export function restoredText(
       pieces.push({ start, end, by: sources.get(JSON.stringify(was)) ?? inlineValue(value) });
     },
   });
-  return { text: replaced(text, [...pieces, ...restoredNotes(text, former.text)]), kept };
+  const gone = changedSecrets(replaced(text, pieces), literals(former.document, secrets), assembly);
+  return { text: replaced(text, [...pieces, ...restoredNotes(text, former.text, gone)]), kept };
+}
+
+/** Those that stand no more in the new text: nobody would know that a note with one of them is to be hidden. */
+function changedSecrets(text: string, former: readonly string[], assembly: Known): readonly string[] {
+  const read = parseDocument(text);
+  if ('problem' in read) return former;
+  const now = new Set(literals(read.document, secretPaths(read.document as never, assembly)));
+  return former.filter((value) => !now.has(value));
 }
 
 function isMask(source: string): boolean {
   return source === `"${MASK}"` || source === `'${MASK}'`;
 }
 
-function restoredNotes(text: string, former: string): Piece[] {
+/** `gone`: secrets with which no note comes back. */
+function restoredNotes(text: string, former: string, gone: readonly string[]): Piece[] {
   const notes = notesOf(former);
   return notesOf(text).flatMap(({ start, end }) => {
     const [, number] = /^# \*{8} (\d{1,6})$/.exec(text.slice(start, end).trimEnd()) ?? [];
     const note = number === undefined ? undefined : notes[Number(number) - 1];
-    return note ? [{ start, end, by: former.slice(note.start, note.end) }] : [];
+    if (!note) return [];
+    const by = former.slice(note.start, note.end);
+    return [{ start, end, by: holdsAny(by, gone) ? `# ${MASK}` : by }];
   });
 }
 

@@ -2,6 +2,7 @@
  * The pages that are open now: one feed for all readers of a page, rendered again when something may have
  * changed, and dropped when nobody reads it.
  */
+import { Boom } from 'mountkeeper';
 import type { EventSink, Release } from 'mountkeeper';
 import type { ModelTraits } from '../pages/models.ts';
 import { overviewModel, shareModel, statusModel, tabModel } from '../pages/models.ts';
@@ -27,7 +28,7 @@ export interface PageRequest {
  * reconnect.
  */
 const LINGER_MS = 30_000;
-/** Beyond this number of feeds, those without readers are dropped first. */
+/** Each is drawn with every change. Beyond this number, those without readers are dropped, and no other is begun. */
 const MOST_FEEDS = 100;
 /** Changes within this time lead to one rendering. */
 const GATHER_MS = 50;
@@ -175,6 +176,10 @@ export class Feeds {
       .filter(([, { feed }]) => feed.readers === 0)
       .sort(([, a], [, b]) => a.leftAtMs - b.leftAtMs);
     for (const [key, entry] of idle.slice(0, Math.max(1, idle.length / 2))) this.#drop(key, entry);
+    if (this.#entries.size >= MOST_FEEDS)
+      throw Boom.serverUnavailable(
+        `${MOST_FEEDS} different pages are open already, as many as are kept up to date; close some.`,
+      );
   }
 
   #drop(key: string, entry: Entry): void {

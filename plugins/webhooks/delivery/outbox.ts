@@ -216,7 +216,7 @@ export class Outbox {
   #forgetOldest(): void {
     while (this.#deliveries.length > KEPT) {
       const done = this.#deliveries.findIndex(({ state }) => state !== 'waiting');
-      const [gone] = this.#deliveries.splice(Math.max(0, done), 1);
+      const [gone] = this.#deliveries.splice(done === -1 ? this.#oldestOfTheMost() : done, 1);
       if (gone?.state === 'waiting')
         this.#options.log.error(
           { id: gone.id, event: gone.event.type },
@@ -224,6 +224,19 @@ export class Outbox {
         );
     }
   }
+
+  /** All wait. */
+  #oldestOfTheMost(): number {
+    const counts = new Map<string, number>();
+    for (const one of this.#deliveries) counts.set(subjectOf(one), (counts.get(subjectOf(one)) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    return this.#deliveries.findIndex((one) => counts.get(subjectOf(one)) === most);
+  }
+}
+
+/** The first word of its type: who tells too much, such as a plugin, takes the place of nobody else's. */
+function subjectOf({ event }: Delivery): string {
+  return event.type.split('.', 1)[0] ?? '';
 }
 
 /** A delivery of a former daemon whose clock was ahead of the current one. */

@@ -64,5 +64,12 @@ export function createSaver(
       log.error({ file, err: error }, 'deliveries not saved'),
     );
   });
-  return { save: () => void writing.push(undefined), settled: () => writing.idle() };
+  let last = Promise.resolve();
+  return {
+    save: () => {
+      last = writing.push(undefined);
+    },
+    // Not until nothing is written any more: somebody may never cease to change something.
+    settled: () => last,
+  };
 }

@@ -129,6 +129,31 @@ describe('hooks', () => {
     );
   });
 
+  it('wait for a plugin with many taps as long as for one with one', async () => {
+    const { runner, project, clock } = bench();
+    const calls: string[] = [];
+    const slow = (name: string) => async (): Promise<void> => {
+      calls.push(name);
+      await new Promise<void>((resolve) => void clock.after(600, resolve));
+    };
+    const never = (): Promise<void> => {
+      calls.push('never');
+      return new Promise(() => undefined);
+    };
+    const many = (fn: () => unknown): Taps => Array.from({ length: 50 }, () => ['afterMount', fn] as const);
+    await project(
+      ledger('a', many(slow('slow'))),
+      ledger('b', many(never)),
+      ledger('c', [['afterMount', () => void calls.push('next')]]),
+    );
+    const observed = runner.observe('afterMount', 'photos');
+    let isOver = false;
+    void observed.then(() => (isOver = true));
+    for (let tenth = 0; tenth < 21; tenth += 1) await clock.advance(100);
+    assert.equal(isOver, true);
+    assert.deepEqual(calls, ['slow', 'slow', 'never', 'next']);
+  });
+
   it('leave a tap behind that hangs, and do not call it again while it still hangs', async () => {
     const { runner, project, clock, entries } = bench();
     let calls = 0;

@@ -187,7 +187,7 @@ describe('the five example plugins', { skip: !hasBrowser && SKIPS.chromium.reaso
   it('matrix: the room hears once what people should hear of, though it was asked to wait', async () => {
     assert.equal((await daemon.get('/ext/teller/tell')).status, 200);
     await until('the room hears of it', () => homeserver.messages().length > 0, { timeoutMs: 30_000 });
-    assert.deepEqual(homeserver.messages(), ['[warning] The cellar is full.']);
+    assert.deepEqual(homeserver.messages(), ['[warning] teller: The cellar is full.']);
     assert.deepEqual(homeserver.requests.map(({ status }) => status).slice(0, 2), [429, 200]);
     assert.equal(new Set(homeserver.requests.slice(0, 2).map(({ url }) => url)).size, 1, 'one transaction');
     assert.doesNotMatch(await daemon.log(), new RegExp(TOKEN));

@@ -327,12 +327,13 @@ describe('what people should hear of', () => {
   });
   after(() => scratch.close());
 
-  it('is heard by every plugin that listens, as it was said', async () => {
+  it('is heard by every plugin that listens, as it was said and by whom', async () => {
     assert.equal((await daemon.get('/ext/teller/tell')).status, 200);
     for (const name of ['teller', 'hearer']) {
       await until(
         `${name} has heard of it`,
-        async () => JSON.stringify((await daemon.get(`/ext/${name}`)).body) === '["The cellar is full."]',
+        async () =>
+          JSON.stringify((await daemon.get(`/ext/${name}`)).body) === '["teller: The cellar is full."]',
         { timeoutMs: 20_000 },
       );
     }

@@ -7,7 +7,7 @@ import type { RunnerSupervisorOptions } from '../../../core/plugins/runner/proce
 
 interface Context extends Pick<PluginContext, 'log'> {
   /** Takes the commands that the plugin sends. */
-  readonly send?: (name: string) => Promise<void>;
+  readonly send?: (name: string, value?: unknown) => Promise<void>;
 }
 
 export interface Special extends Partial<Omit<RunnerSupervisorOptions, 'ctx' | 'confinement' | 'begin'>> {

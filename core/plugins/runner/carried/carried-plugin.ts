@@ -15,6 +15,7 @@ import type { MetricFamily } from '../../../contract/metrics.ts';
 import type { WebhookEvent, WebhookMessage } from '../../../contract/notifications.ts';
 import type { Clock } from '../../../contract/platform.ts';
 import { timeBox } from '../../../platform/deadline.ts';
+import { hookKinds } from '../../instance/hook-kinds.ts';
 import { answerWith, requestOf } from './carried-route.ts';
 import { contentOf, outcomeOf } from './carried-tab.ts';
 import type { CarriedTab, TabCall } from './carried-tab.ts';
@@ -101,7 +102,11 @@ class Carried {
     taps.forEach(({ hook, stage }, index) => this.#tap(hook as keyof Hooks, stage, index));
     commands.forEach((command, index) =>
       ctx.handle(command as 'notify', async (...args) => {
-        await this.#call('handle', index, args);
+        // Whoever sends commands waits for no other process.
+        void this.#call('handle', index, args).catch((err: unknown) =>
+          ctx.log.error({ command, err }, 'command failed'),
+        );
+        await Promise.resolve();
       }),
     );
     statusFields.forEach(({ field, ...entry }, index) =>
@@ -209,11 +214,20 @@ class Carried {
   }
 
   #tap(hook: keyof Hooks, stage: number, index: number): void {
+    const ask = (...args: unknown[]): Promise<unknown> => this.#call('tap', index, args);
     const fn =
       hook === 'resolveBandwidth'
         ? this.#bandwidthTap(index)
-        : (...args: unknown[]) => this.#call('tap', index, args);
+        : hookKinds[hook] === 'veto'
+          ? async (...args: unknown[]) => this.#reason(await ask(...args))
+          : ask;
     this.#ctx.tap(hook as 'afterCycle', fn as () => void, stage);
+  }
+
+  /** Under its name: a share that it keeps away must not look as if its remote were at fault. */
+  #reason(answer: unknown): unknown {
+    if (typeof answer !== 'string') return answer;
+    return `${this.#options.declaration.name}: ${answer.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()}`;
   }
 
   /** The budget cannot wait: the answer is the one that was last given for the same budget. */

@@ -7,6 +7,7 @@ import type { Content, LocalText, Outcome, Tab, View } from '../../../contract/d
 import { h } from '../../../sdk/html.ts';
 import { isTable } from '../../../sdk/toml/document.ts';
 import { NotCarried } from '../protocol.ts';
+import { allowedElement, allowedValue } from './allowed-content.ts';
 
 export interface CarriedTab extends Pick<Tab, 'id' | 'title' | 'icon' | 'place' | 'order' | 'texts'> {
   readonly parts: readonly string[];
@@ -135,31 +136,8 @@ export function outcomeOf(given: unknown, view: View): Outcome {
   return { ok, message: builder.message(message), ...(content !== null && { content: shown }) };
 }
 
-const FORBIDDEN_ELEMENTS: ReadonlySet<unknown> = new Set([
-  'base',
-  'embed',
-  'iframe',
-  'link',
-  'meta',
-  'object',
-  'script',
-  'style',
-]);
-
-function elementOf(type: unknown): string {
-  if (typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type) && !FORBIDDEN_ELEMENTS.has(type))
-    return type;
-  throw new Error(`it drew an element that cannot be carried: ${String(type).slice(0, 100)}`);
-}
-
-function isAttribute(name: string): boolean {
-  const refused = /^(?:on|(?:data-)?hx-(?:on|boost)|ref$|key$|srcdoc$|dangerously)/i;
-  return /^[a-z][\w:-]*$/i.test(name) && !refused.test(name);
-}
-
 /** By these the page asks the server, with the rights of whoever looks at it; some of them without a click. */
-const ASKING =
-  /^(?:(?:data-)?(?:hx-(?:get|post|put|patch|delete|sse|ws)|(?:sse|ws)-connect)|action|formaction|ping)$/i;
+const ASKING: ReadonlySet<string> = new Set(['hx-get', 'hx-post', 'action', 'formaction']);
 const HERE = 'http://here.invalid';
 
 /** As browsers read it; undefined for another server's. */
@@ -194,21 +172,29 @@ class Builder {
     if (!isTable(data)) return null;
     const { type, props, children } = data;
     if (type === PLACE) return this.#answer(isTable(props) ? props['at'] : undefined, depth) as Content;
-    return h(elementOf(type), this.#attributes(props, depth), this.content(children, depth + 1));
+    const element = allowedElement(type);
+    return h(element, this.#attributes(element, props, depth), this.content(children, depth + 1));
   }
 
   message(message: LocalText): LocalText {
     return this.#argument(message, 0) as LocalText;
   }
 
-  #attributes(props: unknown, depth: number): Record<string, string | number | boolean> {
+  #attributes(element: string, props: unknown, depth: number): Record<string, string | number | boolean> {
     const plain = Object.entries(isTable(props) ? props : {}).flatMap(([name, value]) => {
-      if (!isAttribute(name) || !['string', 'number', 'boolean'].includes(typeof value)) return [];
+      if (!['string', 'number', 'boolean'].includes(typeof value)) return [];
       const full = typeof value === 'string' ? this.#text(value, depth) : (value as number | boolean);
-      const isRefused = isCode(full) || (ASKING.test(name) && !this.#isOwn(full));
-      return isRefused ? [] : [[name, full] as const];
+      const allowed = allowedValue(element, name, full, this.#prefix);
+      const isRefused =
+        allowed === undefined || isCode(allowed) || (ASKING.has(name) && !this.#isOwn(allowed));
+      return isRefused ? [] : [[name, allowed] as const];
     });
     return Object.fromEntries(plain);
+  }
+
+  /** Of ids: nothing of the dashboard's own has one that begins so. */
+  get #prefix(): string {
+    return `of-${pathOf(this.#view.part(''))?.split('/').filter(Boolean).at(-1) ?? ''}-`;
   }
 
   /** Of the tab's own parts and actions. What they answer is drawn here, too; a route's answer could hold anything. */

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import Joi from 'joi';
 import type { Clock } from '../../../contract/platform.ts';
 import type { Commands } from '../../../contract/commands.ts';
+import type { NotificationEvent } from '../../../contract/notifications.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
@@ -21,6 +22,11 @@ const START_MS = 30_000;
 /** Commands of one plugin that are carried out in a second: each may be work for every share. */
 const MOST_COMMANDS = 20;
 const SECOND_MS = 1_000;
+/** Each goes to people, and is kept until it is delivered. */
+const MOST_NOTIFICATIONS = 20;
+const MINUTE_MS = 60_000;
+/** Characters of a notification's data, as JSON. */
+const MOST_DATA = 16_384;
 const BACK_OFF_MS = [1_000, 10_000];
 
 /** Times (monotonic) at which a plugin's runners ended by themselves; of all its instances together. */
@@ -59,6 +65,7 @@ export class RunnerSupervisor {
   #state: State | undefined;
   #cancelRestart: () => void = () => undefined;
   #commands = { sinceMs: -Infinity, count: 0 };
+  #notifications = { sinceMs: -Infinity, count: 0 };
 
   constructor(options: RunnerSupervisorOptions) {
     this.#options = options;
@@ -220,7 +227,9 @@ export class RunnerSupervisor {
           `ctx.send("${command}") needs the permission "send-commands"; ${howToAsk('send-commands')}`,
         );
       this.#countCommand(command);
-      await this.#options.ctx.send(command as keyof Commands, ...(checkedArgs(command, args) as never));
+      const checked = checkedArgs(command, args);
+      const sent = command === 'notify' ? [this.#named(checked[0] as NotificationEvent)] : checked;
+      await this.#options.ctx.send(command as keyof Commands, ...(sent as never));
       this.#answer({ is: 'answer', id });
     } catch (error) {
       this.#answer({ is: 'answer', id, problem: (error as Error).message });
@@ -234,6 +243,34 @@ export class RunnerSupervisor {
     if (this.#commands.count > MOST_COMMANDS)
       throw new Error(
         `ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`,
+      );
+  }
+
+  /**
+   * Under its own name: receivers take what is signed for the daemon's word, and of equal keys the first is sent
+   * alone.
+   */
+  #named({ type, message, data, key, ...event }: NotificationEvent): NotificationEvent {
+    this.#countNotification();
+    const { name } = this.#options.confinement;
+    if (JSON.stringify(data).length > MOST_DATA)
+      throw new Error(`ctx.send("notify") takes data of ${MOST_DATA} characters at the most`);
+    return {
+      ...event,
+      type: type.startsWith(`${name}.`) ? type : `${name}.${type}`,
+      message: message.startsWith(`${name}: `) ? message : `${name}: ${message}`,
+      data,
+      key: `${name} ${key}`,
+    };
+  }
+
+  #countNotification(): void {
+    const nowMs = this.#options.clock.monotonic();
+    if (nowMs - this.#notifications.sinceMs >= MINUTE_MS) this.#notifications = { sinceMs: nowMs, count: 0 };
+    this.#notifications.count += 1;
+    if (this.#notifications.count > MOST_NOTIFICATIONS)
+      throw new Error(
+        `ctx.send("notify") comes too often: ${MOST_NOTIFICATIONS} notifications a minute are the most`,
       );
   }
 

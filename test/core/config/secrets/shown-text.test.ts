@@ -50,6 +50,18 @@ describe('the text as it is shown', () => {
     assert.match(refused(await service.check(service.shown(), 'http')).message, /holds the mask/);
   });
 
+  it('brings back no note with a secret that is changed at the same time: nothing would hide it any more', async () => {
+    const service = await running(
+      PHOTOS.replace('name = "nas"', 'name = "nas" # in the cellar: correct horse'),
+    );
+    assert.doesNotMatch(service.shown(), /correct horse/);
+    const changed = service.shown().replace(/(pass\w* = )"\*{8}"/, '$1"battery staple"');
+    assert.match(changed, /battery staple/);
+    const { text } = accepted(await service.check(changed, 'http', { keepSecrets: true }));
+    assert.doesNotMatch(text, /correct horse/);
+    assert.match(text, /name = "nas" # \*{8}\n/);
+  });
+
   it('keeps a reference as it is written', async () => {
     const text = PHOTOS.replace('"correct horse"', '{ env = "NAS_PASSWORD" } # where');
     const service = await running(text);

@@ -50,4 +50,32 @@ describe('the pages that are open', () => {
     await leave();
     feeds.close();
   });
+
+  it('are so many at the most, each with all its readers, however many ask by other words', async () => {
+    const clock = createManualClock();
+    const sources = {
+      clock,
+      log: pino({ level: 'silent' }),
+      recent: { ageMs: 0 },
+      tab: () => ({ plugin: 'p', tab: { id: 't', title: 'T', render: () => 'drawn' } }),
+    } as unknown as Sources;
+    const feeds = new Feeds(sources, () => 'build');
+    const join = (q: number): (() => unknown) =>
+      feeds.join(
+        {
+          page: { kind: 'tab', name: 't' },
+          reader: { language: 'en', host: 'h', role: 'admin' },
+          query: { q: `${q}` },
+        },
+        { send: () => undefined, sendAll: () => undefined, end: () => undefined },
+        undefined,
+      );
+    const leave = Array.from({ length: 100 }, (_, q) => join(q));
+    assert.throws(() => join(100), /close some/);
+    join(7);
+    leave[3]?.();
+    join(100);
+    await clock.advance(100);
+    feeds.close();
+  });
 });

@@ -282,4 +282,14 @@ describe('waits', () => {
     );
     assert.equal(askedWaitMs('1.5', now), 1_500);
   });
+
+  it('drops what waits longest of whoever tells the most, where too many wait', async () => {
+    const kit = createKit();
+    kit.receiver.answer = () => DOWN;
+    kit.outbox.add({ ...event('real'), type: 'share.failed' });
+    for (let count = 0; count < 300; count += 1)
+      kit.outbox.add({ ...event(`flood ${count}`), type: 'odd.flood' });
+    const keys = kit.outbox.deliveries.map((one) => one.event.key);
+    assert.deepEqual([keys.length, keys[0], keys[1]], [200, 'real', 'flood 101']);
+  });
 });

@@ -86,7 +86,7 @@ describe('a tab in a process of its own', () => {
   });
 
   it('has the page ask for nothing but its own parts and actions, whoever looks at it', async () => {
-    const asking = ['hx-get', 'HX-Post', 'data-hx-post', 'sse-connect', 'action', 'formaction'];
+    const asking = ['hx-get', 'hx-post', 'action', 'formaction'];
     const shown = async (address: (view: View) => string): Promise<string[]> => {
       const tab = tabOf((view) => asking.map((name) => h('p', { [name]: address(view) })));
       const { drawn, view } = await carried(tab, 'render');
@@ -117,6 +117,79 @@ describe('a tab in a process of its own', () => {
       'render',
     );
     assert.equal(toHtml(contentOf(drawn, view)), '<a href="/garden">x</a>');
+  });
+
+  it('neither reads nor changes what is the dashboard’s, nor presses its buttons', async () => {
+    const shown = async (type: string, props: Record<string, string>): Promise<string> => {
+      const { drawn, view } = await carried(
+        tabOf(() => h(type, props)),
+        'render',
+      );
+      return toHtml(contentOf(drawn, view));
+    };
+    const refused: Record<string, readonly string[]> = {
+      'hx-include': ['input[type=password]', 'find a, input[type=password]', 'closest body', 'next input'],
+      'hx-target': ['#sentence, #notices', 'body', 'closest main', 'next button', 'find <body/>'],
+      'hx-swap': ['innerHTML show:#x:top', 'textContent'],
+      'hx-swap-oob': ['innerHTML:#sentence', 'beforeend:body'],
+      'hx-trigger': ['click from:body', 'every 1s[evil()]', 'sse:sentence', 'intersect root:body'],
+      'hx-vals': ['js:{a: document.cookie}', 'javascript:{}'],
+    };
+    for (const [name, values] of Object.entries(refused))
+      for (const value of values)
+        assert.equal(await shown('p', { [name]: value }), '<p></p>', `${name}: ${value}`);
+    const unknown = [
+      'sse-swap',
+      'hx-select-oob',
+      'hx-push-url',
+      'hx-ext',
+      'HX-Post',
+      'data-hx-post',
+      'sse-connect',
+    ];
+    const others = [
+      'form',
+      'htmlFor',
+      'className',
+      'defaultValue',
+      'popovertarget',
+      'data-charts',
+      'style',
+      'name',
+    ];
+    for (const name of [...unknown, ...others])
+      assert.equal(await shown('p', { [name]: 'x' }), '<p></p>', name);
+    // Its own ids are told apart from those of the page.
+    assert.equal(await shown('label', { for: 'sentence' }), '<label for="of-garden-sentence"></label>');
+    assert.equal(
+      await shown('input', { id: 'q', name: 'q', 'hx-target': '#found', 'aria-describedby': 'a b' }),
+      '<input id="of-garden-q" name="q" hx-target="#of-garden-found" aria-describedby="of-garden-a of-garden-b"/>',
+    );
+    for (const type of ['dialog', 'use', 'set', 'animate', 'foreignObject', 'template', 'carried-x'])
+      await assert.rejects(shown(type, {}), /cannot be carried/);
+  });
+
+  it('may ask of its own in all the ways that it needs', async () => {
+    const { drawn, view } = await carried(
+      tabOf(
+        (v) => html`<form hx-post=${v.action('dig')} hx-trigger="submit, change delay:500ms" hx-swap="none"
+          hx-target="find output" hx-vals='{"a":1}'><input name="bed" /><output></output></form>
+          <div hx-get=${v.part('more')} hx-trigger="load, every 5s" hx-target="this" hx-swap="innerHTML"></div>`,
+      ),
+      'render',
+    );
+    const shown = toHtml(contentOf(drawn, view));
+    for (const part of [
+      'hx-post="/dashboard/do/garden/dig"',
+      'hx-trigger="submit, change delay:500ms"',
+      'hx-swap="none"',
+      'hx-target="find output"',
+      'hx-vals="{&quot;a&quot;:1}"',
+      'name="bed"',
+      'hx-trigger="load, every 5s"',
+      'hx-target="this"',
+    ])
+      assert.ok(shown.includes(part), `${part} in ${shown}`);
   });
 
   it('shows nothing that a hostile runner made up', () => {

@@ -68,7 +68,14 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     const collected = collectLog();
     const { log } = collected;
     let commands = 0;
-    const ctx = { log, send: async () => void (commands += 1) };
+    const told: unknown[] = [];
+    const ctx = {
+      log,
+      send: async (_name: string, value?: unknown) => {
+        commands += 1;
+        told.push(value);
+      },
+    };
     const supervisor = supervisorOf(
       ctx,
       {
@@ -88,7 +95,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     );
     scratch.defer(() => supervisor.stop('shutdown'));
     const started = supervisor.start();
-    return { supervisor, started, commands: () => commands, ...collected };
+    return { supervisor, started, told, commands: () => commands, ...collected };
   }
 
   it('may send no text where a text belongs', async () => {
@@ -213,6 +220,35 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     await until('it has heard of all', () => messages().length > 0, PATIENCE);
     assert.match(messages()[0] ?? '', /ctx\.send\("reconnect"\) comes too often: 20 commands a second/);
     assert.ok(commands() >= 20 && commands() <= 40, `${commands()} commands`);
+  });
+
+  it('tells people what it has to tell under its own name, a few times a minute', async () => {
+    const { started, told, messages } = await supervised(`ctx.effect('tells', () => {
+      const event = { type: 'share.healed', severity: 'info', message: 'The share works again.', data: {}, key: 'k' };
+      const large = { ...event, data: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [n, 'x'.repeat(4000)])) };
+      void (async () => {
+        const said = [];
+        for (const one of [large, { ...event, type: 'odd.own', message: 'odd: dry' }, ...Array(30).fill(event)])
+          said.push(await ctx.send('notify', one).then(() => 'sent', String));
+        ctx.log.info([said[0], said[1], said.at(-1)].join('|'));
+      })();
+      return () => undefined;
+    });`);
+    await started;
+    await until('it has heard of all', () => messages().length > 0, PATIENCE);
+    assert.match(messages()[0] ?? '', /takes data of 16384 characters at the most\|sent\|.*comes too often/);
+    const { length } = told;
+    assert.ok(length >= 15 && length < 25, `${length} notifications`);
+    assert.deepEqual(told.slice(0, 2), [
+      { type: 'odd.own', severity: 'info', message: 'odd: dry', data: {}, key: 'odd k' },
+      {
+        type: 'odd.share.healed',
+        severity: 'info',
+        message: 'odd: The share works again.',
+        data: {},
+        key: 'odd k',
+      },
+    ]);
   });
 
   it('is read at a pace when it prints', async () => {

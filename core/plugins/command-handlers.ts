@@ -1,0 +1,58 @@
+/**
+ * Runs what plugins have registered for commands. There is one queue of commands for all, so nobody is waited for
+ * beyond a limit: a handler that fails or hangs is logged with its plugin's name, and its plugin hears of no such
+ * command before the call that hangs has ended.
+ */
+import type { Clock, Logger } from '../contract/platform.ts';
+import { timeBoxOr } from '../platform/deadline.ts';
+import type { Ledger } from './instance/ledger.ts';
+
+export interface CommandHandlersOptions {
+  /** Of the active plugins. */
+  readonly ledgers: () => readonly Ledger[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Longest wait for the handlers of one command; default 5 s. */
+  readonly timeoutMs?: number | undefined;
+}
+
+type Handle = (...args: readonly unknown[]) => unknown;
+
+export class CommandHandlers {
+  readonly #options: CommandHandlersOptions;
+  /** Plugins of which a call goes on after its limit, by the command. */
+  readonly #hanging = new Set<string>();
+
+  constructor(options: CommandHandlersOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async run(command: string, args: readonly unknown[]): Promise<void> {
+    const calls = this.#options
+      .ledgers()
+      .flatMap(({ plugin, handlers }) =>
+        handlers
+          .filter((entry) => entry.command === command)
+          .map(({ fn }) => this.#call(plugin, command, () => (fn as unknown as Handle)(...args))),
+      );
+    await Promise.all(calls);
+  }
+
+  async #call(plugin: string, command: string, handle: () => unknown): Promise<void> {
+    const { clock, log, timeoutMs = 5_000 } = this.#options;
+    const key = `${plugin} ${command}`;
+    if (this.#hanging.has(key)) return;
+    const call = Promise.resolve()
+      .then(handle)
+      .catch((err: unknown) => log.error({ plugin, command, err }, 'command failed'));
+    await timeBoxOr(clock, timeoutMs, call, () => {
+      log.error(
+        { plugin, command },
+        'plugin did not end with a command in time; it hears of no other until then',
+      );
+      this.#hanging.add(key);
+      void call.then(() => this.#hanging.delete(key));
+    });
+  }
+}
