@@ -14,7 +14,7 @@ import type { Isolation, ThirdPartyPlugins } from '../config/checks/third-party.
 import type { Clock, Logger } from '../contract/platform.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
 import { BrokenOff } from './broken-off.ts';
-import { CommandHandlers } from './command-handlers.ts';
+import { CommandHandlers } from './instance/command-handlers.ts';
 import { discoverPlugins } from './discovery/discover.ts';
 import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
 import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';

@@ -86,8 +86,9 @@ interface Found {
 }
 
 /**
- * Has `work` done with a path of the very folder that is there, which child processes can use, too: users can put a link in its place at any moment, which
- * leads anywhere. Resolves with true where it is gone; rejects where another one is there.
+ * Has `work` done with a path of the very folder that is there, which child processes can use, too: users can put a
+ * link in its place at any moment, which leads anywhere. Resolves with true where it is gone; rejects where another
+ * one is there.
  */
 export async function inFolder(folder: string, work: (held: string) => Promise<boolean>): Promise<boolean> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

@@ -216,7 +216,7 @@ export class Records {
     // What waits would be in it, and be added once more.
     if (isDue && this.#waiting.length === 0) await this.#rewrite();
     this.#writes += 1;
-    if (this.#writes % RESERVE_EVERY === 0) await renewReserve(dirname(this.#file)).catch(() => undefined);
+    if (this.#writes % RESERVE_EVERY === 0) await renewReserve(dirname(this.#file));
     this.#written += lines.length;
   }
 
@@ -286,8 +286,8 @@ export class Records {
     const lines = text.split('\n').map(parse);
     const end = lines.includes(undefined) ? lines.indexOf(undefined) : lines.length;
     for (const line of lines.slice(0, end)) this.#apply(line!);
-    // A power cut may have truncated the last line; nobody has relied on it. Of what stands behind another one, some may
-    // say that a file has left: without it, that would count as deleted by its users.
+    // A power cut may have truncated the last line; nobody has relied on it. Of what stands behind another one, some
+    // may say that a file has left: without it, that would count as deleted by its users.
     const isDamaged = lines.slice(end).some((line) => line !== undefined);
     if (this.#upper === upper && !isDamaged) return;
     this.places.clear();

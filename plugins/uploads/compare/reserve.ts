@@ -12,9 +12,10 @@ const BYTES = 2 * 1_048_576;
 /** With less room than this, users need it more. */
 const SCARCE_BELOW_BYTES = 16 * BYTES;
 
-/** As `keepReserve`, for a disk that may have been full since. */
+/** As `keepReserve`, for a disk that may have been full since. Never rejects. */
 export async function renewReserve(folder: string): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
+  // Unknown counts as no room.
+  const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }));
   if (bavail * bsize >= SCARCE_BELOW_BYTES) await keepReserve(folder);
 }
 

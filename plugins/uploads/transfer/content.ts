@@ -86,8 +86,8 @@ export async function freeze(content: Content, local: Identity): Promise<boolean
     const seconds = Number(BigInt(modifiedNs) / 1_000n) / 1_000_000;
     await utimes(copy, seconds, seconds);
   } catch {
+    // It is read where it is, also where the path is that of a copy of a former state.
     await rm(copy, { force: true });
-    // In the place of what may be a copy of a former state.
     await symlink(linkTo(handle), copy);
   }
   await rename(copy, file);

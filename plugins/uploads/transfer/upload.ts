@@ -31,7 +31,7 @@ import type { StepTools } from './step-tools.ts';
  * timestamp.
  */
 const COARSE_TIME_MS = 20;
-/** FAT keeps times in steps of two seconds, more coarsely than any protocol says of a remote; a bit more for both ends. */
+/** FAT keeps times in steps of two seconds, more coarsely than any protocol says of a remote; a bit more. */
 const COARSEST_TIME_MS = 2_100;
 
 /** What is larger takes so long that others may save something by its name meanwhile. */

@@ -7,9 +7,9 @@ const listed = (names: string): ReadonlySet<string> => new Set(names.split(/\s+/
 
 const ELEMENTS = listed(
   'a abbr address article aside b bdi bdo blockquote br button caption cite code col colgroup data datalist dd del ' +
-    'details div dl dt em fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr i img input ins kbd label ' +
-    'legend li mark meter nav ol optgroup option output p pre progress q s samp section select small span strong sub ' +
-    'summary sup table tbody td textarea tfoot th thead time tr u ul var wbr ' +
+    'details div dl dt em fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr i img input ins kbd ' +
+    'label legend li mark meter nav ol optgroup option output p pre progress q s samp section select small span ' +
+    'strong sub summary sup table tbody td textarea tfoot th thead time tr u ul var wbr ' +
     'svg g path line polyline polygon rect circle ellipse text tspan title desc',
 );
 
@@ -29,30 +29,45 @@ const NAMED = listed('button fieldset input output select textarea');
 /** Their values are ids, which get a prefix: so they lead to the plugin's own elements alone. */
 const IDS = listed('id for headers list');
 const ARIA_IDS = listed(
-  'aria-activedescendant aria-controls aria-describedby aria-details aria-errormessage aria-flowto aria-labelledby aria-owns',
+  'aria-activedescendant aria-controls aria-describedby aria-details aria-errormessage aria-flowto ' +
+    'aria-labelledby aria-owns',
 );
 
-const WITHIN = String.raw`this|find [\w.#[\]='" -]+|#[\w-]+`;
-const DELAY = String.raw`\d+(?:ms|s|m)`;
-const TRIGGER =
-  String.raw`(?:click|change|input|keyup|load|revealed|submit|toggle|every ${DELAY})` +
-  String.raw`(?: (?:once|changed|(?:delay|throttle):${DELAY}))*`;
-const SWAPS =
-  'innerHTML|outerHTML|beforebegin|afterbegin|beforeend|afterend|delete|none|morph(?::(?:inner|outer)HTML)?';
-/** Of htmx: in forms that stay within the element, or lead to an element of the plugin's own by its id. */
-const OF_HTMX: Readonly<Record<string, RegExp>> = {
-  'hx-target': new RegExp(`^(?:${WITHIN})$`),
-  'hx-include': new RegExp(`^(?:${WITHIN})$`),
-  'hx-indicator': new RegExp(`^(?:${WITHIN})$`),
-  'hx-disabled-elt': new RegExp(`^(?:${WITHIN})$`),
-  'hx-trigger': new RegExp(`^${TRIGGER}(?:, ?${TRIGGER})*$`),
-  'hx-swap': new RegExp(`^(?:${SWAPS})(?: (?:swap|settle):${DELAY})*$`),
+/** Stays within the element, or leads to one of the plugin's own by its id. */
+const WITHIN = /^(?:this|find [\w.#[\]='" -]+|#[\w-]+)$/;
+const DELAY = /^\d+(?:ms|s|m)$/;
+const EVENTS = listed('change click input keyup load revealed submit toggle');
+const SWAPS = listed(
+  'innerHTML outerHTML beforebegin afterbegin beforeend afterend delete none morph morph:innerHTML morph:outerHTML',
+);
+/** Of htmx. */
+const OF_HTMX: Readonly<Record<string, (value: string) => boolean>> = {
+  'hx-target': (value) => WITHIN.test(value),
+  'hx-include': (value) => WITHIN.test(value),
+  'hx-indicator': (value) => WITHIN.test(value),
+  'hx-disabled-elt': (value) => WITHIN.test(value),
+  'hx-trigger': (value) => value.split(',').every((one) => isTrigger(one.trim().split(' '))),
+  'hx-swap': (value) => isSwap(value.split(' ')),
   // Without a selector it is the element's own id.
-  'hx-swap-oob': new RegExp(`^(?:true|${SWAPS})$`),
-  'hx-params': /^(?:\*|none|(?:not )?[\w, -]+)$/,
+  'hx-swap-oob': (value) => value === 'true' || SWAPS.has(value),
+  'hx-params': (value) => /^[\w, *-]+$/.test(value),
   // htmx runs what does not begin so.
-  'hx-vals': /^\s*\{/,
+  'hx-vals': (value) => value.trimStart().startsWith('{'),
 };
+
+function isTrigger([event = '', ...more]: readonly string[]): boolean {
+  if (event === 'every') return DELAY.test(more[0] ?? '') && more.length === 1;
+  return EVENTS.has(event) && more.every((one) => ['once', 'changed'].includes(one) || isTime(one));
+}
+
+function isSwap([way = '', ...more]: readonly string[]): boolean {
+  return SWAPS.has(way) && more.every(isTime);
+}
+
+function isTime(modifier: string): boolean {
+  const [name = '', ms = ''] = modifier.split(':', 2);
+  return ['delay', 'settle', 'swap', 'throttle'].includes(name) && DELAY.test(ms);
+}
 
 /** The element's name; throws for what may not be drawn. */
 export function allowedElement(type: unknown): string {
@@ -70,7 +85,7 @@ export function allowedValue(
   const text = String(value);
   if (IDS.has(name) || ARIA_IDS.has(name)) return text.replaceAll(/[^\s]+/g, (id) => `${prefix}${id}`);
   if (Object.hasOwn(OF_HTMX, name))
-    return OF_HTMX[name]!.test(text) ? text.replaceAll(/(?<=^|\s)#(?=[\w-])/g, `#${prefix}`) : undefined;
+    return OF_HTMX[name]!(text) ? text.replaceAll(/(?<=^|\s)#(?=[\w-])/g, `#${prefix}`) : undefined;
   if (name === 'name') return NAMED.has(element) ? value : undefined;
   return ATTRIBUTES.has(name) || /^aria-[a-z]+$/.test(name) ? value : undefined;
 }

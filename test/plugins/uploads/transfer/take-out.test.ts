@@ -98,7 +98,7 @@ it('does not delete what others put where a whiteout came back, though a look th
   }
 });
 
-it('neither deletes nor forgets what could not be brought back: a later change of it meets the one of others', async () => {
+it('neither deletes nor forgets what could not be brought back: a later change meets the one of others', async () => {
   const share = new TestShare();
   const { signal } = new AbortController();
   const [nas, mine, away] = [join(share.nas, 'a'), join(share.upper, 'a'), join(share.root, 'away')] as const;

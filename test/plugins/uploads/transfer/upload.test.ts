@@ -147,7 +147,7 @@ describe('an upload', () => {
   });
 
   for (const isNew of [true, false])
-    it(`that takes long replaces nothing that others save meanwhile (${isNew ? 'a new' : 'a known'} file)`, async () => {
+    it(`that takes long replaces nothing that others save meanwhile (a ${isNew ? 'new' : 'known'} file)`, async () => {
       const nas = join(share.nas, 'a');
       if (!isNew) {
         share.down();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
-import { CommandHandlers } from '../../../core/plugins/command-handlers.ts';
-import { emptyLedger } from '../../../core/plugins/instance/ledger.ts';
-import type { Ledger } from '../../../core/plugins/instance/ledger.ts';
-import { collectLog } from '../../support/platform/collected-log.ts';
+import { CommandHandlers } from '../../../../core/plugins/instance/command-handlers.ts';
+import { emptyLedger } from '../../../../core/plugins/instance/ledger.ts';
+import type { Ledger } from '../../../../core/plugins/instance/ledger.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 
 const ledger = (plugin: string, ...fns: readonly (() => unknown)[]): Ledger =>
   ({

@@ -3,9 +3,9 @@
  * beyond a limit: a handler that fails or hangs is logged with its plugin's name, and its plugin hears of no such
  * command before the call that hangs has ended.
  */
-import type { Clock, Logger } from '../contract/platform.ts';
-import { timeBoxOr } from '../platform/deadline.ts';
-import type { Ledger } from './instance/ledger.ts';
+import type { Clock, Logger } from '../../contract/platform.ts';
+import { timeBoxOr } from '../../platform/deadline.ts';
+import type { Ledger } from './ledger.ts';
 
 export interface CommandHandlersOptions {
   /** Of the active plugins. */
