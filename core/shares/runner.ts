@@ -258,6 +258,8 @@ export class ShareRunner {
     this.#earlyDeaths = livedMs < SETTLED_MS ? this.#earlyDeaths + 1 : 1;
     log.warn({ share: this.name, reason, livedMs: Math.round(livedMs) }, 'mount lost');
     this.#share.letGo(active);
+    // What the disk was found to hold before knows nothing of this mount's files.
+    this.#around.onUnmount();
     this.#health.enter({ kind: 'fail', reason });
     await unmountShare(this.#around, active, state);
     this.#around.onUnmount();
@@ -310,6 +312,7 @@ export class ShareRunner {
     const isHung = this.#inbox.has('hung') || active.watch.isSilent;
     const isDead = this.#inbox.has('exited');
     this.#share.letGo(active);
+    this.#around.onUnmount();
     this.#health.enter({ kind: 'reset' });
     await unmountShare(this.#around, active, isDead ? 'dead' : isHung ? 'hung' : 'alive');
     this.#share.tookDown(await leftIn(this.#around, active.mount));

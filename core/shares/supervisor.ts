@@ -195,11 +195,17 @@ export class Supervisor {
   // ------------------------------------------------------------ runners
 
   async #adoptAll(): Promise<readonly Mount[]> {
-    const mounter = this.#options.plugins.mounter();
+    const { clock, log, plugins } = this.#options;
+    const adopting = plugins.mounter()?.adopt();
     try {
-      return mounter ? await timeBox(this.#options.clock, ADOPT_DEADLINE_MS, mounter.adopt()) : [];
+      return adopting ? await timeBox(clock, ADOPT_DEADLINE_MS, adopting) : [];
     } catch (error) {
-      this.#options.log.error({ err: error }, 'living mounts not adopted');
+      log.error({ err: error }, 'living mounts not adopted');
+      // They are mounted anew: whoever comes too late must not keep up what they replace.
+      void adopting?.then(
+        (late) => late.forEach((mount) => mount.release()),
+        () => undefined,
+      );
       return [];
     }
   }

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import {
   addressProblem,
   exporterOf,
@@ -50,6 +49,7 @@ import type { ServedExport } from './server-config.ts';
 
 const ANSWER_MS = 2_000;
 const ORIGIN = { section: 'nfs', suspect: 'an NFS server of the system' } as const;
+const UNREAD = 'NFS-Ganesha did not say that it has read its exports';
 
 export interface NfsTools extends ExporterTools {
   readonly owner: { readonly uid: number; readonly gid: number };
@@ -89,6 +89,7 @@ class NfsParts implements ExporterParts<ServedExport> {
   #isReady = false;
   /** False while it is not certain that the server goes by the file. */
   #hasRead = true;
+  #isTelling = false;
   #lost: readonly string[] = [];
   /** By share: its folder of handles; undefined when it could not be had. */
   readonly #mirrors = new Map<string, Mirror | undefined>();
@@ -117,6 +118,7 @@ class NfsParts implements ExporterParts<ServedExport> {
       plan: () => this.shown.inTurn(() => this.#plan()),
       ready: (process, signal) => this.#onReturn(process, signal),
       ask: async (signal) => {
+        if (!this.#hasRead) this.#tellAgain();
         this.#lost = await this.#findLost(signal);
       },
       cleanUp: async () => {
@@ -165,7 +167,7 @@ class NfsParts implements ExporterParts<ServedExport> {
   async enforce(): Promise<void> {
     await this.shown.redescribe();
     if (!this.#isReady) throw new Error('NFS-Ganesha is just starting');
-    if (!this.#hasRead) throw new Error('NFS-Ganesha did not say that it has read its exports');
+    if (!this.#hasRead) throw new Error(UNREAD);
   }
 
   notices(): readonly Notice[] {
@@ -250,8 +252,21 @@ class NfsParts implements ExporterParts<ServedExport> {
     const { server, clock, log } = { server: this.server.process, ...this.#tools };
     if (!(await this.#write(exports)) || !server) return;
     this.#hasRead = await reread(server, clock);
-    if (!this.#hasRead) log.warn('NFS-Ganesha did not say that it has read its exports');
+    if (!this.#hasRead) log.warn(UNREAD);
     this.#loaded = exports;
+  }
+
+  /** A mount that hangs may have kept it from reading; until it has, it lets in whom it let in before. */
+  #tellAgain(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    void this.shown
+      .inTurn(async () => {
+        this.#written = undefined;
+        await this.#apply();
+      })
+      .catch((err: unknown) => this.#tools.log.warn({ err }, UNREAD))
+      .finally(() => (this.#isTelling = false));
   }
 
   /** False when the file is already up to date. */
@@ -305,8 +320,8 @@ class NfsParts implements ExporterParts<ServedExport> {
       clients: (one as Partial<ServedExport>).clients ?? all,
     }));
     this.#loaded = former;
-    // Then it is written anew, and the server reads it.
-    this.#written = await readFile(this.#paths.conf, 'utf8').catch(() => undefined);
+    // It is written anew, and the server reads it: the former daemon may have ended between the two.
+    this.#written = undefined;
     return new Map(former.map((one) => [one.share, one]));
   }
 

@@ -15,12 +15,16 @@ export interface CacheRoots {
   former(present: string): Promise<readonly string[]>;
 }
 
-export function createCacheRoots(stateDir: string): CacheRoots {
+/** `require` rejects for one whose disk is not there. */
+export function createCacheRoots(
+  stateDir: string,
+  require: (root: string) => Promise<void> = () => Promise.resolve(),
+): CacheRoots {
   const file = join(stateDir, 'mount', 'cache-folders.json');
   let known: Promise<Roots> | undefined;
   const saving = createSerialQueue();
   const load = (): Promise<Roots> => {
-    known ??= read(file);
+    known ??= read(file, require);
     // Whoever waits for it hears of it; the next one reads anew.
     known.catch(() => (known = undefined));
     return known;
@@ -51,13 +55,13 @@ interface Roots {
 }
 
 /** Entries are dropped only at the start, when nothing is being written anywhere. */
-async function read(file: string): Promise<Roots> {
+async function read(file: string, require: (root: string) => Promise<void>): Promise<Roots> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '[]';
     throw error;
   });
   const written = parse(text);
-  const pending = await Promise.all(written.map(holdsFiles));
+  const pending = await Promise.all(written.map((root) => holdsFiles(root, require)));
   return { roots: written.filter((_, index) => pending[index]), written };
 }
 
@@ -72,8 +76,9 @@ function parse(text: string): readonly string[] {
 }
 
 /** A folder that cannot be read counts as holding files. */
-async function holdsFiles(root: string): Promise<boolean> {
+async function holdsFiles(root: string, require: (root: string) => Promise<void>): Promise<boolean> {
   try {
+    await require(root);
     const all = await Promise.all((await cachedShares(root)).map((share) => pendingOf(join(root, share))));
     if (all.some(({ count }) => count > 0)) return true;
     // Changes in an upper folder may be waiting, too; only the uploader can tell.

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, writeWhole } from 'mountkeeper';
+import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import { SECOND_LINKS } from '../recovery/held-files.ts';
 import { LAYER } from '../layer/paths.ts';
 import { removeLayer } from '../layer/remove-layer.ts';
@@ -82,15 +82,13 @@ async function moveTrees(from: string, to: string): Promise<void> {
   }
 }
 
+/** Rejects where that cannot be told: what waits there would be passed over. */
 async function exists(path: string): Promise<boolean> {
-  return readdir(path).then(
-    () => true,
-    () => false,
-  );
+  return (await readdir(path).catch(undefinedWhenMissing)) !== undefined;
 }
 
 /** Folders with the layout of a cache folder that hold files of former identities. */
 export async function asideFolders(cacheDir: string): Promise<readonly string[]> {
-  const names = await readdir(join(cacheDir, ASIDE)).catch((): string[] => []);
+  const names = (await readdir(join(cacheDir, ASIDE)).catch(undefinedWhenMissing)) ?? [];
   return names.map((name) => join(cacheDir, ASIDE, name));
 }

@@ -214,6 +214,8 @@ export class LayeredMount implements RunningRclone {
     });
     this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {
       this.#end.abort();
+      // Whoever adopted it too late does not unmount it: its rclones would be in the way of the next mount's.
+      void this.#supervisor.stop();
       await this.#stopUploads();
       return reason;
     });
@@ -348,11 +350,13 @@ export class LayeredMount implements RunningRclone {
     this.#hold.close();
     const lower = await this.#supervisor.stop();
     await this.#stopUploads();
-    await this.#handles.end();
-    await this.#takeOffPath();
-    await endBindfs(this.#options.bindfs);
-    await lower?.unmount();
-    await clearStack(this.#options.stack, this.#options.tools);
+    await eachAnyway(
+      () => this.#handles.end(),
+      () => this.#takeOffPath(),
+      () => endBindfs(this.#options.bindfs),
+      async () => lower?.unmount(),
+      () => clearStack(this.#options.stack, this.#options.tools),
+    );
   }
 
   /** rclone first: calls that wait in the overlay end with it. */
@@ -361,11 +365,13 @@ export class LayeredMount implements RunningRclone {
     this.#hold.close();
     const stopped = this.#stopUploads();
     const lower = await this.#supervisor.stop();
-    await lower?.kill();
-    await endBindfs(this.#options.bindfs);
-    await this.#handles.end();
-    await this.#takeOffPath();
-    await clearStack(this.#options.stack, this.#options.tools);
+    await eachAnyway(
+      async () => lower?.kill(),
+      () => endBindfs(this.#options.bindfs),
+      () => this.#handles.end(),
+      () => this.#takeOffPath(),
+      () => clearStack(this.#options.stack, this.#options.tools),
+    );
     await stopped;
   }
 
@@ -516,4 +522,17 @@ export class LayeredMount implements RunningRclone {
       );
     this.#remote.use(undefined);
   }
+}
+
+/** One after the other; where one fails, for instance since somebody has mounted something over it, the others go on. */
+async function eachAnyway(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }

@@ -6,6 +6,7 @@ import { adoptAll } from './adoption.ts';
 import { noteBoot } from '../recovery/boot-note.ts';
 import { treesOf } from '../cache/metadata.ts';
 import { hasIdentity, settleIdentity } from '../cache/identity.ts';
+import { CacheDisks } from '../cache/cache-disks.ts';
 import { createCacheRoots } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
@@ -63,11 +64,18 @@ export function createMounter(given: MountTools): RcloneMounter {
   };
   const mountPoints = new Set<string>();
   const mounts = new RunningMounts();
-  const roots = createCacheRoots(tools.paths.stateDir);
+  const disks = new CacheDisks(tools.paths.stateDir, tools.mountTable);
+  const roots = createCacheRoots(tools.paths.stateDir, (root) => disks.require(root));
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [
     tools.config().cache.dir,
     ...(await roots.former(tools.config().cache.dir)),
   ];
+  /** Rejects where the disk of one is not there: nobody knows what waits on it. */
+  const readableRoots = async (): Promise<readonly [string, ...string[]]> => {
+    const all = await rootsNow();
+    for (const root of all) await disks.require(root);
+    return all;
+  };
   const pathOf = (shareName: string): string =>
     tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
   return {
@@ -84,6 +92,7 @@ export function createMounter(given: MountTools): RcloneMounter {
       );
     },
     mount: async (spec, signal) => {
+      await disks.note(tools.config().cache.dir);
       await roots.note(tools.config().cache.dir);
       const mount = await mountShare(spec, tools, signal);
       mountPoints.add(spec.share.mount_point);
@@ -96,13 +105,14 @@ export function createMounter(given: MountTools): RcloneMounter {
         mountPoints.add(mount.plan.mountPoint);
         mounts.add(mount);
       }
-      await Promise.all(
+      // Reads whole caches where a former version left some: nobody waits for that.
+      void Promise.all(
         [tools.config().cache.dir, ...adopted.map((mount) => mount.cacheRoot)].map(roots.note),
       ).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
       return adopted;
     },
     pending: async (shareName) => {
-      const folders = (await rootsNow()).map((root) => join(root, shareName));
+      const folders = (await readableRoots()).map((root) => join(root, shareName));
       const [cached, written] = await Promise.all([
         pendingInAll(folders, pathOf(shareName)),
         pendingInLayers(folders, tools),
@@ -113,9 +123,10 @@ export function createMounter(given: MountTools): RcloneMounter {
         paths: [...written.paths, ...cached.paths].slice(0, MAX_PATHS),
       };
     },
-    cached: async () => [...new Set((await Promise.all((await rootsNow()).map(cachedShares))).flat())],
+    cached: async () => [...new Set((await Promise.all((await readableRoots()).map(cachedShares))).flat())],
     leftovers: async () => recoveryReport(...(await rootsNow())),
-    unsafe: () => tools.writeOut.troubles.map((message) => ({ level: 'warning', message })),
+    unsafe: () =>
+      [...tools.writeOut.troubles, ...disks.troubles].map((message) => ({ level: 'warning', message })),
     outdated: () => mounts.outdated(tools),
     settle: async () => {
       await Promise.all([tools.former.close(), tools.writeOut.letGo(LAST_WRITE_OUT_MS)]);

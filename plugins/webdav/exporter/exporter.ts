@@ -217,7 +217,8 @@ export class WebdavExporter implements ServingExporter {
     await this.#shown.dropUnclaimed();
     await this.#shown.catchUp();
     for (const share of [...this.#missing(), ...this.#view.lost]) this.#addAgain(share);
-    await this.#shown.inTurn(() => this.#tell());
+    // One that takes no word is asked all the same: it may hang.
+    await this.#shown.inTurn(() => this.#tellOrLog());
     await this.#ask(signal);
   }
 

@@ -138,6 +138,31 @@ describe('supervisor', () => {
     await supervisor.release();
   });
 
+  it('lets go of what was adopted too late: it must not keep up what is mounted anew', async () => {
+    const kit = createKit();
+    const late = new FakeMount(planOf(spec('photos')), 'photos', { adopted: true });
+    kit.mounter.adopt = () => new Promise((resolve) => void kit.clock.after(35_000, () => resolve([late])));
+    const { supervisor, of } = create(kit, two);
+    await Promise.all([supervisor.start(), kit.clock.advance(31_000)]);
+    await kit.clock.advance(10_000);
+    assert.deepEqual([of('photos')?.health, late.calls], ['healthy', ['release']]);
+    await supervisor.release();
+  });
+
+  it('counts what waits also while a lost mount is being cleared', async (t) => {
+    const kit = createKit();
+    const { of } = await start(t, kit, two);
+    await kit.clock.advance(5_000);
+    const mount = kit.mounter.of('photos');
+    mount.dirty(3);
+    await kit.clock.advance(3_000);
+    kit.mounter.onDisk.set('photos', 3);
+    mount.kill = () => new Promise((resolve) => void kit.clock.after(5_000, resolve));
+    mount.exit('killed');
+    await kit.clock.advance(1_000);
+    assert.deepEqual([of('photos')?.mounted, of('photos')?.dirtyCount], [false, 3]);
+  });
+
   it('drains a share that left the configuration and shows it until it is down', async (t) => {
     const kit = createKit();
     const { supervisor, status, of } = await start(t, kit, two);

@@ -211,14 +211,24 @@ async function acceptProperties(answered: IncomingMessage, exchange: Exchange): 
 }
 
 /** The target of a copy or move. */
-function targetOf({ request, upstream }: Exchange): readonly string[] | undefined {
+function targetOf({ request, upstream, parts }: Exchange): readonly string[] | undefined {
   if (request.method !== 'COPY' && request.method !== 'MOVE') return undefined;
   const place = parseDestination(request.headers.destination as string | undefined, request.headers.host);
   if (place === undefined) throw new Refused(400, 'The destination is missing or cannot be read.');
   if (place === 'elsewhere' || place.share !== upstream.name.normalize('NFC'))
     throw new Refused(502, 'Files can be copied and moved within one share only.');
   if (place.parts.length === 0) throw new Refused(403, 'A share itself cannot be overwritten.');
+  // The backend removes what it overwrites first: the source with it. A folder that is copied into itself, it copies a
+  // thousand times.
+  if (isAbove(place.parts, parts) || isAbove(parts, place.parts))
+    throw new Refused(403, 'A folder cannot be put into itself, nor in the place of one that it is in.');
   return place.parts;
+}
+
+/** However the names are written: a remote may tell neither case nor Unicode forms apart. */
+function isAbove(above: readonly string[], below: readonly string[]): boolean {
+  const folded = (name: string | undefined): string | undefined => name?.normalize('NFC').toLowerCase();
+  return above.length < below.length && above.every((name, index) => folded(name) === folded(below[index]));
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Unavailable } from '../upstream.ts';
+import type { BackendCall } from '../backend.ts';
 import type { Upstream } from '../upstream.ts';
 import { formatPath } from './path.ts';
 
@@ -20,17 +21,31 @@ export interface Found {
 }
 
 /** Undefined when there is nothing. */
-export async function statOf(
+export function statOf(
   upstream: Upstream,
   parts: readonly string[],
   host: string,
   signal?: AbortSignal,
 ): Promise<Found | undefined> {
+  return statBy((call) => upstream.ask(call, { signal }), { share: upstream.name, parts, host });
+}
+
+/** The same, asked of a backend that its share may be leaving. */
+export async function statBy(
+  ask: (call: BackendCall) => Promise<IncomingMessage>,
+  {
+    share,
+    parts,
+    host,
+  }: { readonly share: string; readonly parts: readonly string[]; readonly host: string },
+): Promise<Found | undefined> {
   const headers = { host, depth: '0', 'content-type': 'application/xml', 'content-length': ASKED.length };
-  const response = await upstream.ask(
-    { method: 'PROPFIND', path: formatPath({ share: upstream.name, parts }), headers, body: ASKED },
-    { signal },
-  );
+  const response = await ask({
+    method: 'PROPFIND',
+    path: formatPath({ share, parts }),
+    headers,
+    body: ASKED,
+  });
   const text = await bodyOf(response, MAX_ANSWER_BYTES);
   if (response.statusCode === 404) return undefined;
   if (response.statusCode !== 207 || text === undefined)

@@ -82,6 +82,12 @@ export class ClearUp {
   async #mend(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
     const found = await statOf(upstream, upload.parts, upload.headers['host'] ?? 'localhost');
     if (!found || !isTornBy(upload, found)) return true;
+    if (upload.kind !== 'whole' && this.#tools.journal.isOfFormerBoot(upload)) {
+      this.#tools.log(
+        `upload of ${path} may not have come to its end before this machine started anew: look at it`,
+      );
+      return true;
+    }
     this.#tools.log(
       `upload of ${path} did not come to its end: ` +
         `${upload.kind === 'whole' ? 'its content is put in place' : 'it is taken back'}`,
@@ -102,6 +108,8 @@ export class ClearUp {
     if (size === undefined) return true;
     // It may be there: a later proxy is let in.
     if (size === null) return false;
+    // What a power cut has left of it. The file is held back by the write layer, which a shorter one would end.
+    if (upload.size !== undefined && size !== upload.size) return true;
     const { journal } = this.#tools;
     const commit = new Commit({
       upstream,

@@ -66,7 +66,8 @@ export class Commit {
   async #close(status: number | Refusal | undefined): Promise<void> {
     const { body, journal, noted } = this.#options;
     if (noted) return;
-    const isOver = typeof status === 'number' && (status < 300 || wasRefused(status));
+    // What a refusal says of a later attempt, an earlier one may have spoilt: then nothing but success ends it.
+    const isOver = typeof status === 'number' && (status < 300 || (wasRefused(status) && !this.#wasTouched));
     if (!isOver && this.#wasTouched) {
       this.#upload ??= await this.#keep();
       this.#left = journal.leave(this.#upload);
@@ -129,8 +130,10 @@ export class Commit {
   async #keep(): Promise<Upload> {
     const { journal, upstream, parts, headers, body, spool } = this.#options;
     const file = 'file' in body ? body.file : join(spool, `${randomUUID()}.part`);
-    if ('bytes' in body) await writeFile(at(file), body.bytes, { mode: 0o600 });
-    return journal.begin({ kind: 'whole', share: upstream.name, parts, headers, body: file }, this.#begunMs);
+    const size = 'bytes' in body ? body.bytes.length : body.size;
+    if ('bytes' in body) await writeFile(at(file), body.bytes, { mode: 0o600, flush: true });
+    const upload = { kind: 'whole', share: upstream.name, parts, headers, body: file, size } as const;
+    return journal.begin(upload, this.#begunMs);
   }
 
   /** Checked before it begins: an upload that cannot be finished would leave the file incomplete. */

@@ -20,6 +20,10 @@ export interface Upload {
   readonly share: string;
   readonly parts: readonly string[];
   readonly body?: string;
+  /** Bytes of the body; absent in notes of former versions. */
+  readonly size?: number;
+  /** The boot in which it began: what the disk says of it after another one may be older. */
+  readonly boot?: string;
   readonly begunMs: number;
   /** Headers that the backend needs again. */
   readonly headers: Readonly<Record<string, string>>;
@@ -33,6 +37,7 @@ export interface LeftUpload extends Upload {
 /** Journal on disk, so that the next proxy knows what a killed one was doing. */
 export class Journal {
   readonly #folder: string;
+  #boot: string | undefined;
   readonly #active = new Map<string, number>();
 
   constructor(folder: string) {
@@ -42,6 +47,8 @@ export class Journal {
   /** Uploads that former proxies did not finish. */
   async open(): Promise<readonly LeftUpload[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    // Where it is not told, no boot is another one.
+    this.#boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => undefined);
     const names = await readdir(this.#folder);
     const left: LeftUpload[] = [];
     for (const name of names) {
@@ -54,11 +61,21 @@ export class Journal {
   }
 
   /** On the disk before it resolves. */
-  async begin(upload: Omit<Upload, 'id' | 'begunMs'>, begunMs = clock.now()): Promise<Upload> {
-    const noted: Upload = { ...upload, id: randomUUID(), begunMs };
+  async begin(upload: Omit<Upload, 'id' | 'begunMs' | 'boot'>, begunMs = clock.now()): Promise<Upload> {
+    const noted: Upload = {
+      ...upload,
+      id: randomUUID(),
+      begunMs,
+      ...(this.#boot !== undefined && { boot: this.#boot }),
+    };
     await writeWhole(this.#file(noted.id), JSON.stringify(noted));
     this.#active.set(noted.id, clock.now());
     return noted;
+  }
+
+  /** Whether the machine has started anew since: by then the upload may have ended, and its note have come back. */
+  isOfFormerBoot({ boot }: Upload): boolean {
+    return boot !== undefined && this.#boot !== undefined && boot !== this.#boot;
   }
 
   async end({ id }: Upload): Promise<void> {

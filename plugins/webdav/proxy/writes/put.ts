@@ -3,25 +3,28 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:h
 import { answer } from '../answer.ts';
 import type { Refusal } from '../answer.ts';
 import { clock } from '../clock.ts';
+import { isTornBy } from './clear-up.ts';
 import type { ClearUp } from './clear-up.ts';
 import { Commit } from './commit.ts';
 import { WAITING } from '../backend.ts';
-import type { Attached } from '../backend.ts';
+import type { Attached, BackendCall } from '../backend.ts';
 import { limitIdle, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { at } from '../places.ts';
 import { toBackend } from '../requests/headers.ts';
-import type { Journal, Upload } from './journal.ts';
+import type { Journal, LeftUpload, Upload } from './journal.ts';
 import { failure, wasRefused } from './put-answers.ts';
 import { NO_ROOM, receive, roomIn, RoomWatch } from './spool.ts';
-import { statOf } from '../requests/stat.ts';
+import { statBy, statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { preconditionFails } from '../requests/conditions.ts';
 import { wantedTime } from '../requests/times.ts';
+import { SEEN_AFTER_MS } from './replace.ts';
 import { undo } from './undo.ts';
 
 const READY_MS = 12_000;
 const RELEASE_MS = 300;
+const CONDITIONS = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
 export interface PutTools {
   readonly journal: Journal;
@@ -71,7 +74,13 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
   const body = await receive(request, folder, minFreeBytes);
   request.setTimeout(0);
   if (!body) return;
-  if (gone.aborted) return 'file' in body ? rm(at(body.file), { force: true }) : undefined;
+  const drop = (): Promise<void> | undefined =>
+    'file' in body ? rm(at(body.file), { force: true }) : undefined;
+  if (gone.aborted) return drop();
+  if (await hasChanged(exchange)) {
+    await drop();
+    throw new Refused(412, 'The file is not in the state that was asked for any more.');
+  }
   const commit = new Commit({
     upstream,
     parts,
@@ -85,6 +94,13 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
   if (!refusal) await tools.clearUp.forget(upstream.name, parts);
   answer(request, response, refusal ?? { status: 204, text: '', headers: timed(exchange.request) });
   if (commit.left) await tools.clearUp.now(upstream, commit.left);
+}
+
+/** Receiving may take long: what the client made its condition is looked for once more. */
+async function hasChanged({ request: { headers }, upstream, parts, gone }: Exchange): Promise<boolean> {
+  if (!CONDITIONS.some((name) => headers[name] !== undefined)) return false;
+  if (upstream.attached?.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
+  return preconditionFails(headers, await statOf(upstream, parts, headers.host ?? '', gone));
 }
 
 /** Confirms the modification time that the client wants, and that the backend was told with the file. */
@@ -104,6 +120,7 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
     headers,
   });
   const room = new RoomWatch(tools.spool);
+  let passedBytes = 0;
   const onPiece = (bytes: number): void => {
     tools.journal.touch(upload);
     room.took(bytes);
@@ -115,6 +132,9 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
     headers,
     upload,
     onPiece,
+    onPassed: (bytes) => (passedBytes += bytes),
+    passedBytes: () => passedBytes,
+    leave: () => tools.journal.leave(upload),
     stop: AbortSignal.any([attached.leaving, room.full]),
   };
   const { outcome, status } = await attached.track(passBody(passing));
@@ -142,6 +162,10 @@ interface Passing {
   readonly headers: Readonly<Record<string, string>>;
   readonly upload: Upload;
   readonly onPiece: (bytes: number) => void;
+  /** Of what has gone on to the backend. */
+  readonly onPassed: (bytes: number) => void;
+  readonly passedBytes: () => number;
+  readonly leave: () => LeftUpload;
   /** Aborts when the upload must be undone. */
   readonly stop: AbortSignal;
 }
@@ -150,12 +174,12 @@ interface Passing {
 async function passBody(
   passing: Passing,
 ): Promise<{ outcome: 'taken' | 'none' | 'torn'; status: number | undefined }> {
-  const { attached, body, path, headers, onPiece, stop } = passing;
+  const { attached, body, path, headers, onPiece, onPassed, stop } = passing;
   // Without a length the body can be ended at any byte, and the backend has closed the file when it
   // answers.
   const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
   const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
-  const isWhole = (await continued) && (await pour(body, sink, { onPiece, stop }));
+  const isWhole = (await continued) && (await pour(body, sink, { onPiece, onPassed, stop }));
   sink.end();
   // No answer: nobody knows what came of it, so it counts as torn below.
   const result = await answered.catch(() => undefined);
@@ -164,18 +188,36 @@ async function passBody(
   if (wasRefused(status)) return { outcome: 'none', status };
   if (status === undefined) return { outcome: 'torn', status };
   if (isWhole && status < 300) return { outcome: 'taken', status };
-  return { outcome: (await takeBack(passing)) ? 'none' : 'torn', status: status < 300 ? undefined : status };
+  return {
+    outcome: (await takeBack(passing, status)) ? 'none' : 'torn',
+    status: status < 300 ? undefined : status,
+  };
 }
 
 /**
- * Restores the path to what it was before the upload. The file is closed, and no other client of this proxy
- * is writing it.
+ * Restores the path to what it was before the upload, unless others have put something there since: over SMB, say. The
+ * file is closed, and no other client of this proxy is writing it. False where nothing is known of it.
  */
-async function takeBack({ attached, path, upload }: Passing): Promise<boolean> {
-  // What serves from beside a mount has closed the file, the mount itself does so a moment later.
-  if (attached.backend.port !== undefined) await clock.sleep(RELEASE_MS);
-  // No answer: not mended, and tried again.
-  return undo(upload, path, (call) => attached.ask(call)).catch(() => false);
+async function takeBack(passing: Passing, status: number): Promise<boolean> {
+  const { attached, path, upload, leave, passedBytes } = passing;
+  const ask = (call: BackendCall): Promise<IncomingMessage> => attached.ask(call);
+  // What serves from beside a mount has closed the file, the mount itself does so a moment later; and what others have
+  // put there it sees a moment later, for which a share that is being taken off does not wait.
+  const mayWait = attached.backend.behind !== undefined && !attached.leaving.aborted;
+  if (attached.backend.port !== undefined) await clock.sleep(mayWait ? SEEN_AFTER_MS : RELEASE_MS);
+  try {
+    const { share, parts } = upload;
+    const found = await statBy(ask, { share, parts, host: upload.headers['host'] ?? 'localhost' });
+    // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
+    const isOurs =
+      found !== undefined &&
+      isTornBy(leave(), found) &&
+      (status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes());
+    return isOurs ? await undo(upload, path, ask) : true;
+  } catch {
+    // No answer: not mended, and tried again.
+    return false;
+  }
 }
 
 /**
@@ -185,7 +227,7 @@ async function takeBack({ attached, path, upload }: Passing): Promise<boolean> {
 function pour(
   from: IncomingMessage,
   to: ClientRequest,
-  { onPiece, stop }: Pick<Passing, 'onPiece' | 'stop'>,
+  { onPiece, onPassed, stop }: Pick<Passing, 'onPiece' | 'onPassed' | 'stop'>,
 ): Promise<boolean> {
   return new Promise((resolve) => {
     // Data that was received but not read is lost with the connection.
@@ -200,7 +242,9 @@ function pour(
     stop.addEventListener('abort', cut, { once: true });
     from.on('data', (piece: Buffer) => {
       onPiece(piece.length);
-      if (isOver || to.destroyed || to.write(piece)) return;
+      if (isOver || to.destroyed) return;
+      onPassed(piece.length);
+      if (to.write(piece)) return;
       from.pause();
       to.once('drain', () => from.resume());
     });

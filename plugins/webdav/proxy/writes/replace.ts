@@ -14,7 +14,7 @@ import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 
 const SPARE_BYTES = 16 * 1_048_576;
-const SEEN_AFTER_MS = 1_200;
+export const SEEN_AFTER_MS = 1_200;
 /**
  * A backend rejects this depth only after it has checked locks and conditions, and before it does anything.
  */

@@ -119,7 +119,9 @@ class Spool {
 
   #open(): WriteStream {
     this.#file = join(this.#folder, `${randomUUID()}.part`);
-    this.#sink = createWriteStream(at(this.#file), { flags: 'wx', mode: 0o600, highWaterMark: AHEAD_BYTES });
+    // On the disk when it is closed: the note that it is to be put in place is there, too, after a power cut.
+    const options = { flags: 'wx', mode: 0o600, highWaterMark: AHEAD_BYTES, flush: true };
+    this.#sink = createWriteStream(at(this.#file), options);
     this.#sink.on('error', (error) => (this.#failure = error));
     return this.#sink;
   }

@@ -161,6 +161,11 @@ describe('the proxy of WebDAV', () => {
       ['MOVE', '/team/a', 400, {}],
       ['MOVE', '/team/a', 403, { headers: { destination: '/team/' } }],
       ['MOVE', '/team/a', 400, { headers: { destination: '/team/%2e%2e/x' } }],
+      // What it overwrites goes first, and all in it.
+      ['MOVE', '/team/a/a', 403, { headers: { destination: '/team/a' } }],
+      ['COPY', '/team/a/b/c', 403, { headers: { destination: '/team/A/' } }],
+      ['MOVE', '/team/a', 403, { headers: { destination: '/team/a/b' } }],
+      ['COPY', '/team/a/', 403, { headers: { destination: '/team/a/b/c' } }],
       ['PROPFIND', '/team/', 403, { headers: { depth: 'infinity' } }],
       ['PROPFIND', '/team/', 403, {}],
       ['PUT', '/team/a', 400, { ...write, headers: { 'content-range': 'bytes 0-0/5' } }],

@@ -76,6 +76,23 @@ describe('an upload over a file, in the proxy of WebDAV, when the backend fails 
       assert.deepEqual(await left(), []);
     });
 
+    for (const refusal of [403, 404, 409, 423])
+      it(`keeps ${size} bytes for the file that is torn by then, though the next attempt is answered by ${refusal}`, async () => {
+        tearing(1, (request) => void request.destroy());
+        const tear = fixture.backend.before;
+        let refused = 0;
+        fixture.backend.before = (request, response) => {
+          if (tear(request, response)) return true;
+          const isRefused = request.method === 'PUT' && refused === 0;
+          if (isRefused) response.writeHead(refusal).end(String((refused += 1)));
+          return isRefused;
+        };
+        const body = randomBytes(size);
+        assert.notEqual((await fixture.ask('PUT', '/team/a', { body })).status, 204);
+        await until('the content is in its place', () => file()?.equals(body), PATIENCE);
+        await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
+      });
+
     it(`notes ${size} bytes on the disk, and the next proxy commits them when this one is killed`, async () => {
       tearing(Infinity, refuse);
       const body = randomBytes(size);

@@ -69,6 +69,35 @@ describe('an upload through the proxy of WebDAV', () => {
     assert.equal(fixture.backend.seen.find(({ method }) => method === 'DELETE')?.headers.if, '(<urn:token>)');
   });
 
+  it('takes away nothing that others have put there meanwhile', async () => {
+    fixture.backend.before = ({ method }) => {
+      if (method === 'PROPFIND' && fixture.backend.files.has('/team/new'))
+        fixture.backend.files.set('/team/new', Buffer.from('of others'));
+      return false;
+    };
+    await sendTorn('PUT', '/team/new');
+    await until('nothing is left of it', async () => (await left()).length === 0, { timeoutMs: 20_000 });
+    assert.equal(fixture.backend.files.get('/team/new')?.toString(), 'of others');
+    assert.equal(fixture.backend.count('DELETE'), 0);
+  });
+
+  it('looks at the condition of its client once more when the body is there', async () => {
+    fixture.backend.files.set('/team/a', Buffer.from('good'));
+    let looks = 0;
+    fixture.backend.before = ({ method }) => {
+      if (method === 'PROPFIND' && (looks += 1) === 2)
+        fixture.backend.files.set('/team/a', Buffer.from('of others'));
+      return false;
+    };
+    const { status } = await fixture.ask('PUT', '/team/a', {
+      body: randomBytes(LARGE),
+      headers: { 'if-match': '"e4"' },
+    });
+    assert.equal(status, 412);
+    assert.equal(fixture.backend.files.get('/team/a')?.toString(), 'of others');
+    assert.deepEqual(await left(), []);
+  });
+
   it('mends what was begun under a lock that is gone since, at once or later', async () => {
     // The first answer is lost: what is left is for the clean-up.
     let lost = 1;
