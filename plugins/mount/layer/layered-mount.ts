@@ -524,7 +524,7 @@ export class LayeredMount implements RunningRclone {
   }
 }
 
-/** One after the other; where one fails, for instance since somebody has mounted something over it, the others go on. */
+/** One after the other; where one fails, since somebody has mounted something over it, say, the others go on. */
 async function eachAnyway(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {

@@ -77,7 +77,7 @@ describe('an upload over a file, in the proxy of WebDAV, when the backend fails 
     });
 
     for (const refusal of [403, 404, 409, 423])
-      it(`keeps ${size} bytes for the file that is torn by then, though the next attempt is answered by ${refusal}`, async () => {
+      it(`keeps ${size} bytes for the file that is torn by then, though the next try meets ${refusal}`, async () => {
         tearing(1, (request) => void request.destroy());
         const tear = fixture.backend.before;
         let refused = 0;
