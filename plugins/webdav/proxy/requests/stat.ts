@@ -4,6 +4,8 @@ import type { BackendCall } from '../backend.ts';
 import type { Upstream } from '../upstream.ts';
 import { formatPath } from './path.ts';
 
+/** After this time a backend shows what others have written to the share (`--dir-cache-time=1s`), in milliseconds. */
+export const SEEN_AFTER_MS = 1_200;
 const MAX_ANSWER_BYTES = 1_048_576;
 const ASKED = Buffer.from(
   '<?xml version="1.0" encoding="utf-8"?><D:propfind ' +

@@ -15,11 +15,10 @@ import { toBackend } from '../requests/headers.ts';
 import type { Journal, LeftUpload, Upload } from './journal.ts';
 import { failure, wasRefused } from './put-answers.ts';
 import { NO_ROOM, receive, roomIn, RoomWatch } from './spool.ts';
-import { statBy, statOf } from '../requests/stat.ts';
+import { SEEN_AFTER_MS, statBy, statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { preconditionFails } from '../requests/conditions.ts';
 import { wantedTime } from '../requests/times.ts';
-import { SEEN_AFTER_MS } from './replace.ts';
 import { undo } from './undo.ts';
 
 const READY_MS = 12_000;

@@ -10,11 +10,10 @@ import { toBackend } from '../requests/headers.ts';
 import type { PutTools } from './put.ts';
 import { NO_ROOM, receive, roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
-import { statOf } from '../requests/stat.ts';
+import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 
 const SPARE_BYTES = 16 * 1_048_576;
-export const SEEN_AFTER_MS = 1_200;
 /**
  * A backend rejects this depth only after it has checked locks and conditions, and before it does anything.
  */
