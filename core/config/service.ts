@@ -32,6 +32,8 @@ import { admitThirdParty } from './checks/third-party.ts';
 import type { ProtocolName } from './checks/protocols.ts';
 import type { ThirdPartyPlugins } from './checks/third-party.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import { writeWhole } from '../platform/files/atomic-file.ts';
+import { undefinedWhenMissing } from '../platform/files/missing.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 import { withTranslations } from './translations.ts';
 import { createFileWriter } from './write.ts';
@@ -228,6 +230,7 @@ class FileConfigService implements OwnedConfigService {
   }
 
   async write(text: string, basis?: LoadedConfig): Promise<void> {
+    await this.#keepRefused();
     await this.#write(text, basis && (() => this.#assertUnchanged(basis)));
   }
 
@@ -236,14 +239,22 @@ class FileConfigService implements OwnedConfigService {
    * the first has written.
    */
   async #assertUnchanged(basis: LoadedConfig): Promise<void> {
-    // Gone or unreadable: there is nothing in it that the new text could undo.
-    const found = await readFile(this.file, 'utf8').catch(() => undefined);
+    // Gone: there is nothing in it that the new text could undo.
+    const found = await readFile(this.file, 'utf8').catch(undefinedWhenMissing);
     const isSettled = found === undefined || this.isKnown(found);
     // A text that is running or was refused has been read by the watcher. The same text may have been read
     // again meanwhile.
     if (basis.text !== this.#current?.text || !isSettled) {
       throw new Error('the configuration has just been changed by somebody else; look at it and try again');
     }
+  }
+
+  /** What somebody has saved with a mistake is in nobody's way, and stays beside: it may be an hour's work. */
+  async #keepRefused(): Promise<void> {
+    const refused = this.#refused;
+    if (refused === undefined || refused === this.#current?.text) return;
+    const found = await readFile(this.file, 'utf8').catch(undefinedWhenMissing);
+    if (found === refused) await writeWhole(`${this.file}.refused`, refused);
   }
 
   isKnown(text: string): boolean {
@@ -257,7 +268,7 @@ class FileConfigService implements OwnedConfigService {
   shown(text: string = this.current.text): string {
     const read = parseDocument(text);
     if ('problem' in read) throw new Error(read.problem.message);
-    return shownText(text, read.document, this.#assemble());
+    return shownText(text, read.document, this.#assemble(), this.#current?.text);
   }
 
   redacted(): Record<string, unknown> {

@@ -190,5 +190,7 @@ export interface SetupService {
   preview(answers: SetupAnswers): string;
   /** `host`: the name by which the caller reaches this machine; absent: its own name. */
   addresses(shares: readonly string[], user: string, host?: string): readonly LanAddresses[];
+  /** Whether people sign in by this name already: `apply` leaves that user, and the password, as it is. */
+  knowsUser(user: string): boolean;
   apply(answers: SetupAnswers, by: ConfigAuthor): Promise<ConfigAnswer>;
 }

@@ -136,6 +136,11 @@ export function freeConnectionName(wanted: string, connections: Known['connectio
   return unlike(used, plain === '' ? 'nas' : plain);
 }
 
+/** smbd tells no case apart. */
+export function knowsUser({ smb }: Pick<Known, 'smb'>, user: string): boolean {
+  return smb.users.some(({ name }) => name.toLowerCase() === user.toLowerCase());
+}
+
 /** Listen addresses that somebody has chosen are kept. */
 function lanEdits(
   { user, password }: NonNullable<SetupAnswers['lan']>,
@@ -146,7 +151,7 @@ function lanEdits(
   return [
     { path: ['smb', 'enabled'], value: true },
     ...(isChosen ? [] : [{ path: ['smb', 'listen'], value: EVERYWHERE }]),
-    ...(smb.users.some(({ name }) => name.toLowerCase() === user.toLowerCase())
+    ...(knowsUser({ smb }, user)
       ? []
       : [{ path: ['smb', 'users', smb.users.length], value: { name: user, password } }]),
   ];

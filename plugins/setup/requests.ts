@@ -50,6 +50,8 @@ export interface AppliedAnswer {
     readonly explorer: string | null;
     readonly linux: string;
   }[];
+  /** People signed in by that name before: the password stays as it was. */
+  readonly user_kept: boolean;
 }
 
 /** What the guide on the terminal asks; the daemon, or this process in its place, answers. */
@@ -133,9 +135,17 @@ async function review(setup: SetupService, answers: SetupAnswers): Promise<Revie
 
 async function apply(setup: SetupService, answers: SetupAnswers, by: ConfigAuthor): Promise<AppliedAnswer> {
   const shares = setup.shareNames(answers.folders);
+  const isKept = answers.lan !== undefined && setup.knowsUser(answers.lan.user);
   const { ok, message, summary } = await setup.apply(answers, by);
   const addresses = ok && answers.lan ? setup.addresses(shares, answers.lan.user) : [];
-  return { ok, message, diff_summary: summary, shares: ok ? shares : [], addresses: addresses.map(asJson) };
+  return {
+    ok,
+    message,
+    diff_summary: summary,
+    shares: ok ? shares : [],
+    addresses: addresses.map(asJson),
+    user_kept: isKept,
+  };
 }
 
 function asJson({ share, finder, explorer, linux }: LanAddresses): AppliedAnswer['addresses'][number] {

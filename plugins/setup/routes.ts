@@ -28,6 +28,7 @@ const APPLIED = Joi.object({
   diff_summary: summary(),
   shares: texts(),
   addresses: Joi.array().items(ADDRESS).required(),
+  user_kept: flag(),
 });
 const FOUND = Joi.object({
   found: Joi.array()

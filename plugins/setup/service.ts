@@ -19,7 +19,7 @@ import type {
   ShareSpec,
 } from 'mountkeeper';
 import { lanAddresses } from './addresses.ts';
-import { connectionOf, editsOf, shareNames } from './answers.ts';
+import { connectionOf, editsOf, knowsUser, shareNames } from './answers.ts';
 
 const PROBE_NAME = 'setup';
 const LOOK_MS = 20_000;
@@ -107,6 +107,10 @@ export class Setup implements SetupService {
     return lanAddresses(shares, { user, host, ...this.#config.smb });
   }
 
+  knowsUser(user: string): boolean {
+    return knowsUser(this.#config, user);
+  }
+
   async apply(answers: SetupAnswers, by: ConfigAuthor): Promise<ConfigAnswer> {
     const changes = this.#tools.changes();
     const { version } = changes;
@@ -116,7 +120,8 @@ export class Setup implements SetupService {
   /** Throws a sentence. */
   #text(answers: SetupAnswers): string {
     const { connections, shares, smb } = this.#config;
-    const text = this.#tools.config().shown();
+    // As it stands in the file: shown to people it may have been written anew, without its notes.
+    const { text } = this.#tools.config().current;
     return editToml(text, editsOf(answers, { connections, shares, smb }, readToml(text)));
   }
 }

@@ -111,6 +111,36 @@ describe('a document on trial', () => {
     assert.equal(changes().trial, undefined);
   });
 
+  it('stays over a restart of the daemon when its page had reached the one before', async () => {
+    const { version } = await submit(interval(TEXT, 3));
+    assert.equal(changes().reached(version), true);
+    await api.host.stop('shutdown');
+    const kept = await readFile(join(api.folder, 'state/config-history.json'), 'utf8');
+    await api.close();
+    api = await createApi({ toml: interval(TEXT, 3), clock, state: { 'config-history.json': kept } });
+    assert.deepEqual([changes().trial?.version, changes().trial?.isReached], [version, true]);
+    await clock.advance(61_000);
+    assert.equal(await api.fileText(), interval(TEXT, 3));
+    assert.equal(changes().trial, undefined);
+  });
+
+  it('is taken back later when that fails at first, and says so meanwhile', async () => {
+    const { version } = await submit(interval(TEXT, 3));
+    const told = async (): Promise<string | undefined> =>
+      (await api.host.hooks.collect('collectNotices')).find(({ message }) => message.includes('taken back'))
+        ?.message;
+    // Somebody is just writing by hand.
+    await writeFile(api.configFile, interval(TEXT, 4));
+    await clock.advance(61_000);
+    const problem = await until('the failure is told', told, { timeoutMs: 5_000 });
+    assert.match(problem, /cannot be taken back .*; this is tried again/);
+    assert.equal(changes().trial?.version, version);
+    await writeFile(api.configFile, interval(TEXT, 3));
+    await clock.advance(10_000);
+    await takenBack();
+    assert.match((await told()) ?? '', /were taken back/);
+  });
+
   it('is over where the next daemon found another document', async () => {
     await submit(interval(TEXT, 3));
     await api.host.stop('shutdown');

@@ -36,11 +36,12 @@ type Known = Pick<Assembly, 'root' | 'entries'>;
 
 /**
  * `text` must be TOML. Comments that may contain a secret become `# ******** 1`, numbered, so that they can
- * be restored.
+ * be restored: by their place in the running text. Of a former text, a note that is not in that has no number.
  */
-export function shownText(text: string, document: Document, assembly: Known): string {
+export function shownText(text: string, document: Document, assembly: Known, running = text): string {
   const secrets = secretPaths(document as never, assembly);
-  const masked = replaced(text, [...maskedValues(text, secrets), ...maskedNotes(text, document, assembly)]);
+  const notes = maskedNotes(text, document, assembly, running);
+  const masked = replaced(text, [...maskedValues(text, secrets), ...notes]);
   const wanted = maskSecrets(document, secrets) as Document;
   // When masking the text did not give the wanted document, the rendered document is shown, without the
   // user's comments.
@@ -70,14 +71,21 @@ function maskedValues(text: string, secrets: SecretPaths): Piece[] {
   return pieces;
 }
 
-function maskedNotes(text: string, document: Document, { root, entries }: Known): Piece[] {
+function maskedNotes(text: string, document: Document, { root, entries }: Known, running: string): Piece[] {
+  const known = text === running ? undefined : notesIn(running);
   const own = new Set(ownNotes(root));
   const values = literals(document, secretPaths(document as never, { root, entries }));
   return notesOf(text).flatMap(({ start, end }, index) => {
     const note = text.slice(start, end).trimEnd();
     const isHarmless = own.has(note) || (!mayHoldSecret(note) && !holdsAny(note, values));
-    return isHarmless ? [] : [{ start, end, by: `# ${MASK} ${index + 1}` }];
+    if (isHarmless) return [];
+    const number = known === undefined ? index + 1 : known.indexOf(note) + 1;
+    return [{ start, end, by: number === 0 ? `# ${MASK}` : `# ${MASK} ${number}` }];
   });
+}
+
+function notesIn(text: string): readonly string[] {
+  return notesOf(text).map(({ start, end }) => text.slice(start, end).trimEnd());
 }
 
 function notesOf(text: string): { readonly start: number; readonly end: number }[] {

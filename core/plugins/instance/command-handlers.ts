@@ -21,7 +21,7 @@ type Handle = (...args: readonly unknown[]) => unknown;
 export class CommandHandlers {
   readonly #options: CommandHandlersOptions;
   /** Plugins of which a call goes on after its limit, by the command. */
-  readonly #hanging = new Set<string>();
+  readonly #hanging = new Map<string, number>();
 
   constructor(options: CommandHandlersOptions) {
     this.#options = options;
@@ -42,7 +42,7 @@ export class CommandHandlers {
   async #call(plugin: string, command: string, handle: () => unknown): Promise<void> {
     const { clock, log, timeoutMs = 5_000 } = this.#options;
     const key = `${plugin} ${command}`;
-    if (this.#hanging.has(key)) return;
+    if ((this.#hanging.get(key) ?? 0) > 0) return;
     const call = Promise.resolve()
       .then(handle)
       .catch((err: unknown) => log.error({ plugin, command, err }, 'command failed'));
@@ -51,8 +51,9 @@ export class CommandHandlers {
         { plugin, command },
         'plugin did not end with a command in time; it hears of no other until then',
       );
-      this.#hanging.add(key);
-      void call.then(() => this.#hanging.delete(key));
+      const count = (by: number): void => void this.#hanging.set(key, (this.#hanging.get(key) ?? 0) + by);
+      count(1);
+      void call.then(() => count(-1));
     });
   }
 }

@@ -45,6 +45,8 @@ export class Changes implements ConfigChanges {
   /** One submission at a time: otherwise the file could hold one text while the daemon runs another. */
   readonly #turns = createSerialQueue();
   #takenBack: { readonly at: number; readonly why: string } | undefined;
+  /** Why it failed the last time. */
+  #notTakenBack: string | undefined;
 
   constructor(ctx: PluginContext, history: History) {
     this.#ctx = ctx;
@@ -54,7 +56,7 @@ export class Changes implements ConfigChanges {
       history,
       record: () => ctx.use('status').snapshot.record,
       changed: () => this.#tell(),
-      takeBack: (trial, why) => this.#takeBack(trial, why),
+      takeBack: async (trial, why) => (await this.#takeBack(trial, why)).status !== 500,
     });
   }
 
@@ -219,17 +221,20 @@ export class Changes implements ConfigChanges {
   #takeBack(trial: KeptTrial, why: string): Promise<ConfigAnswer> {
     return this.#turns.run(async () => {
       const { log } = this.#ctx;
-      if (this.version !== trial.version)
+      if (this.version !== trial.version) {
+        this.#trial.end();
         return this.#answer(409, 'These settings are not in force any more.');
-      this.#trial.end();
+      }
       const applied = await this.#ctx
         .use('config')
         .apply({ text: trial.former, origin: 'file', isTakingBack: true });
       if (!applied.ok) {
         const refusal = this.#refusal(applied);
         log.error({ problem: refusal.message }, 'settings on trial could not be taken back');
+        this.#notTakenBack = refusal.message;
         return { ...refusal, status: 500 };
       }
+      this.#notTakenBack = undefined;
       log.warn({ why }, 'settings on trial were taken back');
       this.#takenBack = { at: this.#ctx.use('clock').now(), why };
       this.#add(applied.loaded, 'revert', applied.diff.summary);
@@ -238,6 +243,14 @@ export class Changes implements ConfigChanges {
   }
 
   notices(): readonly Notice[] {
+    const problem = this.#trial.kept && this.#notTakenBack;
+    if (problem !== undefined)
+      return [
+        {
+          level: 'error',
+          message: `the settings that were applied last cannot be taken back (${problem}); this is tried again`,
+        },
+      ];
     const told = this.#takenBack;
     if (!told || this.#ctx.use('clock').now() - told.at > TELL_MS) return [];
     return [

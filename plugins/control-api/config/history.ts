@@ -23,6 +23,8 @@ export interface KeptTrial {
   readonly version: string;
   readonly former: string;
   readonly healthy: readonly string[];
+  /** The page that sent it has reached the daemon since; it does so once. */
+  readonly isReached?: boolean;
 }
 
 interface Kept {
@@ -136,8 +138,9 @@ function isVersion(value: unknown): value is Version {
 }
 
 function isTrial(value: unknown): value is KeptTrial {
-  const { version, former, healthy } = (value ?? {}) as Partial<Record<keyof KeptTrial, unknown>>;
+  const { version, former, healthy, isReached } = (value ?? {}) as Partial<Record<keyof KeptTrial, unknown>>;
   return (
+    ['boolean', 'undefined'].includes(typeof isReached) &&
     typeof version === 'string' &&
     typeof former === 'string' &&
     Array.isArray(healthy) &&

@@ -7,19 +7,21 @@ import type { Clock, ConfigTrial, StatusRecord } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';
 
 export const TRIAL_MS = 60_000;
+/** A taking back that failed, on a full disk for instance, is tried again. */
+const AGAIN_MS = 10_000;
 
 export interface TrialParts {
   readonly clock: Clock;
   readonly history: History;
   readonly record: () => StatusRecord;
-  /** Called when the time is up and nobody has kept it. */
-  readonly takeBack: (trial: KeptTrial, why: string) => Promise<unknown>;
+  /** Called when the time is up and nobody has kept it. False where it failed. */
+  readonly takeBack: (trial: KeptTrial, why: string) => Promise<boolean>;
   readonly changed: () => void;
 }
 
 interface Running extends KeptTrial {
   readonly until: number;
-  readonly cancel: () => void;
+  cancel: () => void;
   isReached: boolean;
 }
 
@@ -51,15 +53,20 @@ export class Trial {
     const { clock, history, changed } = this.#parts;
     this.#running?.cancel();
     const cancel = clock.after(TRIAL_MS, () => this.#timeIsUp());
-    this.#running = { ...trial, until: clock.now() + TRIAL_MS, cancel, isReached: false };
-    history.trial = { version: trial.version, former: trial.former, healthy: trial.healthy };
+    const isReached = trial.isReached === true;
+    this.#running = { ...trial, until: clock.now() + TRIAL_MS, cancel, isReached };
+    const { version, former, healthy } = trial;
+    history.trial = { version, former, healthy, isReached };
     changed();
   }
 
   reached(version: string): boolean {
     if (this.#running?.version !== version) return false;
     this.#running.isReached = true;
-    this.#parts.changed();
+    const { history, changed } = this.#parts;
+    // A daemon that is started anew within the minute hears of it from nobody.
+    if (history.trial) history.trial = { ...history.trial, isReached: true };
+    changed();
     return true;
   }
 
@@ -94,6 +101,9 @@ export class Trial {
       failed.length > 0
         ? `these shares failed: ${failed.join(', ')}`
         : 'the page that sent them could not reach the daemon any more';
-    void this.#parts.takeBack(running, why);
+    void this.#parts.takeBack(running, why).then((isDone) => {
+      if (!isDone && this.#running === running)
+        running.cancel = this.#parts.clock.after(AGAIN_MS, () => this.#timeIsUp());
+    });
   }
 }

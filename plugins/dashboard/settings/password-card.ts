@@ -53,7 +53,9 @@ async function set(card: Card, view: View): Promise<Outcome> {
   const { version } = changes;
   // A password that somebody has set meanwhile is not replaced from here.
   if (isAnybodyAsked(webOf(ctx))) return { ok: false, message: everywhere('password-there') };
-  const text = editToml(ctx.use('config').shown(), [{ path: ['web', 'password'], value: password }]);
+  // As it stands in the file: shown to people it may have been written anew, without its notes.
+  const { text: former } = ctx.use('config').current;
+  const text = editToml(former, [{ path: ['web', 'password'], value: password }]);
   const {
     ok,
     message,

@@ -94,11 +94,13 @@ class Guide {
     if (!session) return over();
     const answers = answersOf(session);
     const names = this.#setup.shareNames(answers.folders);
+    const { lan } = answers;
+    const isKept = lan !== undefined && this.#setup.knowsUser(lan.user);
     const { ok, message } = await this.#setup.apply(answers, 'page');
     if (!ok) return { ok, message };
     this.#known.end(session.id);
-    const { lan } = answers;
-    return next(doneStep(lan ? this.#setup.addresses(names, lan.user, view.host) : [], view));
+    const addresses = lan ? this.#setup.addresses(names, lan.user, view.host) : [];
+    return next(doneStep(addresses, isKept ? lan.user : undefined, view));
   }
 }
 

@@ -185,10 +185,12 @@ export function reviewStep(
 }
 
 /** `lan`: none where the shares are for this machine alone. */
-export function doneStep(lan: readonly LanAddresses[], view: View): Content {
+/** `kept`: who had a password already, which stays as it was. */
+export function doneStep(lan: readonly LanAddresses[], kept: string | undefined, view: View): Content {
   return html`<section class="card guide">
     <h2 tabindex="-1" autofocus>${view.t('step-done')}</h2>
     ${lan.length > 0 ? lan.map((one) => addresses(one, view)) : html`<p>${view.t('done-local')}</p>`}
+    ${kept === undefined ? null : html`<p>${view.t('done-kept', { user: kept })}</p>`}
     <p>${view.t('done-help')}</p>
     <p><a href="/">${view.t('overview')}</a></p>
   </section>`;

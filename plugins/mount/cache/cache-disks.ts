@@ -2,25 +2,35 @@
  * On which disk each cache folder lies. While that disk is not mounted, its folder looks like one that was never used:
  * all would seem to be on the NAS, and users would write anew what waits there.
  */
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSerialQueue, undefinedWhenMissing, writeWhole } from 'mountkeeper';
+import { createSerialQueue, makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import type { MountTable } from 'mountkeeper';
 import { holderOf } from './file-system.ts';
 
-/** Where the disk of each folder was mounted; not of those on the root file system, which is always there. */
-type Known = ReadonlyMap<string, string>;
+/** In the folder itself: wherever it is mounted from, one that has this is the one that was used. */
+const MARK = 'cache-id';
+
+/** Of each folder: where its disk was mounted, and what stands in its mark. */
+type Known = ReadonlyMap<string, { readonly at: string; readonly mark: string }>;
+
+export interface CacheDisksOptions {
+  readonly stateDir: string;
+  readonly mountTable: MountTable;
+  /** Whether something waits in a folder, or may. */
+  readonly mayHold: (root: string) => Promise<boolean>;
+}
 
 export class CacheDisks {
   readonly #file: string;
-  readonly #mountTable: MountTable;
+  readonly #options: CacheDisksOptions;
   readonly #saving = createSerialQueue();
   readonly #missing = new Map<string, string>();
-  #known: Promise<Known> | undefined;
 
-  constructor(stateDir: string, mountTable: MountTable) {
-    this.#file = join(stateDir, 'mount', 'cache-disks.json');
-    this.#mountTable = mountTable;
+  constructor(options: CacheDisksOptions) {
+    this.#file = join(options.stateDir, 'mount', 'cache-disks.jsonl');
+    this.#options = options;
   }
 
   /** A sentence for each folder whose disk was missing when it was last asked for. */
@@ -38,43 +48,61 @@ export class CacheDisks {
     }
   }
 
-  /** The same, and remembers the disk. Call it before anything is cached there. */
+  /** The same, and remembers the disk, and no other where nothing waits. Call it before anything is cached there. */
   async note(root: string): Promise<void> {
     await this.require(root);
-    const at = (await holderOf(root, this.#mountTable))?.mountPoint ?? '/';
+    const at = (await holderOf(root, this.#options.mountTable))?.mountPoint ?? '/';
     await this.#saving.run(async () => {
-      const known = new Map(await this.#read());
-      if (known.get(root) === (at === '/' ? undefined : at)) return;
-      if (at === '/') known.delete(root);
-      else known.set(root, at);
-      await writeWhole(this.#file, `${JSON.stringify(Object.fromEntries(known))}\n`);
-      this.#known = Promise.resolve(known);
+      const known = await this.#read();
+      const former = known.get(root);
+      if (former?.at === at && (await markOf(root)) === former.mark) return;
+      const mark = (await markOf(root)) ?? randomUUID();
+      await makeFolder(root);
+      await writeWhole(join(root, MARK), mark);
+      const next = new Map([[root, { at, mark }]]);
+      for (const [other, one] of known)
+        if (other !== root && (await this.#mayHold(other))) next.set(other, one);
+      const lines = [...next].map((entry) => JSON.stringify(entry));
+      await writeWhole(this.#file, `${lines.join('\n')}\n`);
     });
   }
 
+  async #mayHold(root: string): Promise<boolean> {
+    // A disk that is not there may hold anything.
+    return (await this.#problem(root)) !== undefined || this.#options.mayHold(root);
+  }
+
   async #problem(root: string): Promise<string | undefined> {
-    const at = (await this.#read()).get(root);
-    if (at === undefined) return undefined;
-    // One that is mounted on demand is mounted by this.
-    await holderOf(root, this.#mountTable);
-    const isMounted = (await this.#mountTable.list()).some(({ mountPoint }) => mountPoint === at);
-    if (isMounted) return undefined;
+    const known = (await this.#read()).get(root);
+    if (known === undefined || (await markOf(root)) === known.mark) return undefined;
+    const table = await this.#options.mountTable.list();
+    // Emptied, or another disk at the same place, by whoever set it up.
+    if (known.at === '/' || table.some(({ mountPoint }) => mountPoint === known.at)) return undefined;
     return (
-      `The disk of the cache folder ${root} is not mounted at ${at}: what waits there for the NAS is not known. ` +
-      `Mount it; if it is gone for good, remove its line from ${this.#file}.`
+      `The disk of the cache folder ${root} is not mounted at ${known.at}: what waits there for the NAS is not ` +
+      `known. Mount it; if it is gone for good, remove its line from ${this.#file}.`
     );
   }
 
-  #read(): Promise<Known> {
-    const reading = (this.#known ??= readFile(this.#file, 'utf8').catch(undefinedWhenMissing).then(parse));
-    // Whoever waits for it hears of it; the next one reads anew.
-    reading.catch(() => (this.#known = undefined));
-    return reading;
+  /** Each time: somebody may have removed a line. One that cannot be understood says nothing. */
+  async #read(): Promise<Known> {
+    const text = (await readFile(this.#file, 'utf8').catch(undefinedWhenMissing)) ?? '';
+    return new Map(text.split('\n').flatMap(entryIn));
   }
 }
 
-function parse(text: string | undefined): Known {
-  const value: unknown = JSON.parse(text ?? '{}');
-  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  return new Map(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+function entryIn(line: string): [string, { at: string; mark: string }][] {
+  try {
+    const [root, { at, mark }] = JSON.parse(line) as [string, { at: string; mark: string }];
+    return [root, at, mark].every((one) => typeof one === 'string') ? [[root, { at, mark }]] : [];
+  } catch {
+    // An empty line, or one that was changed by hand.
+    return [];
+  }
+}
+
+/** Undefined where there is none, or none that can be read. */
+async function markOf(root: string): Promise<string | undefined> {
+  // What is read here decides nothing but whether it is the same folder.
+  return readFile(join(root, MARK), 'utf8').catch(() => undefined);
 }

@@ -76,7 +76,10 @@ function parse(text: string): readonly string[] {
 }
 
 /** A folder that cannot be read counts as holding files. */
-async function holdsFiles(root: string, require: (root: string) => Promise<void>): Promise<boolean> {
+export async function holdsFiles(
+  root: string,
+  require: (root: string) => Promise<void> = () => Promise.resolve(),
+): Promise<boolean> {
   try {
     await require(root);
     const all = await Promise.all((await cachedShares(root)).map((share) => pendingOf(join(root, share))));

@@ -375,7 +375,12 @@ export class LayeredMount implements RunningRclone {
     await stopped;
   }
 
-  async uploadQueue(): Promise<readonly QueuedUpload[]> {
+  /** With what was written a moment ago: an idle share is looked at every few seconds only. */
+  async uploadQueue(signal: AbortSignal): Promise<readonly QueuedUpload[]> {
+    const { log } = this.#options.tools;
+    await this.#uploads
+      .look(signal)
+      .catch((err: unknown) => log.debug({ share: this.shareName, err }, 'upper folder not looked at'));
     return queuedFiles(this.#uploads.queue());
   }
 

@@ -7,7 +7,7 @@ import { noteBoot } from '../recovery/boot-note.ts';
 import { treesOf } from '../cache/metadata.ts';
 import { hasIdentity, settleIdentity } from '../cache/identity.ts';
 import { CacheDisks } from '../cache/cache-disks.ts';
-import { createCacheRoots } from '../cache/cache-folders.ts';
+import { createCacheRoots, holdsFiles } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
 import { layerPaths } from '../layer/paths.ts';
@@ -64,7 +64,11 @@ export function createMounter(given: MountTools): RcloneMounter {
   };
   const mountPoints = new Set<string>();
   const mounts = new RunningMounts();
-  const disks = new CacheDisks(tools.paths.stateDir, tools.mountTable);
+  const disks = new CacheDisks({
+    stateDir: tools.paths.stateDir,
+    mountTable: tools.mountTable,
+    mayHold: holdsFiles,
+  });
   const roots = createCacheRoots(tools.paths.stateDir, (root) => disks.require(root));
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [
     tools.config().cache.dir,

@@ -63,9 +63,10 @@ async function guide(parts: Parts): Promise<number> {
   const applied = await calls.apply(answers).catch((cause: unknown) => {
     throw cli.signal.aborted ? new InterruptedWrite(cause) : cause;
   });
-  if (cli.json)
-    cli.print(JSON.stringify({ ...applied, ...(madePassword !== undefined && { password: madePassword }) }));
-  else if (applied.ok) report(cli, applied, { answers, madePassword, isRunning });
+  // The user that was there has another one.
+  const password = applied.user_kept ? undefined : madePassword;
+  if (cli.json) cli.print(JSON.stringify({ ...applied, ...(password !== undefined && { password }) }));
+  else if (applied.ok) report(cli, applied, { answers, madePassword: password, isRunning });
   else cli.printError(applied.message);
   return applied.ok ? EXIT.done : EXIT.failed;
 }
@@ -115,7 +116,12 @@ function report(
   }
   if (answers.lan)
     cli.print(
-      `\nSign in as ${answers.lan.user}${madePassword === undefined ? '' : `, password ${madePassword}`}`,
+      `\nSign in as ${answers.lan.user}` +
+        (applied.user_kept
+          ? ', with the password that this user has already'
+          : madePassword === undefined
+            ? ''
+            : `, password ${madePassword}`),
     );
   else cli.print('The shares can be used on this machine alone, below mount.root.');
   cli.print(

@@ -215,9 +215,9 @@ export class Records {
     const isDue = this.#bytes > MOST_OUTDATED * Math.max(this.#heldBytes, SMALL_BYTES);
     // What waits would be in it, and be added once more.
     if (isDue && this.#waiting.length === 0) await this.#rewrite();
+    this.#written += lines.length;
     this.#writes += 1;
     if (this.#writes % RESERVE_EVERY === 0) await renewReserve(dirname(this.#file));
-    this.#written += lines.length;
   }
 
   /** Writes what is known to another file, and puts that in the place of this one, which says the same. */

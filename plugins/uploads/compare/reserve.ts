@@ -33,8 +33,8 @@ export async function keepReserve(folder: string): Promise<void> {
       await handle.close();
     }
   } catch {
-    // Half a reserve would be useless.
-    await rm(file, { force: true });
+    // Half a reserve would be useless; where it cannot be removed either, nothing is to be done.
+    await rm(file, { force: true }).catch(() => undefined);
   }
 }
 

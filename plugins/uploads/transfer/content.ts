@@ -88,7 +88,7 @@ export async function freeze(content: Content, local: Identity): Promise<boolean
   } catch {
     // It is read where it is, also where the path is that of a copy of a former state.
     await rm(copy, { force: true });
-    await symlink(linkTo(handle), copy);
+    await withReserve(dirname(file), () => symlink(linkTo(handle), copy));
   }
   await rename(copy, file);
   return isWhole;

@@ -170,13 +170,16 @@ export class Queue {
     return chosen;
   }
 
-  /** While the remote is silent: one item, and each in its turn, since it may be silent to one of them alone. */
+  /**
+   * While the remote is silent: one item, and each in its turn, since it may be silent to one of them alone. A long one
+   * later, for all others wait for its end.
+   */
   #trial(): Item[] {
     const { small, upload, late } = this.#lanes;
     let [chosen, least]: [Item | undefined, number] = [undefined, Infinity];
     for (const item of [...small.values(), ...upload.values(), ...late.values()]) {
-      const { tries = 0 } = this.#tries.get(item.id) ?? {};
-      if (tries < least && this.#mayStart(item, [])) [chosen, least] = [item, tries];
+      const turn = (this.#tries.get(item.id)?.tries ?? 0) + 2 * Number(isLong(item));
+      if (turn < least && this.#mayStart(item, [])) [chosen, least] = [item, turn];
     }
     return chosen === undefined ? [] : [chosen];
   }
@@ -233,6 +236,11 @@ export class Queue {
     return ![...chosen, ...this.#runningItems()].some((other) => collide(item, other));
   }
 
+  /** So much of one has gone out that the remote must take it: the others do not wait for its end. */
+  progressed(bytes: number): void {
+    if (bytes >= LONG_BYTES) this.#silence = undefined;
+  }
+
   succeeded(item: Item): void {
     if (this.#items.has(item.id)) this.#done.add(item.id);
     this.#lanes[laneOf(item)].delete(item.id);
@@ -243,7 +251,8 @@ export class Queue {
     for (const [id, one] of this.#tries) {
       if (!one.isSilence) continue;
       const alone = one.alone + 1;
-      this.#tries.set(id, { ...one, tries: alone, alone, nextTryAt: 0, isSilence: alone < STUCK_AFTER });
+      // Counted once, until it has failed again.
+      this.#tries.set(id, { ...one, tries: alone, alone, nextTryAt: 0, isSilence: false });
     }
   }
 

@@ -398,6 +398,7 @@ export class ShareUploader implements ManagedUploads {
       await perform(item, this.#tools(), (bytes) => {
         this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
         run.sentBytes = bytes;
+        this.#queue.progressed(bytes);
       });
       this.#queue.succeeded(item);
       if (this.#queue.isEmpty) this.#isLookDue = true;

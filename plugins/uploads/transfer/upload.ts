@@ -244,7 +244,8 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   await remote.upload(content.file, target, {
     signal,
     onProgress: step.onProgress,
-    ...(local.bytes > LONG_BYTES && { beforeNaming }),
+    // In the place of what is there, rclone's own renaming puts it at once; this one would delete that first.
+    ...(local.bytes > LONG_BYTES && now.kind === 'nothing' && { beforeNaming }),
   });
   step.onProgress(local.bytes);
   step.touched(parentOf(target));
@@ -329,7 +330,8 @@ async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step:
 async function isOursRounded(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
   const { content, records } = step;
   if (!couldBe(version, lookOf(local), Math.max(step.remote.precisionMs, COARSEST_TIME_MS))) return false;
-  if ((await isSameContent({ file: content.file, target, version }, step)) === true) return true;
+  const isSame = await isSameContent({ file: content.file, target, version }, step);
+  if (isSame !== undefined) return isSame;
   const record = records.places.get(item.place) ?? { remote: NOTHING };
   const { bytes, modifiedMs } = version;
   records.set(item.place, { ...record, sending: { bytes, modifiedMs } });

@@ -154,6 +154,7 @@ describe('the configuration service', () => {
       assert.equal((await service.loadFile()).ok, false);
       await service.write(saved, service.current);
       assert.equal(readFileSync(file, 'utf8'), saved, "what cannot run is in nobody's way");
+      assert.equal(readFileSync(`${file}.refused`, 'utf8'), 'no = [toml', 'and stays beside');
     } finally {
       opened.close();
     }

@@ -49,7 +49,7 @@ const OF_HTMX: Readonly<Record<string, (value: string) => boolean>> = {
   'hx-trigger': (value) => value.split(',').every((one) => isTrigger(one.trim().split(' '))),
   'hx-swap': (value) => isSwap(value.split(' ')),
   // Without a selector it is the element's own id.
-  'hx-swap-oob': (value) => value === 'true' || SWAPS.has(value),
+  'hx-swap-oob': (value) => value === 'true' || (SWAPS.has(value) && !value.includes(':')),
   'hx-params': (value) => /^[\w, *-]+$/.test(value),
   // htmx runs what does not begin so.
   'hx-vals': (value) => value.trimStart().startsWith('{'),

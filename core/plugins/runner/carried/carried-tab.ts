@@ -192,9 +192,9 @@ class Builder {
     return Object.fromEntries(plain);
   }
 
-  /** Of ids: nothing of the dashboard's own has one that begins so. */
+  /** Of ids: nothing of the dashboard's own has one that begins so, and no tab's id has what ends it. */
   get #prefix(): string {
-    return `of-${pathOf(this.#view.part(''))?.split('/').filter(Boolean).at(-1) ?? ''}-`;
+    return `of-${pathOf(this.#view.part(''))?.split('/').filter(Boolean).at(-1) ?? ''}_`;
   }
 
   /** Of the tab's own parts and actions. What they answer is drawn here, too; a route's answer could hold anything. */

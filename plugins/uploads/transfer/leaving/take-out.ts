@@ -20,10 +20,7 @@ export async function takeOutDone(
   const { records, remote, signal } = tools;
   await remote.forget(folders, { signal });
   if (entries.length === 0) return new Set();
-  const leaving = entries.filter(leavesItself);
-  for (const { path } of leaving) setLeaving(path, true, tools);
-  await records.saved();
-  const taken = await taking(entries, leaving, tools);
+  const taken = await taking(entries, tools);
   for (const entry of entries) {
     if (!taken.has(entry.path)) stayed(entry.path, tools);
     else if (leavesItself(entry)) left(entry, tools);
@@ -46,9 +43,7 @@ export async function renewMoved(
   tools: StepTools,
 ): Promise<{ readonly keys: readonly string[]; readonly isChanged: boolean }> {
   const { records } = tools;
-  for (const { path } of entries.filter(leavesItself)) setLeaving(path, true, tools);
-  await records.saved();
-  const taken = await taking(entries, entries.filter(leavesItself), tools);
+  const taken = await taking(entries, tools);
   for (const entry of entries.filter(leavesItself)) {
     if (taken.has(entry.path)) left(entry, tools);
     else stayed(entry.path, tools);
@@ -61,17 +56,18 @@ export async function renewMoved(
 }
 
 /**
- * When it fails, all of them are in the upper folder again: one that is missing later was deleted by users.
+ * When it fails, all of them are in the upper folder again: one that is missing later was deleted by users. Those that
+ * leave are recorded as leaving before.
  */
-async function taking(
-  entries: readonly LeavingEntry[],
-  leaving: readonly LeavingEntry[],
-  tools: StepTools,
-): Promise<ReadonlySet<string>> {
-  // A look meanwhile finds them missing: what comes back must still be a change of the version that users saw.
+async function taking(entries: readonly LeavingEntry[], tools: StepTools): Promise<ReadonlySet<string>> {
+  const leaving = entries.filter(leavesItself);
+  // A look meanwhile finds them missing: what comes back must still be a change of the version that users saw. Before
+  // they are marked: a look that finds one here with its mark, and not on its way, takes the mark from it.
   const end = tools.leaving(leaving.map(({ path }) => path));
   let taken: ReadonlySet<string> = new Set();
   try {
+    for (const { path } of leaving) setLeaving(path, true, tools);
+    await tools.records.saved();
     taken = new Set(await tools.layer.takeOut(entries));
     return taken;
   } catch (error) {

@@ -42,6 +42,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
   if (request.headers['content-range'] !== undefined)
     throw new Refused(400, 'Parts of a file cannot be written; send the whole file.');
   const done = await upstream.alone(exchange.path);
+  const atMs = clock.now();
   try {
     const found = await statOf(upstream, parts, request.headers.host ?? '', gone);
     if (found?.isFolder === true) throw new Refused(405, 'There is a folder of that name.');
@@ -51,7 +52,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
     gone.throwIfAborted();
     if (exchange.expectsContinue) response.writeContinue();
     limitIdle(request);
-    if (found && found.bytes > 0) await overwrite(exchange, tools);
+    if (found && found.bytes > 0) await overwrite(exchange, tools, { found, atMs });
     else await pass(exchange, tools, found);
   } finally {
     done();
@@ -67,7 +68,13 @@ async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise
   if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);
 }
 
-async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
+/** What was found before the body was received, and when. */
+interface First {
+  readonly found: Found;
+  readonly atMs: number;
+}
+
+async function overwrite(exchange: Exchange, tools: PutTools, first: First): Promise<void> {
   const { request, response, upstream, parts, path, gone } = exchange;
   const { folder, minFreeBytes } = tools.spool();
   const body = await receive(request, folder, minFreeBytes);
@@ -76,10 +83,11 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
   const drop = (): Promise<void> | undefined =>
     'file' in body ? rm(at(body.file), { force: true }) : undefined;
   if (gone.aborted) return drop();
-  if (await hasChanged(exchange)) {
+  if (await hasChanged(exchange, first)) {
     await drop();
     throw new Refused(412, 'The file is not in the state that was asked for any more.');
   }
+  if (gone.aborted) return drop();
   const commit = new Commit({
     upstream,
     parts,
@@ -96,10 +104,22 @@ async function overwrite(exchange: Exchange, tools: PutTools): Promise<void> {
 }
 
 /** Receiving may take long: what the client made its condition is looked for once more. */
-async function hasChanged({ request: { headers }, upstream, parts, gone }: Exchange): Promise<boolean> {
+async function hasChanged(
+  { request: { headers }, upstream, parts, gone }: Exchange,
+  { found: before, atMs }: First,
+): Promise<boolean> {
   if (!CONDITIONS.some((name) => headers[name] !== undefined)) return false;
   if (upstream.attached?.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
-  return preconditionFails(headers, await statOf(upstream, parts, headers.host ?? '', gone));
+  try {
+    const found = await statOf(upstream, parts, headers.host ?? '', gone);
+    // As when a file is replaced: the ETag changes also when an upload to the NAS ends, which stores whole seconds.
+    const isSame =
+      found?.bytes === before.bytes && (found.etag === before.etag || found.modifiedMs + 1_000 < atMs);
+    return !isSame && preconditionFails(headers, found);
+  } catch {
+    // The share is away for a moment, for which the commit waits; or the client is, which is asked for next.
+    return false;
+  }
 }
 
 /** Confirms the modification time that the client wants, and that the backend was told with the file. */
@@ -198,7 +218,7 @@ async function passBody(
  * file is closed, and no other client of this proxy is writing it. False where nothing is known of it.
  */
 async function takeBack(passing: Passing, status: number): Promise<boolean> {
-  const { attached, path, upload, leave, passedBytes } = passing;
+  const { attached, path, upload } = passing;
   const ask = (call: BackendCall): Promise<IncomingMessage> => attached.ask(call);
   // What serves from beside a mount has closed the file, the mount itself does so a moment later; and what others have
   // put there it sees a moment later, for which a share that is being taken off does not wait.
@@ -207,16 +227,20 @@ async function takeBack(passing: Passing, status: number): Promise<boolean> {
   try {
     const { share, parts } = upload;
     const found = await statBy(ask, { share, parts, host: upload.headers['host'] ?? 'localhost' });
-    // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
-    const isOurs =
-      found !== undefined &&
-      isTornBy(leave(), found) &&
-      (status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes());
+    const isOurs = found !== undefined && isOf(passing, found, status);
     return isOurs ? await undo(upload, path, ask) : true;
   } catch {
     // No answer: not mended, and tried again.
     return false;
   }
+}
+
+/** Whether what stands there is what came of this upload: by its time, or the one that its client gave it. */
+function isOf({ upload, leave, passedBytes }: Passing, found: Found, status: number): boolean {
+  const wanted = Number(wantedTime(upload.headers)) * 1_000;
+  if (!isTornBy(leave(), found) && found.modifiedMs !== wanted) return false;
+  // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
+  return status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes();
 }
 
 /**

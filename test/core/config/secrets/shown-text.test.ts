@@ -62,6 +62,15 @@ describe('the text as it is shown', () => {
     assert.match(text, /name = "nas" # \*{8}\n/);
   });
 
+  it('gives a former text, restored, no note of the running one in the place of its own', async () => {
+    const former = PHOTOS.replace('name = "nas"', 'name = "nas"\n# key is with Anna\n# old: port = 8080');
+    const service = await running(`# the key is new\n${former.replace('# old: port = 8080\n', '')}`);
+    const shown = service.shown(former);
+    assert.match(shown, /name = "nas"\n# \*{8} 2\n# \*{8}\n/);
+    const { text } = accepted(await service.check(shown, 'http', { keepSecrets: true }));
+    assert.match(text, /name = "nas"\n# key is with Anna\n# \*{8}\n/);
+  });
+
   it('keeps a reference as it is written', async () => {
     const text = PHOTOS.replace('"correct horse"', '{ env = "NAS_PASSWORD" } # where');
     const service = await running(text);

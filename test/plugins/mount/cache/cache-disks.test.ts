@@ -1,50 +1,91 @@
 /** A cache whose disk is not mounted is not one that holds nothing. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { MountEntry, MountTable } from 'mountkeeper';
 import { CacheDisks } from '../../../../plugins/mount/cache/cache-disks.ts';
 import { createCacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
 
-it('a cache folder is known by the disk that it lay on, until somebody says that this is gone for good', async () => {
-  const state = await mkdtemp(join(tmpdir(), 'mk-disks-'));
-  try {
-    let mounted = ['/', '/mnt/ssd'];
+describe('a cache folder on a disk of its own', () => {
+  let room: string;
+  let ssd: string;
+  let mounted: string[];
+  const holding = new Set<string>();
+
+  beforeEach(async () => {
+    room = await mkdtemp(join(tmpdir(), 'mk-disks-'));
+    ssd = join(room, 'ssd');
+    await mkdir(ssd);
+    mounted = ['/', ssd];
+    holding.clear();
+  });
+  afterEach(() => rm(room, { recursive: true }));
+
+  const disks = (): CacheDisks => {
     const list = async (): Promise<readonly MountEntry[]> =>
       mounted.map((mountPoint) => ({ mountPoint }) as MountEntry);
-    const disks = (): CacheDisks => new CacheDisks(state, { list } as unknown as MountTable);
-    const first = disks();
-    for (const root of ['/mnt/ssd/mk', '/var/cache/mk']) {
-      await first.note(root);
-      await first.note(root);
-    }
-    mounted = ['/'];
-    const next = disks();
-    await next.note('/var/cache/mk');
-    assert.deepEqual(next.troubles, []);
-    await assert.rejects(
-      next.require('/mnt/ssd/mk'),
-      /is not mounted at \/mnt\/ssd: what waits there .* not known/,
-    );
-    await assert.rejects(next.note('/mnt/ssd/mk'), /is not mounted/);
-    assert.equal(next.troubles.length, 1);
-    // Nothing that may wait there is forgotten.
-    const roots = createCacheRoots(state, (root) => next.require(root));
-    await roots.note('/mnt/ssd/mk');
-    const later = createCacheRoots(state, (root) => next.require(root));
-    assert.deepEqual(await later.former('/var/cache/mk'), ['/mnt/ssd/mk']);
-    mounted = ['/', '/mnt/ssd'];
-    await next.note('/mnt/ssd/mk');
-    assert.deepEqual(next.troubles, []);
-    // Another disk of its own choosing, by the same name.
-    mounted = ['/', '/mnt', '/mnt/ssd/mk', '/mnt/ssd'];
-    await next.note('/mnt/ssd/mk');
-    assert.deepEqual(JSON.parse(await readFile(join(state, 'mount', 'cache-disks.json'), 'utf8')), {
-      '/mnt/ssd/mk': '/mnt/ssd/mk',
+    return new CacheDisks({
+      stateDir: room,
+      mountTable: { list } as unknown as MountTable,
+      mayHold: async (root) => holding.has(root),
     });
-  } finally {
-    await rm(state, { recursive: true });
-  }
+  };
+  /** The disk is gone, and its mount point is empty. */
+  const unplug = async (): Promise<void> => {
+    await rename(ssd, join(room, 'unplugged'));
+    await mkdir(ssd);
+    mounted = ['/'];
+  };
+  const MISSING = /is not mounted at .*ssd: what waits there for the NAS is not known/;
+
+  it('is missed while that is away, and nothing that may wait there is forgotten', async () => {
+    const [cache, other] = [join(ssd, 'mk'), join(room, 'other')] as const;
+    await disks().note(cache);
+    await unplug();
+    const next = disks();
+    await assert.rejects(next.note(cache), MISSING);
+    await next.note(other);
+    assert.equal(next.troubles.length, 1);
+    const roots = createCacheRoots(room, (root) => next.require(root));
+    await roots.note(cache);
+    const later = createCacheRoots(room, (root) => disks().require(root));
+    assert.deepEqual(await later.former(other), [cache]);
+    await rm(ssd, { recursive: true });
+    await rename(join(room, 'unplugged'), ssd);
+    mounted = ['/', ssd];
+    await next.note(cache);
+    assert.deepEqual(next.troubles, []);
+  });
+
+  it('is the same by whatever way it is reached, and another one where that was mounted', async () => {
+    const cache = join(ssd, 'mk');
+    await disks().note(cache);
+    mounted = ['/'];
+    await disks().note(cache);
+    mounted = ['/', ssd];
+    await disks().note(cache);
+    await rm(cache, { recursive: true });
+    await disks().note(cache);
+    assert.equal((await readFile(join(cache, 'cache-id'), 'utf8')).length, 36);
+  });
+
+  it('is forgotten by whoever removes its line, at once, and by itself where nothing waits', async () => {
+    const [cache, other, third] = [join(ssd, 'mk'), join(room, 'other'), join(room, 'third')] as const;
+    await disks().note(cache);
+    holding.add(cache);
+    const running = disks();
+    await running.note(other);
+    await unplug();
+    await assert.rejects(running.require(cache), MISSING);
+    const file = join(room, 'mount', 'cache-disks.jsonl');
+    const lines = (await readFile(file, 'utf8')).split('\n');
+    await writeFile(file, `not of ours\n${lines.filter((line) => !line.includes('ssd')).join('\n')}`);
+    await running.require(cache);
+    assert.deepEqual(running.troubles, []);
+    // Nothing waits in the other one.
+    await running.note(third);
+    assert.doesNotMatch(await readFile(file, 'utf8'), /other/);
+  });
 });

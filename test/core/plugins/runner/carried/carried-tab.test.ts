@@ -160,10 +160,10 @@ describe('a tab in a process of its own', () => {
     for (const name of [...unknown, ...others])
       assert.equal(await shown('p', { [name]: 'x' }), '<p></p>', name);
     // Its own ids are told apart from those of the page.
-    assert.equal(await shown('label', { for: 'sentence' }), '<label for="of-garden-sentence"></label>');
+    assert.equal(await shown('label', { for: 'sentence' }), '<label for="of-garden_sentence"></label>');
     assert.equal(
       await shown('input', { id: 'q', name: 'q', 'hx-target': '#found', 'aria-describedby': 'a b' }),
-      '<input id="of-garden-q" name="q" hx-target="#of-garden-found" aria-describedby="of-garden-a of-garden-b"/>',
+      '<input id="of-garden_q" name="q" hx-target="#of-garden_found" aria-describedby="of-garden_a of-garden_b"/>',
     );
     for (const type of ['dialog', 'use', 'set', 'animate', 'foreignObject', 'template', 'carried-x'])
       await assert.rejects(shown(type, {}), /cannot be carried/);
