@@ -172,8 +172,8 @@ export const MUTATIONS: readonly Mutation[] = [
     fault: 'a note with a password is shown',
     test: 'core/config/secrets/shown-text',
     file: 'core/config/secrets/shown-text.ts',
-    from: 'return isHarmless ?',
-    to: 'return true ?',
+    from: 'if (isHarmless)',
+    to: 'if (true)',
   },
   {
     fault: 'of two who write at the same moment both are told that they did',
