@@ -67,21 +67,27 @@ export class LoopDisk {
   /** Checks it and mounts it again. Whoever uses it must have ended. */
   async mend(): Promise<void> {
     await this.unmounted();
+    await this.copy();
     // 1: it has mended something.
     await run('sh', '-c', 'e2fsck -fy "$1" >&2 || [ $? = 1 ]', 'sh', this.image);
     await this.attach();
   }
 
-  /**
-   * As the next boot finds it. A copy of what the disk was given: where somebody still holds the old one, in
-   * a mount namespace of another program perhaps, the kernel would show that again, shut down as it is.
-   */
+  /** As the next boot finds it. */
   async bringBack(): Promise<void> {
     await this.unmounted();
+    await this.copy();
+    await this.attach();
+  }
+
+  /**
+   * Of what the disk was given: where somebody still holds the old one, in a mount namespace of another program
+   * perhaps, the kernel would show that again, shut down or read-only as it is.
+   */
+  private async copy(): Promise<void> {
     const former = this.image;
     this.image = `${former}.next`;
     await run('cp', '--sparse=always', '--', former, this.image);
-    await this.attach();
   }
 
   private unmounted(): Promise<boolean> {

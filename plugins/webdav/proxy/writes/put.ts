@@ -3,26 +3,24 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:h
 import { answer } from '../answer.ts';
 import type { Refusal } from '../answer.ts';
 import { clock } from '../clock.ts';
-import { isTornBy } from './clear-up.ts';
 import type { ClearUp } from './clear-up.ts';
 import { Commit } from './commit.ts';
 import { WAITING } from '../backend.ts';
-import type { Attached, BackendCall } from '../backend.ts';
 import { limitIdle, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { at } from '../places.ts';
 import { toBackend } from '../requests/headers.ts';
-import type { Journal, LeftUpload, Upload } from './journal.ts';
+import type { Journal } from './journal.ts';
 import { failure, wasRefused } from './put-answers.ts';
 import { NO_ROOM, receive, roomIn, RoomWatch } from './spool.ts';
-import { SEEN_AFTER_MS, statBy, statOf } from '../requests/stat.ts';
+import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { preconditionFails } from '../requests/conditions.ts';
 import { wantedTime } from '../requests/times.ts';
-import { undo } from './undo.ts';
+import { takeBack } from './take-back.ts';
+import type { Passed } from './take-back.ts';
 
 const READY_MS = 12_000;
-const RELEASE_MS = 300;
 const CONDITIONS = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
 
 export interface PutTools {
@@ -174,17 +172,13 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
   if (left) await tools.clearUp.now(upstream, left);
 }
 
-interface Passing {
-  readonly attached: Attached;
+/** What is streamed to the backend, and how far that has come. */
+interface Passing extends Passed {
   readonly body: IncomingMessage;
-  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly upload: Upload;
   readonly onPiece: (bytes: number) => void;
   /** Of what has gone on to the backend. */
   readonly onPassed: (bytes: number) => void;
-  readonly passedBytes: () => number;
-  readonly leave: () => LeftUpload;
   /** Aborts when the upload must be undone. */
   readonly stop: AbortSignal;
 }
@@ -211,36 +205,6 @@ async function passBody(
     outcome: (await takeBack(passing, status)) ? 'none' : 'torn',
     status: status < 300 ? undefined : status,
   };
-}
-
-/**
- * Restores the path to what it was before the upload, unless others have put something there since: over SMB, say. The
- * file is closed, and no other client of this proxy is writing it. False where nothing is known of it.
- */
-async function takeBack(passing: Passing, status: number): Promise<boolean> {
-  const { attached, path, upload } = passing;
-  const ask = (call: BackendCall): Promise<IncomingMessage> => attached.ask(call);
-  // What serves from beside a mount has closed the file, the mount itself does so a moment later; and what others have
-  // put there it sees a moment later, for which a share that is being taken off does not wait.
-  const mayWait = attached.backend.behind !== undefined && !attached.leaving.aborted;
-  if (attached.backend.port !== undefined) await clock.sleep(mayWait ? SEEN_AFTER_MS : RELEASE_MS);
-  try {
-    const { share, parts } = upload;
-    const found = await statBy(ask, { share, parts, host: upload.headers['host'] ?? 'localhost' });
-    const isOurs = found !== undefined && isOf(passing, found, status);
-    return isOurs ? await undo(upload, path, ask) : true;
-  } catch {
-    // No answer: not mended, and tried again.
-    return false;
-  }
-}
-
-/** Whether what stands there is what came of this upload: by its time, or the one that its client gave it. */
-function isOf({ upload, leave, passedBytes }: Passing, found: Found, status: number): boolean {
-  const wanted = Number(wantedTime(upload.headers)) * 1_000;
-  if (!isTornBy(leave(), found) && found.modifiedMs !== wanted) return false;
-  // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
-  return status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes();
 }
 
 /**

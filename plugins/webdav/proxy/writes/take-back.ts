@@ -1,0 +1,71 @@
+/**
+ * What a broken-off upload has left in the share is taken back, unless others have put something there since: over SMB,
+ * say.
+ */
+import type { IncomingMessage } from 'node:http';
+import { clock } from '../clock.ts';
+import type { Attached, BackendCall } from '../backend.ts';
+import { SEEN_AFTER_MS, statBy } from '../requests/stat.ts';
+import type { Found } from '../requests/stat.ts';
+import { wantedTime } from '../requests/times.ts';
+import { isTornBy } from './clear-up.ts';
+import type { LeftUpload, Upload } from './journal.ts';
+import { undo } from './undo.ts';
+
+const RELEASE_MS = 300;
+/** So many times what an upload has left is looked for. */
+const LOOKS = 3;
+
+/** An upload that was streamed to the backend. */
+export interface Passed {
+  readonly attached: Attached;
+  readonly path: string;
+  readonly upload: Upload;
+  /** So much has gone on to the backend. */
+  readonly passedBytes: () => number;
+  readonly leave: () => LeftUpload;
+}
+
+/**
+ * Restores the path to what it was before the upload. The file is closed, and no other client of this proxy is writing
+ * it. False where nothing is known of it. `status`: what the backend answered.
+ */
+export async function takeBack(passed: Passed, status: number): Promise<boolean> {
+  const { attached } = passed;
+  // What serves from beside a mount has closed the file, the mount itself does so a moment later; and what others have
+  // put there it sees a moment later, for which a share that is being taken off does not wait.
+  const mayWait = attached.backend.behind !== undefined && !attached.leaving.aborted;
+  if (attached.backend.port !== undefined) await clock.sleep(mayWait ? SEEN_AFTER_MS : RELEASE_MS);
+  for (let looks = 1; ; looks += 1) {
+    const done = await tryToTakeBack(passed, status);
+    if (done === 'taken back') return true;
+    if (looks === LOOKS) return done === 'not ours';
+    // It may be seen later what it has become, on a busy machine.
+    await clock.sleep(RELEASE_MS);
+  }
+}
+
+async function tryToTakeBack(
+  passed: Passed,
+  status: number,
+): Promise<'taken back' | 'not ours' | 'unanswered'> {
+  const { attached, path, upload } = passed;
+  const ask = (call: BackendCall): Promise<IncomingMessage> => attached.ask(call);
+  const { share, parts, headers } = upload;
+  try {
+    const found = await statBy(ask, { share, parts, host: headers['host'] ?? 'localhost' });
+    if (found === undefined || !isOf(passed, found, status)) return 'not ours';
+    return (await undo(upload, path, ask)) ? 'taken back' : 'unanswered';
+  } catch {
+    // Not mended, and tried again.
+    return 'unanswered';
+  }
+}
+
+/** Whether what stands there is what came of this upload: by its time, or the one that its client gave it. */
+function isOf({ upload, leave, passedBytes }: Passed, found: Found, status: number): boolean {
+  const wanted = Number(wantedTime(upload.headers)) * 1_000;
+  if (!isTornBy(leave(), found) && found.modifiedMs !== wanted) return false;
+  // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
+  return status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes();
+}
