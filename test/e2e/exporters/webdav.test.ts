@@ -9,7 +9,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Files } from '../../support/platform/file-worker.ts';
-import { Nas } from '../../support/nas/nas.ts';
+import { checksumOf, Nas } from '../../support/nas/nas.ts';
 import { freePort } from '../../support/platform/free-port.ts';
 import { allProcesses, isAlive } from '../../support/platform/processes.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
@@ -169,6 +169,28 @@ describe('shares over WebDAV', () => {
       async () => (await nas.has('team/ordner ü/b')) && !(await nas.has('team/a')),
       { timeoutMs: 30_000 },
     );
+  });
+
+  it('puts nothing in the place of a folder that it is in, which would go with it, nor into itself', async () => {
+    const content = scratch.path('kept-content');
+    await writeFile(content, 'kept');
+    for (const folder of ['photos', 'photos/photos'])
+      assert.equal((await dav('-X', 'MKCOL', url('team', folder))).status, 201);
+    for (const file of ['photos/other', 'photos/photos/in'])
+      assert.equal((await dav('-T', content, url('team', file))).status, 201);
+    for (const [method, from, to] of [
+      ['MOVE', 'photos/photos', 'photos'],
+      ['COPY', 'photos/photos/in', 'photos'],
+      ['MOVE', 'photos/photos/in', 'photos/'],
+      ['COPY', 'photos', 'photos/photos/deeper'],
+    ] as const) {
+      const { status } = await dav('-X', method, '-H', `Destination: ${url('team', to)}`, url('team', from));
+      assert.equal(status, 403, `${method} ${from} ${to}`);
+    }
+    const root = `${daemon.mountPoint('team')}/photos`;
+    for (const file of ['other', 'photos/in'])
+      assert.equal(await files.checksum(`${root}/${file}`), await checksumOf(content));
+    assert.equal((await dav('-X', 'DELETE', url('team', 'photos'))).status, 204);
   });
 
   it('shows what is written on the machine, right after it is', async () => {

@@ -120,6 +120,52 @@ describe('a cache in which files wait', () => {
   });
 
   it(
+    'on a disk that is not mounted at a start: nobody knows what waits there, and nothing is synced',
+    { skip: unlessRoot },
+    async (t) => {
+      const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
+      const daemon = await create('unplugged', {}, relay.port);
+      const disk = await LoopDisk.create(scratch, daemon.cacheDir).catch((error: unknown) => {
+        if (error instanceof NoLoopDevice) return error;
+        throw error;
+      });
+      if (disk instanceof NoLoopDevice) {
+        t.diagnostic(disk.message);
+        return t.skip(SKIPS.loopDevice.reason);
+      }
+      await daemon.start();
+      await daemon.healthy();
+      relay.setRate(THIN_LINE);
+      await files.write(`${daemon.mountPoint('work')}/waits.bin`, 50_000);
+      assert.equal((await daemon.stop()).code, 75);
+      await disk.unplug();
+      await daemon.start();
+      const said = await until(
+        'the share says why it is down',
+        async () => {
+          const { health, health_message: message } = await daemon.share('work');
+          return health === 'failed' ? message : undefined;
+        },
+        { timeoutMs: 30_000 },
+      );
+      assert.match(
+        said,
+        /The disk of the cache folder .* is not mounted at .*: what waits there .* not known/,
+      );
+      assert.equal((await daemon.status()).all_synced, false);
+      await daemon.stop();
+      await disk.plug();
+      relay.setRate(LINE);
+      await daemon.start();
+      await daemon.healthy();
+      await until('it is counted again', async () => (await daemon.share('work')).dirty_count === 1, {
+        timeoutMs: 20_000,
+      });
+      await daemon.stop();
+    },
+  );
+
+  it(
     'on a disk that turned read-only: the status says so until the disk is mended',
     { skip: unlessRoot },
     async (t) => {

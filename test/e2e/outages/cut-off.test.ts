@@ -77,8 +77,8 @@ describe(`a NAS cut off for ${CUT_MS / 1000} s`, { concurrency: true }, () => {
         await sleep(1_000);
       }
       const { closed, failed } = await readLedger(ledger);
-      const said = `the writer went on: ${closed.size - atCut} files since the cut; ${JSON.stringify(failed).slice(0, 300)}`;
-      assert.ok(closed.size > atCut + 20, said);
+      const since = `${closed.size - atCut} files since the cut; ${JSON.stringify(failed).slice(0, 300)}`;
+      assert.ok(closed.size > atCut + 20, `the writer went on: ${since}`);
       await until('what waits is counted', async () => (await daemon.share('work')).dirty_count > 20, {
         timeoutMs: 20_000,
       });

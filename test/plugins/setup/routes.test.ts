@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { FoundNas } from '../../../core/contract/config-changes.ts';
+import type { FoundNas, SetupAnswers, SetupService } from '../../../core/contract/config-changes.ts';
 import type { PluginContext } from '../../../core/contract/plugin.ts';
+import { callsOf } from '../../../plugins/setup/requests.ts';
 import { routes } from '../../../plugins/setup/routes.ts';
 
 describe('the look for a NAS in the network', () => {
@@ -21,4 +22,26 @@ describe('the look for a NAS in the network', () => {
     looks[1]?.([]);
     assert.deepEqual(await later, { found: [] });
   });
+});
+
+it('whoever is set up anew under a name that people sign in by already hears that the password stays', async () => {
+  const known = new Set(['ada']);
+  const setup: Partial<SetupService> = {
+    shareNames: () => ['photos'],
+    addresses: () => [],
+    knowsUser: (user) => known.has(user),
+    apply: async ({ lan }) => {
+      known.add(lan?.user ?? '');
+      return { ok: true, status: 200, message: '', summary: null, version: '1' };
+    },
+  };
+  const calls = callsOf(setup as SetupService, () => undefined, 'api');
+  const answers = (user: string): SetupAnswers => ({
+    nas: { kind: 'smb', address: 'nas', user: 'x', password: 'y' },
+    folders: ['Photos'],
+    lan: { user, password: 'new' },
+  });
+  const kept = [];
+  for (const user of ['ada', 'bob', 'bob']) kept.push((await calls.apply(answers(user))).user_kept);
+  assert.deepEqual(kept, [true, false, true]);
 });

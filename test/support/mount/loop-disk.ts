@@ -2,6 +2,7 @@
  * A small ext4 in a file, whose power can be cut: what the file holds then is all that the disk was ever
  * given.
  */
+import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -40,7 +41,7 @@ export class LoopDisk {
 
   /** Rejects with NoLoopDevice where none is to be had. */
   static async create(scratch: Scratch, folder: string, megabytes = 256): Promise<LoopDisk> {
-    const disk = new LoopDisk(scratch.path('disk.img'), folder);
+    const disk = new LoopDisk(scratch.path(`disk-${randomUUID()}.img`), folder);
     await mkdir(folder, { recursive: true });
     await run('truncate', '-s', `${megabytes}M`, disk.image);
     scratch.defer(async () =>
@@ -62,6 +63,15 @@ export class LoopDisk {
   async turnReadOnly(): Promise<void> {
     const device = (await mountsBelow(this.folder)).find(({ fsType }) => fsType === 'ext4')?.source ?? '';
     await writeFile(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, 'a test');
+  }
+
+  /** Nothing is mounted there any more. Whoever uses it must have ended. */
+  async unplug(): Promise<void> {
+    await this.unmounted();
+  }
+
+  plug(): Promise<void> {
+    return this.attach();
   }
 
   /** Checks it and mounts it again. Whoever uses it must have ended. */

@@ -64,11 +64,13 @@ export class RunnerSupervisor {
   #isOver = false;
   #state: State | undefined;
   #cancelRestart: () => void = () => undefined;
-  #commands = { sinceMs: -Infinity, count: 0 };
-  #notifications = { sinceMs: -Infinity, count: 0 };
+  readonly #commands: Allowance;
+  readonly #notifications: Allowance;
 
   constructor(options: RunnerSupervisorOptions) {
     this.#options = options;
+    this.#commands = new Allowance(options.clock, { most: MOST_COMMANDS, everyMs: SECOND_MS });
+    this.#notifications = new Allowance(options.clock, { most: MOST_NOTIFICATIONS, everyMs: MINUTE_MS });
     this.#lines = new LogLines(options.clock, options.ctx.log);
   }
 
@@ -226,7 +228,10 @@ export class RunnerSupervisor {
         throw new Error(
           `ctx.send("${command}") needs the permission "send-commands"; ${howToAsk('send-commands')}`,
         );
-      this.#countCommand(command);
+      if (!this.#commands.take())
+        throw new Error(
+          `ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`,
+        );
       const checked = checkedArgs(command, args);
       const sent = command === 'notify' ? [this.#named(checked[0] as NotificationEvent)] : checked;
       await this.#options.ctx.send(command as keyof Commands, ...(sent as never));
@@ -236,22 +241,15 @@ export class RunnerSupervisor {
     }
   }
 
-  #countCommand(command: string): void {
-    const nowMs = this.#options.clock.monotonic();
-    if (nowMs - this.#commands.sinceMs >= SECOND_MS) this.#commands = { sinceMs: nowMs, count: 0 };
-    this.#commands.count += 1;
-    if (this.#commands.count > MOST_COMMANDS)
-      throw new Error(
-        `ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`,
-      );
-  }
-
   /**
    * Under its own name: receivers take what is signed for the daemon's word, and of equal keys the first is sent
    * alone.
    */
   #named({ type, message, data, key, ...event }: NotificationEvent): NotificationEvent {
-    this.#countNotification();
+    if (!this.#notifications.take())
+      throw new Error(
+        `ctx.send("notify") comes too often: ${MOST_NOTIFICATIONS} notifications a minute are the most`,
+      );
     const { name } = this.#options.confinement;
     if (JSON.stringify(data).length > MOST_DATA)
       throw new Error(`ctx.send("notify") takes data of ${MOST_DATA} characters at the most`);
@@ -264,19 +262,35 @@ export class RunnerSupervisor {
     };
   }
 
-  #countNotification(): void {
-    const nowMs = this.#options.clock.monotonic();
-    if (nowMs - this.#notifications.sinceMs >= MINUTE_MS) this.#notifications = { sinceMs: nowMs, count: 0 };
-    this.#notifications.count += 1;
-    if (this.#notifications.count > MOST_NOTIFICATIONS)
-      throw new Error(
-        `ctx.send("notify") comes too often: ${MOST_NOTIFICATIONS} notifications a minute are the most`,
-      );
-  }
-
   /** Also while it comes up: an effect may wait for it. */
   #answer(message: Extract<ToRunner, { is: 'answer' }>): void {
     this.#runner?.send(message);
+  }
+}
+
+/** So many in a span of time that begins with the first of them. */
+class Allowance {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #most: number;
+  readonly #everyMs: number;
+  #sinceMs = -Infinity;
+  #count = 0;
+
+  constructor(
+    clock: Pick<Clock, 'monotonic'>,
+    { most, everyMs }: { readonly most: number; readonly everyMs: number },
+  ) {
+    this.#clock = clock;
+    this.#most = most;
+    this.#everyMs = everyMs;
+  }
+
+  /** False where there were as many already. */
+  take(): boolean {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#sinceMs >= this.#everyMs) [this.#sinceMs, this.#count] = [nowMs, 0];
+    this.#count += 1;
+    return this.#count <= this.#most;
   }
 }
 

@@ -151,7 +151,6 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
     onPiece,
     onPassed: (bytes) => (passedBytes += bytes),
     passedBytes: () => passedBytes,
-    leave: () => tools.journal.leave(upload),
     stop: AbortSignal.any([attached.leaving, room.full]),
   };
   const { outcome, status } = await attached.track(passBody(passing));

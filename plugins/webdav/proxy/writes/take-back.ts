@@ -9,7 +9,7 @@ import { SEEN_AFTER_MS, statBy } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { wantedTime } from '../requests/times.ts';
 import { isTornBy } from './clear-up.ts';
-import type { LeftUpload, Upload } from './journal.ts';
+import type { Upload } from './journal.ts';
 import { undo } from './undo.ts';
 
 const RELEASE_MS = 300;
@@ -23,7 +23,6 @@ export interface Passed {
   readonly upload: Upload;
   /** So much has gone on to the backend. */
   readonly passedBytes: () => number;
-  readonly leave: () => LeftUpload;
 }
 
 /**
@@ -63,9 +62,9 @@ async function tryToTakeBack(
 }
 
 /** Whether what stands there is what came of this upload: by its time, or the one that its client gave it. */
-function isOf({ upload, leave, passedBytes }: Passed, found: Found, status: number): boolean {
+function isOf({ upload, passedBytes }: Passed, found: Found, status: number): boolean {
   const wanted = Number(wantedTime(upload.headers)) * 1_000;
-  if (!isTornBy(leave(), found) && found.modifiedMs !== wanted) return false;
+  if (!isTornBy({ ...upload, seenMs: clock.now() }, found) && found.modifiedMs !== wanted) return false;
   // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
   return status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes();
 }
