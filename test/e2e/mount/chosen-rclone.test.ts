@@ -132,7 +132,13 @@ describe('the rclone that was chosen', () => {
 
   it('is taken below a write layer while the share stays mounted', async () => {
     assert.equal((await daemon.cli('rclone', 'use', '1.74.3')).code, 0);
+    await daemon.healthy();
+    const former = await daemon.rclonePid('files');
     assert.equal((await daemon.cli('reconnect', 'files')).code, 0);
+    // It is only begun with that: what is mounted until then is the former one.
+    await until('its rclone', async () => (await daemon.rclonePid('files').catch(() => former)) !== former, {
+      timeoutMs: 60_000,
+    });
     const mounted = async (): Promise<string> => {
       const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
       return (

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import type { Access, Protocol } from '../clients/protocols.ts';
 import { NfsClient } from '../clients/nfs-session.ts';
 import { NfsFault, say } from '../clients/nfs-wire.ts';
@@ -194,8 +194,13 @@ export class HeldOpen {
       const status = Number(await within('the end of the upload', PATIENCE.timeoutMs, said));
       const isTaken = status >= 200 && status < 300;
       if (isTaken !== (after === 'write')) return `its upload is answered ${status}`;
-      if (existsSync(file) !== isTaken) return `its upload is ${isTaken ? 'not there' : 'not taken back'}`;
-      await rm(file, { force: true });
+      // What was broken off is taken back once its backend has closed it and shows what others have put there.
+      // The listing tells: a name that just leaves the write layer answers ESTALE for a moment.
+      const isThere = async (): Promise<boolean> => (await readdir(mountPoint(share))).includes(name);
+      const isRight = until('what its upload left', async () => (await isThere()) === isTaken, PATIENCE);
+      if (!(await isRight.then(() => true).catch(() => false)))
+        return `its upload is ${isTaken ? 'not there' : 'not taken back'}`;
+      if (isTaken) await until(`${name} is removed`, () => rm(file).then(() => true), PATIENCE);
       return undefined;
     };
     return { protocol: 'webdav', person, share, before: 'write', tried, close: () => child.kill('SIGKILL') };
