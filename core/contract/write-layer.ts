@@ -59,8 +59,9 @@ export interface RemoteFiles {
   /**
    * Uploads a local file with its modification time, under a temporary name that is then renamed where the
    * backend can, so that a failure keeps the former version. `local` is an absolute path on the local disk.
-   * Resolves once the remote has it. `beforeNaming`, for what takes long: called when all of it is there and has only
-   * to get its name, where the backend can rename; when it rejects, what the remote has by that name stays.
+   * Resolves once the remote has it. `isReplacing`: a file is there, whose place it takes. `beforeNaming`: called when
+   * all of it is there and has only to get its name, where the backend can rename, in the place of another file if
+   * need be; when it rejects, what the remote has by that name stays.
    */
   upload(
     local: string,
@@ -69,6 +70,7 @@ export interface RemoteFiles {
       readonly signal: AbortSignal;
       readonly onProgress?: (bytes: number) => void;
       readonly beforeNaming?: () => Promise<void>;
+      readonly isReplacing?: boolean;
     },
   ): Promise<void>;
   /**

@@ -86,6 +86,26 @@ describe('people', () => {
     });
   }
 
+  it('cannot keep mine when others save in that very moment: both stay', async () => {
+    const { path, copy } = conflict();
+    await uploader.stop();
+    let isDone = false;
+    uploader = share.uploader((call, when) => {
+      if (call !== 'moveFile' || when !== 'before' || isDone) return;
+      isDone = true;
+      othersWrite(path, 'in that moment', 1_720_000_000);
+    });
+    await settle(uploader);
+    await assert.rejects(uploader.resolve({ path, copy }, 'mine'), /is another one on the remote/);
+    assert.deepEqual(
+      treeOf(share.nas),
+      new Map([
+        [path, 'in that moment'],
+        [copy, 'ours'],
+      ]),
+    );
+  });
+
   it('cannot choose while a change here waits', async () => {
     const { path, copy } = conflict();
     writeFileSync(share.at('a.txt'), 'again');

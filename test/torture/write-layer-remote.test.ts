@@ -127,7 +127,7 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
 
     it('sends a file whose size and time are as before, for its content may be another', async () => {
       await files.upload(await local('b', 'aaa'), 'b', { signal: signal() });
-      await files.upload(await local('b', 'bbb'), 'b', { signal: signal() });
+      await files.upload(await local('b', 'bbb'), 'b', { signal: signal(), isReplacing: true });
       assert.equal(await onNas('share/b'), 'bbb');
     });
 
@@ -159,7 +159,7 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await writeFile(small, Buffer.alloc(3 * 1_048_576, 1));
       const rc = createRcClient(address);
       await rc.call('core/bwlimit', { rate: '100k' }, signal());
-      await assert.rejects(files.upload(small, 's', { signal: clock.deadline(1_500) }));
+      await assert.rejects(files.upload(small, 's', { signal: clock.deadline(1_500), isReplacing: true }));
       const { runningIds } = await rc.call<{ runningIds: number[] }>('job/list', {}, signal());
       // The question itself is a job, too.
       const groups = await Promise.all(
@@ -174,7 +174,7 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await rc.call('core/bwlimit', { rate: 'off' }, signal());
       rc.close();
       assert.equal(await onNas('share/s'), 'former');
-      await files.upload(await local('s', 'after'), 's', { signal: signal() });
+      await files.upload(await local('s', 'after'), 's', { signal: signal(), isReplacing: true });
       assert.equal(await onNas('share/s'), 'after');
     });
 
@@ -204,7 +204,7 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       });
       await next.makeFolder('whatever', { signal: signal() });
       await rc.call('core/bwlimit', { rate: 'off' }, signal());
-      await next.upload(await local('g', 'newer'), 'g', { signal: signal() });
+      await next.upload(await local('g', 'newer'), 'g', { signal: signal(), isReplacing: true });
       await clock.sleep(500);
       assert.equal(await onNas('share/g'), 'newer');
       next.close();
@@ -305,7 +305,7 @@ for (const type of ['sftp', 'webdav', 'local'] as const) {
       await next.makeFolder('whatever', { signal: signal() });
       assert.equal((await rc.call<{ finished: boolean }>('job/status', { jobid }, signal())).finished, true);
       await rc.call('core/bwlimit', { rate: 'off' }, signal());
-      await next.upload(await local('d', 'newer'), 'd', { signal: signal() });
+      await next.upload(await local('d', 'newer'), 'd', { signal: signal(), isReplacing: true });
       assert.equal(await onNas('share/d'), 'newer');
       next.close();
       rc.close();

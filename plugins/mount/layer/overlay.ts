@@ -136,8 +136,11 @@ const [MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOSYMFOLLOW] = 
 const MOVE = `
 use strict;
 my ($call, $flags, $overlay, $upper) = @ARGV;
-local $/ = "\\0";
-my @names = map { chomp; $_ } <STDIN>;
+local $/;
+my @names = split /\\0/, <STDIN>, -1;
+# Cut off by the death of who was writing it: a name that is not whole would lead to another.
+exit 1 unless @names % 3 == 1 && $names[-1] eq ".";
+pop @names;
 my ($none, $data, $done) = ("none", "", "");
 chdir($upper) or die "$upper: $!";
 my $root = readlink("/proc/self/cwd");
@@ -174,7 +177,7 @@ export async function moveThenDropNames(
   const { code, stdout, stderr } = await processes.run({
     command: 'perl',
     args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint, upper],
-    input: moves.map(({ path, to }) => `${parentOf(path)}\0${posix.basename(path)}\0${to}\0`).join(''),
+    input: `${moves.map(({ path, to }) => `${parentOf(path)}\0${posix.basename(path)}\0${to}\0`).join('')}.`,
     timeoutMs: MOVE_TIMEOUT_MS,
   });
   if (code !== 0 || stdout.length < moves.length)

@@ -56,14 +56,7 @@ export class RemoteBelow implements RemoteFiles {
     await this.#now().clearLeftovers(path, options);
   }
 
-  async upload(
-    local: string,
-    path: string,
-    options: {
-      readonly signal: AbortSignal;
-      readonly onProgress?: (bytes: number) => void;
-    },
-  ): Promise<void> {
+  async upload(local: string, path: string, options: Parameters<RemoteFiles['upload']>[2]): Promise<void> {
     await this.#now().upload(local, path, options);
   }
 

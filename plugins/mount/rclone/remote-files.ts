@@ -15,6 +15,7 @@ import { remoteFailure, silence } from './error-messages.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
+import { mapSome } from './refresh.ts';
 
 /**
  * rclone's local backend, which converts file names only from rclone's own form (`rclonePath`). A file that
@@ -38,6 +39,8 @@ const IN_PLACE: ReadonlySet<string> = new Set(['webdav']);
 const LEAVES_TAKEN: ReadonlySet<string> = new Set(['sftp', 'smb', 'local']);
 /** An upload of at most so many bytes is over soon, however slow the line. */
 const SHORT_UPLOAD_BYTES = 4 * 1_048_576;
+/** Folders that are read at the same time. */
+const FOLDERS_AT_ONCE = 4;
 /** Prefix of unfinished uploads; any other client may delete such a file when no upload is running. */
 export const UPLOAD_PREFIX = '.mountkeeper-upload-';
 const NANOSECONDS_PER_MS = 1e6;
@@ -86,6 +89,7 @@ interface UploadOptions {
 
 interface Naming {
   readonly beforeNaming?: (() => Promise<void>) | undefined;
+  readonly isReplacing?: boolean | undefined;
 }
 
 export class RcloneFiles implements RemoteFiles {
@@ -203,9 +207,12 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   async upload(local: string, path: string, options: UploadOptions & Naming): Promise<void> {
-    const { signal, onProgress, beforeNaming } = options;
-    const info = await this.#asked(signal, () => this.#knowledge(signal));
-    const isNamedLater = beforeNaming !== undefined && info.Features['Move'] === true;
+    const { signal, onProgress, beforeNaming, isReplacing = false } = options;
+    const { Features } = await this.#asked(signal, () => this.#knowledge(signal));
+    // A backend for which rclone itself renames what it has sent replaces a file by a rename. To another one a rename
+    // to a name that is taken may be refused, or give it a second file of that name.
+    const isRenaming = Features[isReplacing ? 'PartialUploads' : 'Move'] === true;
+    const isNamedLater = beforeNaming !== undefined && isRenaming;
     if (!isNamedLater && !IN_PLACE.has(this.#options.type)) {
       await this.#asked(signal, () => this.#copy(local, path, { signal, onProgress }));
       return;
@@ -215,9 +222,10 @@ export class RcloneFiles implements RemoteFiles {
       `${this.#besideOf(path)}${randomBytes(6).toString('hex')}`,
     );
     try {
-      await this.#asked(signal, () => this.#copy(local, beside, { signal, onProgress }));
+      const _config = { Inplace: true, NoCheckDest: true };
+      await this.#asked(signal, () => this.#copy(local, beside, { signal, onProgress, _config }));
       await beforeNaming?.();
-      await this.#asked(signal, () => this.#move(beside, path, signal));
+      await this.#asked(signal, () => this.#move(beside, path, { signal, isReplacing }));
     } catch (error) {
       // A failed upload's remains do no harm; the error to report is the failure itself.
       await this.#delete(beside, this.#options.clock.deadline(5_000)).catch(() => undefined);
@@ -251,7 +259,7 @@ export class RcloneFiles implements RemoteFiles {
   async moveFile(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     await this.#asked(signal, async () => {
       await this.#keepFolderOf(from, signal);
-      await this.#move(from, to, signal);
+      await this.#move(from, to, { signal });
     });
   }
 
@@ -307,14 +315,60 @@ export class RcloneFiles implements RemoteFiles {
     let dropped: readonly string[] = [];
     // The change and the drop together: between them, folders that were moved show empty.
     await around(folders, async () => {
-      const { folders: going, trees } = change ? await change() : { folders, trees: [] };
+      if (change === undefined) {
+        dropped = folders;
+        await this.#asked(signal, () => this.#readAgain(folders, signal));
+        return;
+      }
+      const { folders: going, trees } = await change();
       if (going.length + trees.length === 0) return;
-      await this.#asked(signal, () =>
-        this.#rc.call('vfs/forget', namesToForget(this.#options.fs, going, trees), signal),
-      );
+      await this.#asked(signal, () => this.#drop(going, trees, signal));
       dropped = [...going, ...trees];
     });
     if (dropped.length > 0) this.#options.onForget?.(dropped);
+  }
+
+  #drop(folders: readonly string[], trees: readonly string[], signal: AbortSignal): Promise<unknown> {
+    return this.#rc.call('vfs/forget', namesToForget(this.#options.fs, folders, trees), signal);
+  }
+
+  /**
+   * rclone reads a folder without folders in it before it drops what it had: nothing is missing when the remote goes
+   * away meanwhile. Another one, whose whole tree it would read so, it reads right after.
+   */
+  async #readAgain(folders: readonly string[], signal: AbortSignal): Promise<void> {
+    const dropped: string[] = [];
+    const replace = async (folder: string): Promise<readonly string[]> => {
+      const listed = await this.#list(folder, signal, { noModTime: true });
+      const isLeaf = listed !== undefined && listed.every(({ IsDir: isFolder }) => !isFolder);
+      if (!isLeaf || !(await this.#refresh(folder, signal, { recursive: 'true' }))) dropped.push(folder);
+      return [];
+    };
+    await mapSome(folders, FOLDERS_AT_ONCE, replace);
+    if (dropped.length === 0) return;
+    await this.#drop(dropped, [], signal);
+    const read = async (folder: string): Promise<readonly string[]> => {
+      // What cannot be read now is read when it is next asked for.
+      await this.#refresh(folder, signal).catch(() => false);
+      return [];
+    };
+    await mapSome(dropped, FOLDERS_AT_ONCE, read);
+  }
+
+  /** False for a folder that the mount does not have. */
+  async #refresh(
+    folder: string,
+    signal: AbortSignal,
+    options: { readonly recursive?: 'true' } = {},
+  ): Promise<boolean> {
+    const { result = {} } = await this.#rc.call<{ result?: Readonly<Record<string, string>> }>(
+      'vfs/refresh',
+      { fs: this.#options.fs, ...(folder !== '' && { dir: folder }), ...options },
+      signal,
+    );
+    const said = Object.values(result)[0] ?? 'no answer';
+    if (said !== 'OK' && !NOT_THERE.test(said)) throw new Error(said);
+    return said === 'OK';
   }
 
   close(): void {
@@ -336,14 +390,31 @@ export class RcloneFiles implements RemoteFiles {
     await unlessMissing(this.#change('rmdir', from, signal));
   }
 
-  async #move(from: string, to: string, signal: AbortSignal): Promise<void> {
+  /**
+   * rclone deletes what it finds at the target first, and there is neither file until it has renamed the other. So it
+   * does not look where something is to be replaced, which the rename itself does; elsewhere it leaves what is there.
+   */
+  async #move(
+    from: string,
+    to: string,
+    { signal, isReplacing = false }: { readonly signal: AbortSignal; readonly isReplacing?: boolean },
+  ): Promise<void> {
     const { fs } = this.#options;
-    // A bucket copies the whole file.
-    await this.#jobs.run(
+    const { Features } = await this.#knowledge(signal);
+    const _config = { ...ONCE, ...(isReplacing ? { NoCheckDest: true } : { IgnoreExisting: true }) };
+    const group = await this.#jobs.run(
       'operations/movefile',
-      { srcFs: fs, srcRemote: from, dstFs: fs, dstRemote: to, _config: ONCE },
-      { signal },
+      { srcFs: fs, srcRemote: from, dstFs: fs, dstRemote: to, _config },
+      // A bucket copies the whole file.
+      { signal, isShort: Features['Move'] === true },
     );
+    if (isReplacing) return;
+    const { renames = 0 } = await this.#rc.call<{ renames?: number }>(
+      'core/stats',
+      { group, short: true },
+      signal,
+    );
+    if (renames === 0) throw new Error('something else has been put there meanwhile');
   }
 
   #delete(path: string, signal: AbortSignal): Promise<void> {

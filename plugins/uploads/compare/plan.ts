@@ -17,7 +17,7 @@ import { findPlaces, isFree, isInCircle } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
-import { identityOf, isSameFile, isSameWriting, mayBeFile, mayBeThere } from './records.ts';
+import { identityOf, isSameFile, isSameWriting, mayBeFile, mayBeThere, NOTHING } from './records.ts';
 import type { PlaceRecord } from './records.ts';
 import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
@@ -52,6 +52,9 @@ const MAY_BE_TORN =
 const REMOVED_LATE =
   'It may be what was renamed right before the power went, to a file whose content may be missing; it goes once ' +
   'that one has been seen to.';
+const REMOVED_WITH_CUT =
+  'It may be what was renamed to a file whose end is missing, since the disk was full; it goes once that one has ' +
+  'been seen to, or at once with `queue --send`.';
 const SECOND_NAME =
   'It is a second name (a hard link) of a file that only the NAS has; no NAS keeps that. Copy the file instead.';
 const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
@@ -72,6 +75,8 @@ class Draft {
   readonly wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
   #hasTorn = false;
+  /** A file that may be cut off is nowhere on the remote yet: its former name there may be all that is left. */
+  #hasCut = false;
   /** Folders for which it is not known yet what they hide in the lower layer. */
   readonly #unlearnt = new Set<string>();
   /**
@@ -198,6 +203,7 @@ class Draft {
   #whyNot(entry: ScanEntry, place: string, record: PlaceRecord | undefined): Why {
     const damage = this.#damageOf(entry, place, record);
     this.#hasTorn ||= damage === MAY_BE_TORN;
+    this.#hasCut ||= damage === MAY_BE_CUT && !mayBeThere(record ?? { remote: NOTHING });
     return damage === undefined ? { hold: this.#holdOf(entry) } : { hold: damage, isRefused: true };
   }
 
@@ -421,7 +427,7 @@ class Draft {
       ? UNLEARNT
       : isMoving
         ? 'A folder in it has to be moved on the remote first.'
-        : (this.#heldWithTorn(path) ?? heldAnyway);
+        : (this.#heldWithDamaged(path) ?? heldAnyway);
     const planned = this.#known.places.get(place);
     this.#put(
       { action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) },
@@ -430,9 +436,11 @@ class Draft {
   }
 
   /** Where a file was renamed, the former name may be all that the remote has of it. */
-  #heldWithTorn(path: string): string | undefined {
+  #heldWithDamaged(path: string): string | undefined {
     const { isUrgent, late } = this.#conditions;
-    return this.#hasTorn && late.wasRemoved(path) && !isUrgent(path) ? REMOVED_LATE : undefined;
+    if (isUrgent(path)) return undefined;
+    if (this.#hasTorn && late.wasRemoved(path)) return REMOVED_LATE;
+    return this.#hasCut ? REMOVED_WITH_CUT : undefined;
   }
 
   /**

@@ -270,7 +270,14 @@ export class Records {
     const inside = [...this.places].filter(([place]) => isAtOrInside(place, from));
     for (const [place] of inside) this.places.delete(place);
     this.places.set(from, { remote: NOTHING });
-    for (const [place, record] of inside) this.places.set(carried(place, from, to), record);
+    // A copy beside it is renamed with its folder.
+    const along = (path: string): string => (isAtOrInside(path, from) ? carried(path, from, to) : path);
+    for (const [place, { copy, ...record }] of inside)
+      this.places.set(along(place), {
+        ...record,
+        ...(copy && { copy: { ...copy, path: along(copy.path) } }),
+      });
+    this.conflicts = this.conflicts.map((one) => ({ ...one, path: along(one.path), copy: along(one.copy) }));
     for (const [key, { at, former = [] }] of this.moves) {
       if (!isAtOrInside(at, from)) continue;
       const now = carried(at, from, to);

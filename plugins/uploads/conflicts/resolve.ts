@@ -44,7 +44,7 @@ async function keepOne(conflict: Conflict, keep: 'mine' | 'theirs', tools: StepT
   // removed.
   if (!looksLike(mine, versions.mine, precisionMs)) throw changed(copy);
   await (keep === 'mine'
-    ? putInPlace(conflict, tools)
+    ? putInPlace(conflict, theirs, tools)
     : tools.remote.deleteFile(copy, { signal: tools.signal }));
   tools.touched(parentOf(path));
 }
@@ -61,11 +61,18 @@ function changed(path: string): Error {
   );
 }
 
-/** Removes the other version last: an interruption at any point leaves both. */
-async function putInPlace({ path, copy }: Conflict, tools: StepTools): Promise<void> {
+/**
+ * Removes the other version last: an interruption at any point leaves both. What others have saved since it was looked
+ * at goes back to its place.
+ */
+async function putInPlace({ path, copy }: Conflict, theirs: RemoteVersion, tools: StepTools): Promise<void> {
   const { remote, signal } = tools;
   const aside = await freePath(tools, path);
   await remote.moveFile(path, aside, { signal });
+  if (!isSameVersion(await versionAt(aside, tools), theirs, remote.precisionMs)) {
+    await remote.moveFile(aside, path, { signal });
+    throw changed(path);
+  }
   await remote.moveFile(copy, path, { signal });
   await remote.deleteFile(aside, { signal });
 }

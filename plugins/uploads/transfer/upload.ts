@@ -244,8 +244,9 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   await remote.upload(content.file, target, {
     signal,
     onProgress: step.onProgress,
-    // In the place of what is there, rclone's own renaming puts it at once; this one would delete that first.
-    ...(local.bytes > LONG_BYTES && now.kind === 'nothing' && { beforeNaming }),
+    isReplacing: now.kind === 'file',
+    // A new file that is soon there leaves what others put there meanwhile.
+    ...((now.kind === 'file' || local.bytes > LONG_BYTES) && { beforeNaming }),
   });
   step.onProgress(local.bytes);
   step.touched(parentOf(target));

@@ -97,6 +97,7 @@ export class LayerWorkbench {
   async bringUp(path: string): Promise<void> {
     await this.remote.upload(join(this.layer.upper, path), path, {
       signal: this.signal(),
+      isReplacing: true,
     });
   }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { planUpper } from '../../../../plugins/uploads/compare/plan.ts';
 import type { Conditions, Item, Known } from '../../../../plugins/uploads/compare/plan-types.ts';
+import { NOTHING } from '../../../../plugins/uploads/compare/records.ts';
 import type { PlaceRecord } from '../../../../plugins/uploads/compare/records.ts';
 import type { ScanEntry } from '../../../../plugins/uploads/compare/scan.ts';
 
@@ -61,6 +62,19 @@ function isEndingFor(items: ReadonlyMap<string, Item>): boolean {
 }
 
 describe('the plan of an upload', () => {
+  it('deletes nothing while a file that a full disk cut off is nowhere on the NAS', () => {
+    const entries = [entry('b', 'file', { bytes: 3 })];
+    const places = { a: file, b: { remote: NOTHING } };
+    const full = { isCut: () => true };
+    const held = plan(entries, places, full);
+    assert.match(held.get('delete a')?.hold ?? '', /renamed to a file whose end is missing/);
+    const isUrgent = (path: string): boolean => path === 'a';
+    assert.equal(plan(entries, places, { ...full, isUrgent }).get('delete a')?.hold, undefined);
+    assert.equal(plan(entries, places).get('delete a')?.hold, undefined);
+    // The NAS keeps its version of this one: nothing else is waited for.
+    assert.equal(plan(entries, { a: file, b: file }, full).get('delete a')?.hold, undefined);
+  });
+
   it('leaves what a renamed folder replaces in its place for as long as the folder is held', () => {
     const entries = [entry('d', 'whiteout'), entry('e', 'folder', { key: 'k', redirect: '/d' })];
     const places = { d: folder, e: folder };

@@ -51,6 +51,21 @@ describe('the file of records', () => {
     await isRight(20_000);
   });
 
+  it('renames a copy beside a file with the folder of both, also in what is told of the conflict', async () => {
+    const records = await Records.open(folder, 'one');
+    const remote = { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } as const;
+    records.set('d/f', { remote, copy: { path: 'd/f (conflict)' } });
+    records.set('d/g', { remote, copy: { path: 'other/g' } });
+    records.addConflict({ ...CONFLICT, path: 'd/f', copy: 'd/f (conflict)' });
+    records.renamed('d', 'e/d');
+    await records.close();
+    const after = await Records.open(folder, 'one');
+    assert.deepEqual(after.places.get('e/d/f'), { remote, copy: { path: 'e/d/f (conflict)' } });
+    assert.deepEqual(after.places.get('e/d/g'), { remote, copy: { path: 'other/g' } });
+    assert.deepEqual(after.conflicts, [{ ...CONFLICT, path: 'e/d/f', copy: 'e/d/f (conflict)' }]);
+    await after.close();
+  });
+
   it('has whoever saves wait for what is known by then, not for what others add meanwhile', async () => {
     const records = await Records.open(folder, 'one');
     records.noteTwin('mine');
