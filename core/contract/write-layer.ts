@@ -143,6 +143,11 @@ export interface WriteLayer {
    * they saw. Absent: the lower layer never changes below users.
    */
   held?(path: string, bornMs?: number): RemoteEntry | null | undefined;
+  /**
+   * Since when `held` knows what the lower layer showed (milliseconds since the epoch): before that, it may have been
+   * anything that the remote had by then.
+   */
+  heldSinceMs?(): number;
   /** All that users had changed before that time (milliseconds since the epoch) is on record. */
   learnt?(beforeMs: number): void;
   /** Entries of these folders in the lower layer alone. */

@@ -42,9 +42,21 @@ export class HeldVersions {
   readonly #files = new Timelines<RemoteEntry>(isSameEntry);
   readonly #folders = new Timelines<Listing>(isSameListing);
   #learntMs = 0;
+  #sinceMs: number;
 
   constructor(options: HeldVersionsOptions) {
     this.#options = options;
+    this.#sinceMs = options.clock.now();
+  }
+
+  /** As `WriteLayer.heldSinceMs`. */
+  get sinceMs(): number {
+    return this.#sinceMs;
+  }
+
+  /** Another rclone shows the remote from now on: what the former one showed died with it. */
+  begin(): void {
+    this.#sinceMs = this.#options.clock.now();
   }
 
   /** As `WriteLayer.held`. */

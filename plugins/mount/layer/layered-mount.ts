@@ -163,6 +163,7 @@ export class LayeredMount implements RunningRclone {
       holdCalls: () => this.#hold.calls(),
       versions: {
         held: (path, bornMs) => this.#held.of(path, bornMs),
+        heldSinceMs: () => this.#held.sinceMs,
         learnt: (beforeMs) => this.#held.learnt(beforeMs),
       },
       precisionMs: () => this.#remote.precisionMs,
@@ -415,6 +416,7 @@ export class LayeredMount implements RunningRclone {
   /** A new rclone has no bandwidth limit yet, and the kernel still caches what the former one answered. */
   #useLower(lower: ActiveMount): void {
     const { tools } = this.#options;
+    this.#held.begin();
     this.#hold.end();
     const isOther = this.#latest !== undefined;
     this.#latest = lower;

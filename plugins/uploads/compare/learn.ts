@@ -10,7 +10,7 @@ import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
 
 export interface LearnOptions {
-  readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'held'>;
+  readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'held' | 'heldSinceMs'>;
   readonly remote: Pick<RemoteFiles, 'forget' | 'stat'>;
   readonly records: Records;
   /** Sources of planned moves: they are not deleted together with their former folder. */
@@ -142,9 +142,14 @@ function note(
   }: Pick<LearnOptions, 'records' | 'layer'> & { readonly inside: readonly Inside[] },
 ): void {
   const { place, folder } = lesson;
-  const held = seenBefore(lesson, layer);
+  const held = seenBefore(lesson, layer) ?? (isUnseen(lesson, thingOf(found), layer) ? NOTHING : undefined);
   // In a folder that others put in the place of something else, users saw nothing.
-  if (held === undefined || held.kind === 'folder') noteInside(inside, records, layer);
+  if (held === undefined || held.kind === 'folder')
+    noteInside(
+      inside.filter(([, thing]) => !isUnseen(lesson, thing, layer)),
+      records,
+      layer,
+    );
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
   const remote = former?.remote ?? held ?? thingOf(found);
@@ -157,6 +162,16 @@ function noteInside(inside: readonly Inside[], records: Records, layer: LearnOpt
     if (seen.kind !== 'nothing' && !records.places.has(path))
       records.set(path, { remote: seen, isTree: true });
   }
+}
+
+/**
+ * What others saved after the change itself, where nobody knows what the lower layer showed then: the daemon was not
+ * there, or another rclone was.
+ */
+function isUnseen({ bornMs, removedMs }: Lesson, thing: Thing, layer: LearnOptions['layer']): boolean {
+  const [madeMs, sinceMs] = [bornMs ?? removedMs, layer.heldSinceMs?.()];
+  if (sinceMs === undefined || madeMs === undefined || thing.kind !== 'file') return false;
+  return madeMs < sinceMs && thing.version.modifiedMs > madeMs;
 }
 
 /** Who deleted something saw it: then it was there, though it was not before. */

@@ -48,6 +48,8 @@ export interface Lesson {
   readonly folder?: string;
   /** When the local file began to be: not before it was opened below, where it is a copy of what was there. */
   readonly bornMs?: number;
+  /** Users removed what was there at that time, or before. */
+  readonly removedMs?: number;
 }
 
 export interface Plan {

@@ -264,7 +264,8 @@ class Draft {
     const { remote, isShown = false } = this.#known.places.get(place) ?? {};
     const isGone = remote?.kind === 'folder' && isShown;
     const folder = entry.kind === 'folder' ? entry.key : undefined;
-    this.#lessons.push({ place, isTree, isGone, ...bornOf(entry), ...(folder !== undefined && { folder }) });
+    const made = { ...bornOf(entry), ...removedOf(entry) };
+    this.#lessons.push({ place, isTree, isGone, ...made, ...(folder !== undefined && { folder }) });
   }
 
   /** Whether everything that users deleted together with the place is recorded. */
@@ -468,4 +469,9 @@ class Draft {
 
 function bornOf({ kind, key }: ScanEntry): Pick<Lesson, 'bornMs'> {
   return kind === 'file' && key !== undefined ? { bornMs: bornMsOf(key) } : {};
+}
+
+/** All whiteouts of a folder may be one inode: the last of them counts. */
+function removedOf({ kind, changedNs }: ScanEntry): Pick<Lesson, 'removedMs'> {
+  return kind === 'whiteout' ? { removedMs: Number(changedNs / 1_000_000n) } : {};
 }

@@ -1,8 +1,9 @@
 /**
  * What is known about places on the remote that concern the upper folder. One JSON line per change, on disk
  * before anybody relies on it; rewritten without outdated lines at each start, and when most of it is outdated. A
- * place without a record is examined again, so losing the file costs only time. A wrong record could cost data, so
- * records are written only for proven facts.
+ * wrong record could cost data, so records are written only for proven facts. Of a place without a record, what the
+ * remote has by then counts as what users saw: so what is known of a file that is still here is kept also where the
+ * rest cannot be believed, since it only makes what others saved meanwhile a conflict.
  */
 import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -87,6 +88,10 @@ type Line =
   | { readonly conflict: Conflict }
   | { readonly settled: Pick<Conflict, 'path' | 'copy'> };
 
+/** True for a path at which the upper folder has a file. */
+type IsFile = (place: string) => boolean;
+const NO_FILE: IsFile = () => false;
+
 const MOST_CONFLICTS = 1_000;
 /** So many times what it holds may be in the file before it is written anew; a small one is left alone. */
 const MOST_OUTDATED = 4;
@@ -121,11 +126,14 @@ export class Records {
     this.#file = file;
   }
 
-  /** `upper` identifies the upper folder; records of another one are ignored. */
-  static async open(folder: string, upper: string): Promise<Records> {
+  /**
+   * `upper` identifies the upper folder. Of the records of another one, as of a cache that was moved to another disk,
+   * only what the remote had at places that `isFile` finds in it is kept: a file that is missing is no deletion.
+   */
+  static async open(folder: string, upper: string, isFile: IsFile = NO_FILE): Promise<Records> {
     await makeFolder(folder);
     const records = new Records(join(folder, 'places.jsonl'));
-    await records.#read(upper);
+    await records.#read(upper, isFile);
     const text = records.#text();
     await withReserve(folder, () => writeWhole(records.#file, text));
     records.#heldBytes = Buffer.byteLength(text);
@@ -138,7 +146,7 @@ export class Records {
   /** Reads the records without rewriting them, because another process may have them open. */
   static async peek(folder: string, upper: string): Promise<Pick<Records, 'places' | 'moves'>> {
     const records = new Records(join(folder, 'places.jsonl'));
-    await records.#read(upper);
+    await records.#read(upper, NO_FILE);
     return records;
   }
 
@@ -285,7 +293,7 @@ export class Records {
     }
   }
 
-  async #read(upper: string): Promise<void> {
+  async #read(upper: string, isFile: IsFile): Promise<void> {
     const text = await readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';
       throw error;
@@ -297,7 +305,11 @@ export class Records {
     // may say that a file has left: without it, that would count as deleted by its users.
     const isDamaged = lines.slice(end).some((line) => line !== undefined);
     if (this.#upper === upper && !isDamaged) return;
+    const kept = [...this.places].filter(([place]) => isFile(place));
     this.places.clear();
+    // Which state of the file it was is known by its inode, which is another one by now.
+    for (const [place, { remote, copy, sending }] of kept)
+      this.places.set(place, { remote, ...(copy && { copy }), ...(sending && { sending }) });
     this.moves.clear();
     this.twins.clear();
     this.#upper = upper;

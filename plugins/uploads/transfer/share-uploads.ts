@@ -3,10 +3,13 @@
  * keeps no important state in memory: if it is interrupted at any point, the next one reaches the same
  * result.
  */
+import { lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import type { Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
+import { ancestors } from '../compare/paths.ts';
 import { Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
@@ -459,7 +462,7 @@ export class ShareUploader implements ManagedUploads {
     this.#opening ??= lstat(layer.upper, { bigint: true })
       .then(async ({ ino, birthtimeNs }) => {
         await clearLinks(layer.records);
-        return Records.open(layer.records, `${ino} ${birthtimeNs}`);
+        return Records.open(layer.records, `${ino} ${birthtimeNs}`, (place) => isFileIn(layer.upper, place));
       })
       .catch((error: unknown) => {
         this.#opening = undefined;
@@ -468,4 +471,14 @@ export class ShareUploader implements ManagedUploads {
     this.#records = await this.#opening;
     return this.#records;
   }
+}
+
+/** Follows no link that users may have put in the place of a folder. */
+function isFileIn(upper: string, place: string): boolean {
+  const kindOf = (path: string) => lstatSync(join(upper, path), { throwIfNoEntry: false });
+  return (
+    ancestors(place)
+      .reverse()
+      .every((folder) => kindOf(folder)?.isDirectory() === true) && kindOf(place)?.isFile() === true
+  );
 }

@@ -21,7 +21,7 @@ export interface LocalLayerOptions {
   /** Makes rclone read these folders again. `change` runs right before and returns which ones. */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   /** What the lower layer showed before its listings were read again. */
-  readonly versions: Required<Pick<WriteLayer, 'held' | 'learnt'>>;
+  readonly versions: Required<Pick<WriteLayer, 'held' | 'heldSinceMs' | 'learnt'>>;
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
   /** Renames entries of the upper folder, and drops the names at once. Resolves with whether each was renamed. */
@@ -75,6 +75,10 @@ export class LocalLayer implements WriteLayer {
 
   held(path: string, bornMs?: number): RemoteEntry | null | undefined {
     return this.#options.versions.held(path, bornMs);
+  }
+
+  heldSinceMs(): number {
+    return this.#options.versions.heldSinceMs();
   }
 
   learnt(beforeMs: number): void {

@@ -26,14 +26,16 @@ describe('the version that users changed', () => {
   });
 
   /** The listing was read again while the file was open, and shows another version since. */
-  const learnt = async (lesson: Partial<Lesson>): Promise<unknown> => {
+  const learnt = async (lesson: Partial<Lesson>, heldSinceMs = 0): Promise<unknown> => {
     const shown: RemoteEntry = { name: 'a', kind: 'file', version: NOW };
     const former: RemoteEntry = { name: 'a', kind: 'file', version: BEFORE };
     const failed = await learn([{ place: 'a', isTree: true, ...lesson }], {
       layer: {
         below: async () => ({ found: new Map([['a', shown]]), failed: new Map() }),
         listBelow: async () => ({ found: new Map(), failed: new Map() }),
-        held: (path, bornMs = 0) => (path === 'a' && bornMs <= READ_AGAIN_AT ? former : undefined),
+        held: (path, bornMs = 0) =>
+          path === 'a' && heldSinceMs === 0 && bornMs <= READ_AGAIN_AT ? former : undefined,
+        heldSinceMs: () => heldSinceMs,
       },
       remote: { forget: async () => undefined, stat: async () => undefined },
       records,
@@ -56,6 +58,22 @@ describe('the version that users changed', () => {
 
   it('is the former one for a deletion, as long as it may have been made before', async () => {
     assert.deepEqual(await learnt({}), { kind: 'file', version: BEFORE });
+  });
+
+  it('is nothing where others saved after a change that no daemon saw', async () => {
+    const nothing = { kind: 'nothing' };
+    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs - 1 }, READ_AGAIN_AT), nothing);
+    records.drop('a');
+    assert.deepEqual(await learnt({ removedMs: NOW.modifiedMs - 1 }, READ_AGAIN_AT), nothing);
+  });
+
+  it('is the one that shows where it is older than the change, or the change was seen', async () => {
+    const shown = { kind: 'file', version: NOW };
+    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs }, READ_AGAIN_AT), shown);
+    records.drop('a');
+    assert.deepEqual(await learnt({ removedMs: NOW.modifiedMs }, READ_AGAIN_AT), shown);
+    records.drop('a');
+    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs - 1 }, 1), shown);
   });
 
   it('is that from before for all in a deleted folder; what others put there since was not seen', async () => {

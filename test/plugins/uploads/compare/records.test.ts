@@ -51,6 +51,23 @@ describe('the file of records', () => {
     await isRight(20_000);
   });
 
+  it('keeps of another upper folder only what the remote had at the files that are in it', async () => {
+    const remote = { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } as const;
+    const proved = { inode: '1', bytes: 1, modifiedNs: '1', changedNs: '1' };
+    const records = await Records.open(folder, 'one');
+    for (const place of ['here', 'gone'])
+      records.set(place, { remote, proved, copy: { path: `${place} (copy)` } });
+    records.setMove('key', { at: 'here' });
+    await records.close();
+    const moved = await Records.open(folder, 'another', (place) => place === 'here');
+    assert.deepEqual([...moved.places], [['here', { remote, copy: { path: 'here (copy)' } }]]);
+    assert.equal(moved.moves.size, 0);
+    await moved.close();
+    const again = await Records.open(folder, 'another');
+    assert.deepEqual([...again.places.keys()], ['here']);
+    await again.close();
+  });
+
   it('renames a copy beside a file with the folder of both, also in what is told of the conflict', async () => {
     const records = await Records.open(folder, 'one');
     const remote = { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } as const;
