@@ -59,9 +59,9 @@ export interface RemoteFiles {
   /**
    * Uploads a local file with its modification time, under a temporary name that is then renamed where the
    * backend can, so that a failure keeps the former version. `local` is an absolute path on the local disk.
-   * Resolves once the remote has it. `isReplacing`: a file is there, whose place it takes. `beforeNaming`: called when
-   * all of it is there and has only to get its name, where the backend can rename, in the place of another file if
-   * need be; when it rejects, what the remote has by that name stays.
+   * Resolves once the remote has it. `isReplacing`: a file is there, whose place it takes; else it rejects where the
+   * backend can rename and something has come there meanwhile. `beforeNaming`: called when all of it is there and has
+   * only to get its name, where the backend can rename; when it rejects, what the remote has by that name stays.
    */
   upload(
     local: string,

@@ -211,8 +211,7 @@ export class RcloneFiles implements RemoteFiles {
     const { Features } = await this.#asked(signal, () => this.#knowledge(signal));
     // A backend for which rclone itself renames what it has sent replaces a file by a rename. To another one a rename
     // to a name that is taken may be refused, or give it a second file of that name.
-    const isRenaming = Features[isReplacing ? 'PartialUploads' : 'Move'] === true;
-    const isNamedLater = beforeNaming !== undefined && isRenaming;
+    const isNamedLater = Features[isReplacing ? 'PartialUploads' : 'Move'] === true;
     if (!isNamedLater && !IN_PLACE.has(this.#options.type)) {
       await this.#asked(signal, () => this.#copy(local, path, { signal, onProgress }));
       return;
@@ -251,9 +250,10 @@ export class RcloneFiles implements RemoteFiles {
     });
   }
 
-  /** The temporary name of an upload to the path, without its random part. */
+  /** The temporary name of an upload of this machine and share to the path, without its random part. */
   #besideOf(path: string): string {
-    return `${UPLOAD_PREFIX}${createHash('sha256').update(path).digest('hex').slice(0, 8)}-`;
+    const name = `${this.#suffix} ${path}`;
+    return `${UPLOAD_PREFIX}${createHash('sha256').update(name).digest('hex').slice(0, 8)}-`;
   }
 
   async moveFile(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
@@ -339,9 +339,12 @@ export class RcloneFiles implements RemoteFiles {
   async #readAgain(folders: readonly string[], signal: AbortSignal): Promise<void> {
     const dropped: string[] = [];
     const replace = async (folder: string): Promise<readonly string[]> => {
-      const listed = await this.#list(folder, signal, { noModTime: true });
-      const isLeaf = listed !== undefined && listed.every(({ IsDir: isFolder }) => !isFolder);
-      if (!isLeaf || !(await this.#refresh(folder, signal, { recursive: 'true' }))) dropped.push(folder);
+      const isRead = await this.#readLeaf(folder, signal).catch((error: unknown) => {
+        // It may be a file by now, or may not be read: then it is dropped, as long as there is a NAS to read it from.
+        if (signal.aborted || failure(error as Error, signal).remote === 'silent') throw error;
+        return false;
+      });
+      if (!isRead) dropped.push(folder);
       return [];
     };
     await mapSome(folders, FOLDERS_AT_ONCE, replace);
@@ -355,7 +358,14 @@ export class RcloneFiles implements RemoteFiles {
     await mapSome(dropped, FOLDERS_AT_ONCE, read);
   }
 
-  /** False for a folder that the mount does not have. */
+  /** False where there are folders in it, and where the remote or the mount has no such folder. */
+  async #readLeaf(folder: string, signal: AbortSignal): Promise<boolean> {
+    const listed = await this.#list(folder, signal, { noModTime: true });
+    const isLeaf = listed !== undefined && listed.every(({ IsDir: isFolder }) => !isFolder);
+    return isLeaf && this.#refresh(folder, signal, { recursive: 'true' });
+  }
+
+  /** False for a folder that the mount does not have, or as a file. */
   async #refresh(
     folder: string,
     signal: AbortSignal,
@@ -367,7 +377,7 @@ export class RcloneFiles implements RemoteFiles {
       signal,
     );
     const said = Object.values(result)[0] ?? 'no answer';
-    if (said !== 'OK' && !NOT_THERE.test(said)) throw new Error(said);
+    if (said !== 'OK' && !NOT_THERE.test(said) && said !== 'invalid argument') throw new Error(said);
     return said === 'OK';
   }
 

@@ -165,13 +165,13 @@ function noteInside(inside: readonly Inside[], records: Records, layer: LearnOpt
 }
 
 /**
- * What others saved after the change itself, where nobody knows what the lower layer showed then: the daemon was not
+ * What others saved after the change had begun, where nobody knows what the lower layer showed then: the daemon was not
  * there, or another rclone was.
  */
-function isUnseen({ bornMs, removedMs }: Lesson, thing: Thing, layer: LearnOptions['layer']): boolean {
-  const [madeMs, sinceMs] = [bornMs ?? removedMs, layer.heldSinceMs?.()];
-  if (sinceMs === undefined || madeMs === undefined || thing.kind !== 'file') return false;
-  return madeMs < sinceMs && thing.version.modifiedMs > madeMs;
+function isUnseen({ bornMs, changedMs }: Lesson, thing: Thing, layer: LearnOptions['layer']): boolean {
+  const sinceMs = layer.heldSinceMs?.();
+  if (sinceMs === undefined || changedMs === undefined || thing.kind !== 'file') return false;
+  return changedMs < sinceMs && thing.version.modifiedMs > (bornMs ?? changedMs);
 }
 
 /** Who deleted something saw it: then it was there, though it was not before. */

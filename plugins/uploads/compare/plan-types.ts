@@ -48,8 +48,11 @@ export interface Lesson {
   readonly folder?: string;
   /** When the local file began to be: not before it was opened below, where it is a copy of what was there. */
   readonly bornMs?: number;
-  /** Users removed what was there at that time, or before. */
-  readonly removedMs?: number;
+  /**
+   * When users made the change, or later: a file that lay here for long may have been renamed to the place just now.
+   * Milliseconds since the epoch.
+   */
+  readonly changedMs?: number;
 }
 
 export interface Plan {

@@ -17,7 +17,7 @@ import { findPlaces, isFree, isInCircle } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
-import { identityOf, isSameFile, isSameWriting, mayBeFile, mayBeThere, NOTHING } from './records.ts';
+import { identityOf, isSameFile, isSameWriting, mayBeFile, mayBeThere } from './records.ts';
 import type { PlaceRecord } from './records.ts';
 import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
@@ -75,7 +75,7 @@ class Draft {
   readonly wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
   #hasTorn = false;
-  /** A file that may be cut off is nowhere on the remote yet: its former name there may be all that is left. */
+  /** There is a file that may be cut off: its former name on the remote may be all that is left of it. */
   #hasCut = false;
   /** Folders for which it is not known yet what they hide in the lower layer. */
   readonly #unlearnt = new Set<string>();
@@ -193,6 +193,7 @@ class Draft {
       else this.#addClean(entry, place, record);
       return;
     }
+    this.#noteCut(entry);
     if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
@@ -200,10 +201,14 @@ class Draft {
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
   }
 
+  #noteCut({ changedNs, path }: ScanEntry): void {
+    this.#hasCut ||= this.#conditions.isCut(changedNs) && !this.#conditions.isUrgent(path);
+  }
+
   #whyNot(entry: ScanEntry, place: string, record: PlaceRecord | undefined): Why {
     const damage = this.#damageOf(entry, place, record);
     this.#hasTorn ||= damage === MAY_BE_TORN;
-    this.#hasCut ||= damage === MAY_BE_CUT && !mayBeThere(record ?? { remote: NOTHING });
+    this.#hasCut ||= damage === MAY_BE_CUT;
     return damage === undefined ? { hold: this.#holdOf(entry) } : { hold: damage, isRefused: true };
   }
 
@@ -264,7 +269,7 @@ class Draft {
     const { remote, isShown = false } = this.#known.places.get(place) ?? {};
     const isGone = remote?.kind === 'folder' && isShown;
     const folder = entry.kind === 'folder' ? entry.key : undefined;
-    const made = { ...bornOf(entry), ...removedOf(entry) };
+    const made = { ...bornOf(entry), ...changedOf(entry, this.#scan) };
     this.#lessons.push({ place, isTree, isGone, ...made, ...(folder !== undefined && { folder }) });
   }
 
@@ -374,7 +379,7 @@ class Draft {
     const record = this.#known.places.get(path);
     const isTargetLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
     if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path)))
-      this.#lessons.push({ place: path, isTree: true });
+      this.#lessons.push({ place: path, isTree: true, ...changedOf(move.entry, this.#scan) });
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     // A remote that tells no case apart would find the target taken, by the file itself.
     const isDetour = folded(move.source) === folded(path);
@@ -471,7 +476,12 @@ function bornOf({ kind, key }: ScanEntry): Pick<Lesson, 'bornMs'> {
   return kind === 'file' && key !== undefined ? { bornMs: bornMsOf(key) } : {};
 }
 
-/** All whiteouts of a folder may be one inode: the last of them counts. */
-function removedOf({ kind, changedNs }: ScanEntry): Pick<Lesson, 'removedMs'> {
-  return kind === 'whiteout' ? { removedMs: Number(changedNs / 1_000_000n) } : {};
+const NS_PER_MS = 1_000_000n;
+
+/** All whiteouts of a share may be one inode, whose time is that of the last: so the folder's time counts as well. */
+function changedOf({ path, kind, key, changedNs }: ScanEntry, { folders }: Scan): Pick<Lesson, 'changedMs'> {
+  if (kind === 'folder') return key === undefined ? {} : { changedMs: bornMsOf(key) };
+  const [, around = changedNs] = folders.get(parentOf(path))?.split(' ') ?? [];
+  const lastNs = kind === 'whiteout' && BigInt(around) < changedNs ? BigInt(around) : changedNs;
+  return { changedMs: Number(lastNs / NS_PER_MS) };
 }

@@ -3,7 +3,7 @@
  * line, the next attempt reaches the same result, and nothing that somebody else put on the remote is
  * replaced.
  */
-import type { RemoteVersion } from 'mountkeeper';
+import type { RemoteFailure, RemoteVersion } from 'mountkeeper';
 import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
@@ -35,7 +35,7 @@ const COARSE_TIME_MS = 20;
 const COARSEST_TIME_MS = 2_100;
 
 /** What is larger takes so long that others may save something by its name meanwhile. */
-const LONG_BYTES = 64 * 2 ** 20;
+const LONG_BYTES = 4 * 2 ** 20;
 
 export interface UploadStep extends StepTools {
   readonly onProgress: (bytes: number) => void;
@@ -222,7 +222,10 @@ async function divert(
   step: UploadStep,
 ): Promise<void> {
   const copy = await freePath(step, place);
-  const { sending: _, ...rest } = record;
+  const { sending, ...rest } = record;
+  // Nothing says any more that something of ours may lie beside it.
+  if (sending !== undefined)
+    await step.remote.clearLeftovers(record.copy?.path ?? place, { signal: step.signal });
   step.records.set(place, { ...rest, copy: { path: copy } });
   const versions = now.kind === 'file' ? { theirs: now.version, mine: lookOf(local) } : undefined;
   if (record.copy === undefined)
@@ -238,16 +241,17 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   await records.saved();
   if (now.kind === 'nothing' && parentOf(target) !== '')
     await remote.makeFolder(parentOf(target), { signal });
-  const beforeNaming = async (): Promise<void> => {
+  const stillSo = async (): Promise<void> => {
     if (!isSameThing(await ask(step, target), now, remote.precisionMs)) throw new Changed();
   };
-  await remote.upload(content.file, target, {
-    signal,
-    onProgress: step.onProgress,
-    isReplacing: now.kind === 'file',
-    // A new file that is soon there leaves what others put there meanwhile.
-    ...((now.kind === 'file' || local.bytes > LONG_BYTES) && { beforeNaming }),
-  });
+  // By itself, the remote would replace whatever is there by then. What is new leaves what it finds.
+  const replacing = now.kind === 'file' ? { isReplacing: true, beforeNaming: stillSo } : {};
+  await remote
+    .upload(content.file, target, { signal, onProgress: step.onProgress, ...replacing })
+    .catch(async (error: RemoteFailure) => {
+      if (error.remote !== 'silent' && !signal.aborted) await stillSo();
+      throw error;
+    });
   step.onProgress(local.bytes);
   step.touched(parentOf(target));
   // An earlier attempt with other content may have been interrupted.

@@ -27,6 +27,8 @@ const SHARE = 'share';
 
 export interface TestRemote {
   readonly files: RemoteFiles;
+  /** How many files rclone has deleted on the remote so far, also before it renames another to their name. */
+  deletes(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -109,10 +111,12 @@ export async function startRemote(
     () => rc.call('operations/list', { fs, remote: '' }, clock.deadline(5_000)).then(() => true),
     { timeoutMs: 30_000 },
   );
-  rc.close();
   return {
     files: withoutMount(files),
+    deletes: async () =>
+      (await rc.call<{ deletes: number }>('core/stats', { short: true }, clock.deadline(5_000))).deletes,
     close: async () => {
+      rc.close();
       files.close();
       for (const close of ends) await close();
     },

@@ -14,11 +14,13 @@ describe('folders that are to be read again', () => {
   let files: RcloneFiles;
   let calls: string[];
   let answers: Record<string, Answer>;
+  let refused: string | undefined;
   const clock = createClock();
   const signal = (): AbortSignal => clock.deadline(5_000);
 
   beforeEach(async () => {
     calls = [];
+    refused = undefined;
     answers = {
       'operations/list': ({ remote = '' }) => ({
         list: remote === 'parent' ? [{ Name: 'leaf', IsDir: true }] : [],
@@ -37,7 +39,9 @@ describe('folders that are to be read again', () => {
           [path, remote ?? dir ?? file0, recursive && 'with what is below'].filter(Boolean).join(' '),
         );
         const answer = answers[path]?.(parameters);
-        response.writeHead(answer ? 200 : 500).end(JSON.stringify(answer ?? { error: 'connection lost' }));
+        response
+          .writeHead(answer && (path !== 'operations/list' || remote !== refused) ? 200 : 500)
+          .end(JSON.stringify(answer ?? { error: 'connection lost' }));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -72,6 +76,22 @@ describe('folders that are to be read again', () => {
     answers['vfs/refresh'] = ({ dir = '' }) => ({ result: { [dir]: 'file does not exist' } });
     await files.forget(['leaf'], { signal: signal() });
     assert.equal(calls.includes('vfs/forget leaf/any'), true);
+  });
+
+  it('are only dropped where the mount has a file of the name, or the NAS refuses to list one', async () => {
+    answers['vfs/refresh'] = ({ dir = '' }) => ({
+      result: { [dir]: dir === 'turned' ? 'invalid argument' : 'OK' },
+    });
+    const list = answers['operations/list'];
+    answers['operations/list'] = (one) =>
+      one['remote'] === 'file' ? { error: 'permission denied' } : list?.(one);
+    refused = 'file';
+    await files.forget(['', 'turned', 'file', 'leaf'], { signal: signal() });
+    assert.ok(
+      calls.some((call) => call.startsWith('vfs/forget')),
+      calls.join(),
+    );
+    assert.ok(calls.includes('vfs/refresh leaf with what is below'), calls.join());
   });
 
   it('are dropped with a change in the same moment, which waits for nothing', async () => {

@@ -62,18 +62,21 @@ describe('the version that users changed', () => {
 
   it('is nothing where others saved after a change that no daemon saw', async () => {
     const nothing = { kind: 'nothing' };
-    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs - 1 }, READ_AGAIN_AT), nothing);
+    const [bornMs, changedMs] = [NOW.modifiedMs - 1, READ_AGAIN_AT - 1];
+    assert.deepEqual(await learnt({ bornMs, changedMs }, READ_AGAIN_AT), nothing);
     records.drop('a');
-    assert.deepEqual(await learnt({ removedMs: NOW.modifiedMs - 1 }, READ_AGAIN_AT), nothing);
+    assert.deepEqual(await learnt({ changedMs: bornMs }, READ_AGAIN_AT), nothing);
   });
 
   it('is the one that shows where it is older than the change, or the change was seen', async () => {
     const shown = { kind: 'file', version: NOW };
-    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs }, READ_AGAIN_AT), shown);
+    const changedMs = READ_AGAIN_AT - 1;
+    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs, changedMs }, READ_AGAIN_AT), shown);
     records.drop('a');
-    assert.deepEqual(await learnt({ removedMs: NOW.modifiedMs }, READ_AGAIN_AT), shown);
+    assert.deepEqual(await learnt({ changedMs }, READ_AGAIN_AT), shown);
     records.drop('a');
-    assert.deepEqual(await learnt({ bornMs: NOW.modifiedMs - 1 }, 1), shown);
+    // An old file that was renamed to the place under this daemon's eyes.
+    assert.deepEqual(await learnt({ bornMs: 1, changedMs: READ_AGAIN_AT }, READ_AGAIN_AT), shown);
   });
 
   it('is that from before for all in a deleted folder; what others put there since was not seen', async () => {

@@ -84,7 +84,9 @@ for (const type of ['sftp', 'smb', 'webdav', 'local'] as const)
       over.abort();
       await watching;
       assert.equal(nas('a'), `version ${ROUNDS}`);
-      assert.equal(gone, 0);
+      assert.equal(await remote.deletes(), 0, 'rclone deleted none of them first');
+      // The NAS over SFTP and WebDAV is an rclone here, which does not rename in one step itself.
+      if (type === 'smb' || type === 'local') assert.equal(gone, 0);
     });
 
     it('puts no file that is new, and none that is moved, in the place of another', async () => {

@@ -13,6 +13,7 @@ import {
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { until } from '../../../support/platform/wait.ts';
 import { startRemote } from '../../../support/write-layer/uploader-remote.ts';
 import { freeze } from '../../../../plugins/uploads/transfer/content.ts';
 import {
@@ -150,14 +151,17 @@ describe('an upload', () => {
     const nas = join(share.nas, 'a');
     const remote = await startRemote('sftp', share.nas);
     share.files = remote.files;
-    let isUploading = false;
     const names: string[][] = [];
-    const uploader = share.uploader((call, when) => {
-      if (call === 'upload' && when === 'before' && names.length === 0) isUploading = true;
-      if (call !== 'stat' || when !== 'before' || !isUploading) return;
-      isUploading = false;
-      names.push(readdirSync(share.nas));
-      writeFileSync(nas, 'of others');
+    const uploader = share.uploader(async (call, when) => {
+      if (call !== 'upload' || when !== 'before' || names.length > 0) return;
+      names.push([]);
+      void until('it is being sent', () => readdirSync(share.nas).length > 0, {
+        timeoutMs: 10_000,
+        everyMs: 1,
+      }).then(() => {
+        names.push(readdirSync(share.nas));
+        writeFileSync(nas, 'of others');
+      });
     });
     try {
       writeFileSync(share.at('a'), '');
@@ -167,7 +171,7 @@ describe('an upload', () => {
       await uploader.stop();
       await remote.close();
     }
-    assert.ok(names[0]?.some((name) => name.startsWith('.mountkeeper-upload-')));
+    assert.ok(names[1]?.some((name) => name.startsWith('.mountkeeper-upload-')));
     assert.equal(readFileSync(nas, 'utf8'), 'of others');
     const [conflict] = share.conflicts;
     assert.equal(statSync(join(share.nas, conflict?.copy ?? '')).size, 65 * 2 ** 20);
