@@ -97,7 +97,7 @@ export interface ConfigTrial {
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly until: number;
-  /** True once the page that sent it has reached the daemon again. */
+  /** True once the page that sent it, or one that an administrator opened, has reached the daemon since. */
   readonly isReached: boolean;
   /** Shares that were healthy before the change and have failed since. */
   readonly failed: readonly string[];
@@ -118,8 +118,8 @@ export interface ConfigChanges {
   difference(version: string): Promise<ConfigVerdict | undefined>;
   readonly trial: ConfigTrial | undefined;
   /**
-   * Tells that the page that sent the document on trial reached the daemon. False when that version is not
-   * on trial.
+   * Tells that a page of somebody who may change settings reached the daemon with the document on trial. False
+   * when that version is not on trial.
    */
   reached(version: string): boolean;
   /** Keeps the document on trial, even if shares fail. False when that version is not on trial. */

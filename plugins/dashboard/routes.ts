@@ -8,6 +8,7 @@ import type {
   ServerRoute,
 } from '@hapi/hapi';
 import { eventStream, html, openTo } from 'mountkeeper';
+import { arrivalOf } from './settings/arrival.ts';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
 import { CHART_FILES, OVERVIEW_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
@@ -90,6 +91,7 @@ async function answerPage(
     asset: (name: string) => `/dashboard/assets/${build}/${name}`,
     signOutAt: parts.isPasswordSet() ? signOutAt(request) : undefined,
     isBare: page.kind === 'status' && isThere,
+    arrival: page.kind === 'status' ? null : arrivalOf(parts.sources, asked.reader),
   };
   if (!feed)
     return htmlAnswer(

@@ -1,7 +1,7 @@
 /**
  * A document on trial: the daemon takes it back by itself after a while, unless somebody keeps it, or the
- * page that sent it has reached the daemon since and no healthy share has failed. So a page that cuts
- * itself off needs no other way in.
+ * page that sent it, or one that an administrator opened, has reached the daemon since and no healthy share has
+ * failed. So a page that cuts itself off needs no other way in.
  */
 import type { Clock, ConfigTrial, StatusRecord } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';
@@ -100,7 +100,7 @@ export class Trial {
     const why =
       failed.length > 0
         ? `these shares failed: ${failed.join(', ')}`
-        : 'the page that sent them could not reach the daemon any more';
+        : "no administrator's page has reached the daemon since";
     void this.#parts.takeBack(running, why).then((isDone) => {
       if (!isDone && this.#running === running)
         running.cancel = this.#parts.clock.after(AGAIN_MS, () => this.#timeIsUp());

@@ -22,6 +22,8 @@ export interface ShellTraits {
   readonly scripts: readonly string[];
   /** Where the button to sign out leads; undefined where nobody is asked. */
   readonly signOutAt: string | undefined;
+  /** Settings on trial, and that this page has reached the daemon. */
+  readonly arrival: Content;
   /** True: without navigation and footer. */
   readonly isBare: boolean;
   /** Changes with every version of the page. */
@@ -75,6 +77,7 @@ export function shell(traits: ShellTraits): string {
       <a class="skip" href="#main">${view.t('skip')}</a>
       ${traits.isBare ? null : header(traits)}
       ${lostBanner(view)}
+      ${traits.arrival}
       ${drawnInto(
         'main',
         {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type {
   Clock,
   Config,
+  ConfigTrial,
   Content,
   LiveShare,
   Logger,
@@ -52,6 +53,11 @@ export class Sources {
 
   get record() {
     return this.#ctx.use('status').snapshot.record;
+  }
+
+  /** Undefined also while the control API is off. */
+  get trial(): ConfigTrial | undefined {
+    return this.#ctx.find('configChanges')?.trial;
   }
 
   get notices(): readonly Notice[] {

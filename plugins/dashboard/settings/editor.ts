@@ -11,6 +11,7 @@ import type {
   View,
 } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
+import { arrival, changesOf } from './arrival.ts';
 import { ADDABLE, at, editOf, fieldsPanel } from './fields.ts';
 import type { Path } from './fields.ts';
 import { namesOf } from './offers.ts';
@@ -18,11 +19,6 @@ import { settingIn } from '../said.ts';
 import { digest, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
-
-/** Undefined while the control API is off. */
-export function changesOf(ctx: PluginContext): ConfigChanges | undefined {
-  return ctx.find('configChanges');
-}
 
 function presetsOf(ctx: PluginContext): ReturnType<ConfigPresets['list']> {
   return ctx.find('configPresets')?.list() ?? [];
@@ -186,12 +182,6 @@ export class Editor {
   }
 }
 
-/** Called when the page is still reachable after its own change. */
-export function reached(ctx: PluginContext, view: View): Outcome {
-  const isKnown = changesOf(ctx)?.reached(view.form['version'] ?? '') === true;
-  return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
-}
-
 function isOpen({ stillOpen = [] }: ConfigAnswer): boolean {
   return stillOpen.length > 0;
 }
@@ -255,19 +245,6 @@ function version(value: string, isSwapped: boolean): Content {
 
 function emptied(): Content {
   return html`<div id="settings-verdict" class="drawn" aria-live="polite" hx-swap-oob="true"></div>`;
-}
-
-/** Tells the daemon after a while that the page can still reach it. */
-export function arrival(value: string, view: View): Content {
-  return html`<span
-      class="arrival"
-      hx-target="this"
-      hx-post=${view.action('reached')}
-      hx-trigger="load delay:2s"
-      hx-vals=${JSON.stringify({ version: value })}
-      hx-swap="innerHTML"
-    ></span>
-    <a href="/tabs/settings#trial">${view.t('trial')}</a>`;
 }
 
 function meanwhile(summary: string | null, view: View): Content {

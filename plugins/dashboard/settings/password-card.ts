@@ -2,7 +2,7 @@
 import { editToml, html, isAnybodyAsked, isLoopback } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View, WebConfig } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { arrival, changesOf, reached } from './editor.ts';
+import { arrival, changesOf, reached } from './arrival.ts';
 
 const SHORTEST = 8;
 
@@ -14,17 +14,7 @@ function banner({ listen }: WebConfig, view: View): Content {
   return html`<p>${view.t(isLoopback(listen) ? 'open-to-users' : 'open-to-network', { listen })}</p>`;
 }
 
-/**
- * Setting a password signs out the page that did it. So whoever comes in by that password tells that it works: nobody
- * else comes in any more.
- */
-function proof({ ctx, lastSet }: Card, view: View): Content {
-  const trial = changesOf(ctx)?.trial;
-  const isWanted = trial !== undefined && trial.version === lastSet && !trial.isReached;
-  return isWanted && isAnybodyAsked(webOf(ctx)) ? arrival(trial.version, view) : null;
-}
-
-function form({ ctx }: Card, view: View): Content {
+function form(ctx: PluginContext, view: View): Content {
   if (isAnybodyAsked(webOf(ctx)) || !changesOf(ctx)) return null;
   return html`<form
     class="act"
@@ -43,9 +33,11 @@ function form({ ctx }: Card, view: View): Content {
   </form>`;
 }
 
-/** On trial, like every change from the page: a mistyped password does not lock anybody out for good. */
-async function set(card: Card, view: View): Promise<Outcome> {
-  const { ctx } = card;
+/**
+ * On trial, like every change from the page: a mistyped password does not lock anybody out for good. Setting it signs
+ * out the page that did it; whoever comes in by it tells that it works (`arrivalOf`).
+ */
+async function set(ctx: PluginContext, view: View): Promise<Outcome> {
   const changes = changesOf(ctx);
   const { password = '' } = view.form;
   if (!changes) return { ok: false, message: everywhere('settings-no-api') };
@@ -67,18 +59,10 @@ async function set(card: Card, view: View): Promise<Outcome> {
     version,
     onTrial: true,
   });
-  if (ok) card.lastSet = applied;
   return ok ? { ok, message: everywhere('password-set'), content: arrival(applied, view) } : { ok, message };
 }
 
-interface Card {
-  readonly ctx: PluginContext;
-  /** The version of the document with the password that was set here last. */
-  lastSet: string | undefined;
-}
-
 export function passwordCard(ctx: PluginContext): Tab {
-  const card: Card = { ctx, lastSet: undefined };
   return {
     id: 'password',
     place: 'card',
@@ -86,9 +70,9 @@ export function passwordCard(ctx: PluginContext): Tab {
     title: everywhere('no-password'),
     texts: CATALOGUES,
     render: (view) => (isAnybodyAsked(webOf(ctx)) ? null : banner(webOf(ctx), view)),
-    controls: (view) => form(card, view) ?? proof(card, view),
+    controls: (view) => form(ctx, view),
     actions: {
-      set: (view) => set(card, view),
+      set: (view) => set(ctx, view),
       reached: (view) => reached(ctx, view),
     },
   };

@@ -1,7 +1,8 @@
 /** The settings tab: the editor, the document on trial, and the history. */
 import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { changesOf, Editor, reached } from './editor.ts';
+import { changesOf, reached } from './arrival.ts';
+import { Editor } from './editor.ts';
 import { keep, pastPanel, takeBack } from './past.ts';
 
 const ICON = 'M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5';

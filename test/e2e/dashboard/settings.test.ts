@@ -225,6 +225,29 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
+  it('keeps what was applied by somebody who leaves the page at once, and one lost answer does no harm', async () => {
+    const watched = await open();
+    const { page } = watched;
+    await put(watched, 'dir_refresh.interval', '7m');
+    await verdict(watched, 'good');
+    await applied(watched);
+    let asked = 0;
+    await page.route('**/do/settings/reached', async (route) => {
+      asked += 1;
+      await (asked === 1 ? route.abort() : route.continue());
+    });
+    await page.goto(`${origin()}/shares/files`);
+    await until(
+      'the page reaches the daemon',
+      async () => /still reaches/.test(await page.locator('.arrived').innerText()),
+      { timeoutMs: 15_000 },
+    );
+    assert.equal(asked, 2);
+    await page.goto(`${origin()}/tabs/settings`);
+    assert.match(await page.locator('#trial').innerText(), /Stays, unless a share fails/);
+    await watched.context.close();
+  });
+
   it('tells the second of two administrators what the first has changed', async () => {
     const [first, second] = [await open(), await open()];
     await put(first, 'bandwidth.up', '3M');
@@ -294,7 +317,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
-  const password = 'a longer "password"';
+  let password = 'a longer "password"';
 
   it('offers to set a password while there is none, which stays once somebody signs in with it', async () => {
     const watched = await WatchedPage.open(browser, origin());
@@ -312,13 +335,39 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await page.waitForURL(`${origin()}/sign-in?back=%2F`);
     await watched.signIn('a shorter one');
     assert.match(await page.locator('[role=alert]').innerText(), /password is wrong/);
-    const proved = page.waitForResponse(/\/do\/password\/reached$/);
+    const proved = page.waitForResponse(/\/do\/settings\/reached$/);
     await watched.signIn(password);
     assert.equal((await proved).status(), 200);
     assert.equal(await card.isVisible(), false, 'there is nothing to say any more');
     await page.goto(`${origin()}/tabs/settings`);
     assert.match(await page.locator('#trial').innerText(), /Stays, unless a share fails/);
     assert.ok(!(await file()).includes('********'));
+    await watched.context.close();
+  });
+
+  it('keeps a password that was changed in the editor, once somebody signs in with it', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.goto(`${origin()}/tabs/settings`);
+    await watched.signIn(password);
+    await page.waitForURL(`${origin()}/tabs/settings`);
+    await page.locator('#trial button', { hasText: 'Keep it' }).click();
+    await page.locator('#trial').waitFor({ state: 'detached', timeout: 10_000 });
+    password = 'another, longer';
+    await put(watched, 'web.password', password);
+    await verdict(watched, 'good');
+    await page.locator('button.primary').click();
+    await page.locator('#lost a').click({ timeout: 20_000 });
+    await page.waitForURL(/\/sign-in/);
+    const proved = page.waitForResponse(/\/do\/settings\/reached$/);
+    await watched.signIn(password);
+    assert.equal((await proved).status(), 200);
+    await until(
+      'it stays',
+      async () => /Stays, unless a share fails/.test(await page.locator('#trial').innerText()),
+      { timeoutMs: 10_000 },
+    );
     await watched.context.close();
   });
 
