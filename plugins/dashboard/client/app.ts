@@ -6,7 +6,7 @@
 import './focus.js';
 import { writeTime } from './times.js';
 import { watchValues } from './values.js';
-import { findWayIn, isSignedOut, markSignedIn } from './way-in.js';
+import { findWayIn, isSaying, markSignedIn, sayOutdated } from './way-in.js';
 
 interface Beat {
   readonly age: number;
@@ -36,9 +36,20 @@ function heard(event: MessageEvent<string>): void {
   heardAt = performance.now();
   ageThen = beat.age;
   markSignedIn();
-  // The server has another version of the page, whose events this one would not understand.
-  if (beat.build !== root.dataset['build']) location.reload();
+  if (beat.build !== root.dataset['build']) return renew();
   look();
+}
+
+/** Somebody has typed what would be lost. */
+function isTypedIn(): boolean {
+  return document.querySelector('[data-typed]') !== null;
+}
+
+/** The server has another version of the page, whose events this one would not understand. */
+function renew(): void {
+  if (!isTypedIn()) return location.reload();
+  source?.close();
+  sayOutdated();
 }
 
 const showValues = watchValues(writeTime);
@@ -81,7 +92,7 @@ function seconds(ms: number): string {
 
 /** Null where there are no figures, and where it says something else. */
 function bannerOfAge(): HTMLElement | null {
-  const isWanted = document.body.hasAttribute('sse-connect') && !isSignedOut();
+  const isWanted = document.body.hasAttribute('sse-connect') && !isSaying();
   return isWanted ? document.getElementById('lost') : null;
 }
 
@@ -137,7 +148,7 @@ addEventListener('online', () => {
 });
 // Restored from the browser's cache: its figures are as old as the last visit.
 addEventListener('pageshow', (event) => {
-  if (event.persisted) location.reload();
+  if (event.persisted && !isTypedIn()) location.reload();
 });
 
 // ---------------------------------------------------------------- long lists

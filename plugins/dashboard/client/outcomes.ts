@@ -46,6 +46,18 @@ function tell(output: HTMLElement): void {
   }, TOLD_MS);
 }
 
+/**
+ * What an update of the whole page leaves alone: the settings in which somebody has typed, with the version of the
+ * text that they have typed in, and what the page has filled itself since it was opened.
+ */
+function isOwn(old: Node, fresh: Node): boolean {
+  if (!(old instanceof HTMLElement && fresh instanceof HTMLElement)) return false;
+  const { kept } = old.dataset;
+  return kept === undefined
+    ? old.matches('.settings[data-typed]') && fresh.matches('.settings')
+    : kept === fresh.dataset['kept'];
+}
+
 function isPlaceOfPanel(node: Node): boolean {
   return node instanceof HTMLElement && node.classList.contains('told');
 }
@@ -78,7 +90,7 @@ Object.assign(Idiomorph.defaults.callbacks, {
   beforeNodeMorphed: (old, fresh) =>
     old instanceof HTMLFormElement && fresh instanceof HTMLFormElement
       ? beforeForm(old, fresh)
-      : !kept.has(old) && !isPlaceOfPanel(old),
+      : !kept.has(old) && !isPlaceOfPanel(old) && !isOwn(old, fresh),
   beforeNodeRemoved: (old) => !(old instanceof HTMLElement) || beforeRemoval(old),
   // A panel to which the focus was given (focus.ts) loses it with this; what somebody has opened is open.
   beforeAttributeUpdated: (name, old, how) =>
@@ -99,5 +111,5 @@ document.addEventListener('htmx:afterRequest', (event) => {
 });
 
 document.addEventListener('input', ({ target }) => {
-  if (target instanceof Element) target.closest('form')?.setAttribute('data-typed', '');
+  if (target instanceof Element) target.closest('form, .settings')?.setAttribute('data-typed', '');
 });

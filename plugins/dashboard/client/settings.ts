@@ -45,10 +45,36 @@ function place(): void {
 document.addEventListener('htmx:afterSettle', place);
 document.addEventListener('htmx:oobAfterSwap', place);
 
+interface RequestEvent extends Event {
+  readonly detail: {
+    readonly pathInfo: { readonly requestPath: string };
+    readonly requestConfig: { readonly parameters: Readonly<Record<string, unknown>> };
+  };
+}
+
+function editor(): HTMLTextAreaElement | null {
+  return document.querySelector('#settings-text');
+}
+
+// What a field, a preset or a former version has put into the text is as good as typed.
+document.addEventListener('htmx:oobAfterSwap', ({ target }) => {
+  if (target === editor()) editor()?.closest('.settings')?.setAttribute('data-typed', '');
+});
+// What is in force would not be lost.
+document.addEventListener('htmx:afterRequest', (event) => {
+  const { pathInfo, requestConfig } = (event as RequestEvent).detail;
+  const text = editor();
+  const isApplied =
+    pathInfo.requestPath.endsWith('/settings/apply') &&
+    document.querySelector('#settings-outcome .outcome[data-tone=good]') !== null;
+  if (isApplied && requestConfig.parameters['text'] === text?.value)
+    text?.closest('.settings')?.removeAttribute('data-typed');
+});
+
 document.addEventListener('click', (event) => {
   const button =
     event.target instanceof Element ? event.target.closest<HTMLElement>('button[data-line]') : null;
-  const text = document.querySelector<HTMLTextAreaElement>('#settings-text');
+  const text = editor();
   if (!button || !text) return;
   const line = Number(button.dataset['line']);
   const lines = text.value.split('\n');

@@ -10,8 +10,8 @@ interface LoadEvent extends Event {
 let hasTyped = false;
 let isSaid = false;
 
-/** The banner says so, and nothing else any more. */
-export function isSignedOut(): boolean {
+/** The banner says so, or that the page is out of date, and nothing else any more. */
+export function isSaying(): boolean {
   return isSaid;
 }
 
@@ -20,16 +20,21 @@ export function markSignedIn(): void {
   isSaid = false;
 }
 
-function say(to: string): void {
+function say(to: string, what: 'signedOut' | 'outdated', label: 'signIn' | 'reload'): void {
   const banner = document.getElementById('lost');
   if (!banner || isSaid) return;
   isSaid = true;
   document.documentElement.toggleAttribute('data-stale', true);
   const link = document.createElement('a');
   link.href = to;
-  link.textContent = banner.dataset['signIn'] ?? to;
-  banner.replaceChildren(`${banner.dataset['signedOut'] ?? ''} `, link);
+  link.textContent = banner.dataset[label] ?? to;
+  banner.replaceChildren(`${banner.dataset[what] ?? ''} `, link);
   banner.hidden = false;
+}
+
+/** The daemon has other pages by now. Somebody has typed into this one: they say when it is loaded anew. */
+export function sayOutdated(): void {
+  say(`${location.pathname}${location.search}`, 'outdated', 'reload');
 }
 
 /** A refused stream does not say why; where it is for want of a sign-in, another answer names the way. */
@@ -38,7 +43,7 @@ export async function findWayIn(): Promise<void> {
   const answer = await fetch(location.pathname, { method: 'HEAD', headers });
   const to = answer.headers.get('hx-redirect');
   if (to === null) return;
-  if (hasTyped) say(to);
+  if (hasTyped) say(to, 'signedOut', 'signIn');
   else location.assign(to);
 }
 
@@ -47,5 +52,5 @@ document.addEventListener('htmx:beforeOnLoad', (event) => {
   const to = (event as LoadEvent).detail.xhr.getResponseHeader('hx-redirect');
   if (to === null || !hasTyped) return;
   event.preventDefault();
-  say(to);
+  say(to, 'signedOut', 'signIn');
 });

@@ -106,7 +106,9 @@ export class Feed {
     this.#sinks.add(sink);
     const [epoch, sequence] = (seen ?? '').split('-');
     const from = epoch === this.#epoch && /^\d+$/.test(sequence ?? '') ? Number(sequence) : -1;
-    sink.sendAll(this.#frameChangedAt > from ? this.#frameEvents() : this.#eventsSince(from));
+    // Before it could be drawn there is nothing to send: an empty frame would empty the reader's page.
+    if (this.#isDrawn)
+      sink.sendAll(this.#frameChangedAt > from ? this.#frameEvents() : this.#eventsSince(from));
     return () => void this.#sinks.delete(sink);
   }
 

@@ -129,7 +129,8 @@ function header({ view, tabs, path }: ShellTraits): Content {
 function lostBanner(view: View): Content {
   return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })}
       data-old=${view.t('old', { age: '%' })} data-signed-out=${view.t('not-signed-in')}
-      data-sign-in=${view.t('sign-in')}></div>
+      data-sign-in=${view.t('sign-in')} data-outdated=${view.t('outdated')}
+      data-reload=${view.t('load-anew')}></div>
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 

@@ -9,7 +9,8 @@ export const KINDS: readonly NasKind[] = ['smb', 'sftp', 'webdav', 'ftp'];
 
 /** The answer replaces the form; errors are shown below the form that was sent. */
 export function guide(content: Content, isSwapped: boolean): Content {
-  return html`<div id="guide" class="drawn" hx-swap-oob=${isSwapped ? 'true' : undefined}>${content}</div>`;
+  const swap = isSwapped ? 'true' : undefined;
+  return html`<div id="guide" class="drawn" data-kept="guide" hx-swap-oob=${swap}>${content}</div>`;
 }
 
 interface Form {

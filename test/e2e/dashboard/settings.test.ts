@@ -186,6 +186,11 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       { timeoutMs: 10_000 },
     );
     await applied(watched);
+    await until(
+      'nothing would be lost',
+      async () => (await watched.page.locator('.settings[data-typed]').count()) === 0,
+      { timeoutMs: 3_000 },
+    );
     assert.equal(await file(), text.replace('up = "5M" # not more\n', 'up = "7M" # not more\ndown = "9M"\n'));
     await until(
       'it is in force',
@@ -299,6 +304,78 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       { timeoutMs: 10_000 },
     );
     watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('loses nothing that was typed when the daemon starts anew, and still knows what it was read from', async () => {
+    const watched = await open();
+    const { page } = watched;
+    const box = page.locator('#settings-text');
+    const from = await page.locator('#settings-version').inputValue();
+    const typed = (await box.inputValue()).replace(/^up = "\dM"/m, 'up = "8M"');
+    await box.fill(typed);
+    await verdict(watched, 'good');
+    const guide = await watched.context.newPage();
+    await guide.goto(`${origin()}/tabs/setup`);
+    await guide.locator('#guide input[name=address]').fill('nas.example');
+    for (const one of [page, guide])
+      await one.evaluate(`(() => {
+        window.frames = [];
+        document.addEventListener('htmx:sseMessage', ({ target }) => {
+          if (target.tagName === 'MAIN') window.frames.push(target.childElementCount);
+        });
+      })()`);
+    await daemon.stop();
+    await daemon.writeConfig(`${await file()}# of another administrator\n`);
+    await daemon.start();
+    for (const one of [page, guide]) {
+      await until(
+        'the page is drawn anew',
+        async () => (await one.evaluate<number>('window.frames.length')) > 0,
+        {
+          timeoutMs: 30_000,
+        },
+      );
+      assert.ok((await one.evaluate<number>('Math.min(...window.frames)')) > 0, 'the page was empty');
+    }
+    assert.deepEqual(
+      [await box.inputValue(), await page.locator('#settings-version').inputValue()],
+      [typed, from],
+    );
+    await page.locator('#settings-verdict button.primary').click();
+    await until(
+      'the other change is told',
+      async () => /Somebody else has changed/.test(await page.locator('#settings-outcome').innerText()),
+      { timeoutMs: 10_000 },
+    );
+    assert.equal(await guide.locator('#guide input[name=address]').inputValue(), 'nas.example');
+    await watched.context.close();
+  });
+
+  it('asks before it gives up what somebody has typed for another version of the page', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    let tell = (): void => undefined;
+    const isTyped = new Promise<void>((resolve) => (tell = resolve));
+    await page.route('**/dashboard/events?*', async (route) => {
+      await isTyped;
+      await route.fulfill({
+        contentType: 'text/event-stream',
+        body: 'event: beat\ndata: {"age":0,"build":"another"}\n\n',
+      });
+    });
+    await page.goto(`${origin()}/tabs/settings`);
+    const typed = `${await page.locator('#settings-text').inputValue()}# typed\n`;
+    await page.locator('#settings-text').fill(typed);
+    tell();
+    const link = page.locator('#lost a', { hasText: 'what you typed here is lost' });
+    await link.waitFor({ timeout: 20_000 });
+    assert.equal(await page.locator('#settings-text').inputValue(), typed);
+    await page.unroute('**/dashboard/events?*');
+    await link.click();
+    await until('loaded anew', async () => (await page.locator('#settings-text').inputValue()) !== typed, {
+      timeoutMs: 10_000,
+    });
     await watched.context.close();
   });
 

@@ -129,6 +129,16 @@ describe('a feed', () => {
     assert.deepEqual(upToDate.take(), []);
   });
 
+  it('sends nothing to who comes back to a page that is not drawn yet, and then all of it', async () => {
+    const page = new Page();
+    page.texts.set('a', '1');
+    const reader = new Reader();
+    page.feed.join(reader, 'oldepoch-7');
+    assert.deepEqual(reader.take(), []);
+    await page.feed.refresh();
+    assert.deepEqual(reader.take(), [['frame', '<main><p>1</p></main>']]);
+  });
+
   it('sends the page whole when a part comes or goes, also to who was away then', async () => {
     const page = await opened({ a: '1', b: '1' });
     const seen = page.feed.position;
