@@ -1,5 +1,5 @@
 /** The settings editor: the text and the form, the effect of a change, and applying it. */
-import { editToml, html, readToml } from 'mountkeeper';
+import { editToml, html, MASK, readToml } from 'mountkeeper';
 import type {
   ConfigAnswer,
   ConfigChanges,
@@ -140,14 +140,14 @@ export class Editor {
     ]);
   }
 
-  /** Loads a former version into the editor, without applying it. */
+  /** Loads a former version into the editor, without applying it. Its secrets are masked: those in force stay. */
   async restore(view: View): Promise<Outcome> {
     const text = this.#changes().text(view.form['version'] ?? '');
     if (text === undefined) return { ok: false, message: everywhere('version-gone') };
     const verdict = await this.#verdict(text, view);
     return {
       ok: true,
-      message: everywhere('restored-to-editor'),
+      message: everywhere(text.includes(MASK) ? 'restored-but-secrets' : 'restored-to-editor'),
       content: [
         textarea(text, view, true),
         this.#fields(text, view, true),

@@ -225,6 +225,10 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await press(watched.page.locator('.versions > li', { hasText: 'from this page' }).locator('button'));
     await verdict(watched, 'good');
     assert.match(await watched.page.locator('#settings-text').inputValue(), /down = "9M"/);
+    assert.match(
+      await watched.page.locator('.versions output', { hasText: 'in the editor' }).innerText(),
+      /but for its secrets: each \*{8} stands for what is in force now/,
+    );
     assert.equal(await file(), text);
     watched.assertClean();
     await watched.context.close();
