@@ -79,6 +79,7 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['sse.js', SCRIPT, inPackage('htmx-ext-sse', 'dist/sse.min.js')],
     ['morph.js', SCRIPT, morph],
     ['app.js', SCRIPT, join(client, 'app.js')],
+    ['aloud.js', SCRIPT, join(client, 'aloud.js')],
     ['outcomes.js', SCRIPT, join(client, 'outcomes.js')],
     ['focus.js', SCRIPT, join(client, 'focus.js')],
     ['forms.js', SCRIPT, join(client, 'forms.js')],

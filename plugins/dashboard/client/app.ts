@@ -4,6 +4,7 @@
  */
 
 import './focus.js';
+import { sayAloud } from './aloud.js';
 import { writeTime } from './times.js';
 import { watchValues } from './values.js';
 import { findWayIn, isSaying, markSignedIn, sayOutdated } from './way-in.js';
@@ -90,6 +91,24 @@ function seconds(ms: number): string {
   );
 }
 
+type Age = 'lost' | 'old' | 'new';
+
+/** Figures of a lost line are old first, and a moment later lost. */
+const SURE_MS = 2_500;
+
+let shownAge: Age = 'new';
+let shownSince = 0;
+let saidAge: Age = 'new';
+
+/** Once each time, and not at every second that the banner counts. */
+function sayAge(age: Age, text: string): void {
+  if (age !== shownAge) shownSince = performance.now();
+  shownAge = age;
+  if (age === saidAge || performance.now() - shownSince < SURE_MS) return;
+  saidAge = age;
+  sayAloud(text, age === 'new' ? 'status' : 'alert');
+}
+
 /** Null where there are no figures, and where it says something else. */
 function bannerOfAge(): HTMLElement | null {
   const isWanted = document.body.hasAttribute('sse-connect') && !isSaying();
@@ -102,14 +121,13 @@ function look(): void {
   const silentMs = performance.now() - heardAt;
   const isLost = silentMs > OLD_MS;
   const ageMs = ageThen + silentMs;
-  const isOld = isLost || ageMs > OLD_MS;
-  root.toggleAttribute('data-stale', isOld);
-  const text = isOld
-    ? ((isLost ? banner.dataset['lost'] : banner.dataset['old']) ?? '').replace('%', seconds(ageMs))
-    : '';
-  // Written only when it changes, because a screen reader reads each change aloud.
-  if (banner.textContent !== text) banner.textContent = text;
-  banner.hidden = !isOld;
+  const age = isLost ? 'lost' : ageMs > OLD_MS ? 'old' : 'new';
+  root.toggleAttribute('data-stale', age !== 'new');
+  const text = (banner.dataset[age] ?? '').replace('%', seconds(ageMs));
+  const shown = age === 'new' ? '' : text;
+  if (banner.textContent !== shown) banner.textContent = shown;
+  banner.hidden = age === 'new';
+  sayAge(age, text);
   if (isLost && performance.now() - triedAt > OLD_MS) reconnect();
 }
 

@@ -3,6 +3,8 @@
  * (`HX-Redirect`), which htmx follows. What somebody has typed is not thrown away: the page says then where to go.
  */
 
+import { sayAloud } from './aloud.js';
+
 interface LoadEvent extends Event {
   readonly detail: { readonly xhr: XMLHttpRequest };
 }
@@ -30,6 +32,7 @@ function say(to: string, what: 'signedOut' | 'outdated', label: 'signIn' | 'relo
   link.textContent = banner.dataset[label] ?? to;
   banner.replaceChildren(`${banner.dataset[what] ?? ''} `, link);
   banner.hidden = false;
+  sayAloud(banner.textContent ?? '', 'alert');
 }
 
 /** The daemon has other pages by now. Somebody has typed into this one: they say when it is loaded anew. */

@@ -135,7 +135,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
     frame: (drawn) =>
       toHtml(
         html`<h1 class="unseen">${view.t('overview')}</h1>
-      ${slot('sentence', drawn, { role: 'status' })}${slot('notices', drawn)}
+      ${slot('sentence', drawn)}${slot('notices', drawn)}
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
         ${
           shares.length === 0
@@ -184,7 +184,7 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
     },
     frame: (drawn) =>
       toHtml(
-        html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn, { role: 'status' })}
+        html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn)}
       <div class="cards">${shares.map(
         ({ status: { name } }) =>
           html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`,
@@ -275,7 +275,7 @@ export function shareModel(
     frame: (drawn) =>
       toHtml(
         html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
-      ${slot('sentence', drawn, { role: 'status' })}
+      ${slot('sentence', drawn)}
       <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(
         sources,
         share,

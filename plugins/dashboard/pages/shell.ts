@@ -125,12 +125,16 @@ function header({ view, tabs, path }: ShellTraits): Content {
     )}</ul></nav></header>`;
 }
 
-/** The page's script shows this when the connection is lost; without a script the page says so at once. */
+/**
+ * The page's script shows this when the connection is lost; without a script the page says so at once. It counts the
+ * seconds: a screen reader is told beside it.
+ */
 function lostBanner(view: View): Content {
-  return html`<div id="lost" class="lost" role="alert" hidden data-lost=${view.t('lost', { age: '%' })}
-      data-old=${view.t('old', { age: '%' })} data-signed-out=${view.t('not-signed-in')}
+  return html`<div id="lost" class="lost" hidden data-lost=${view.t('lost', { age: '%' })}
+      data-new=${view.t('back')} data-old=${view.t('old', { age: '%' })} data-signed-out=${view.t('not-signed-in')}
       data-sign-in=${view.t('sign-in')} data-outdated=${view.t('outdated')}
       data-reload=${view.t('load-anew')}></div>
+    <p id="aloud-alert" class="unseen" role="alert"></p><p id="aloud-status" class="unseen" role="status"></p>
     <noscript><p class="lost">${view.t('no-script')}</p></noscript>`;
 }
 

@@ -61,6 +61,20 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
 
   const shows = (what: string, condition: () => Promise<boolean>, timeoutMs = SOON_MS): Promise<boolean> =>
     until(what, condition, { timeoutMs, everyMs: 20 });
+  /** From now on: what a screen reader says by itself, as the elements say that are marked so. */
+  const listen = (): Promise<void> =>
+    watched.page.evaluate(`(() => {
+      const isHeard = window.aloud !== undefined;
+      window.aloud = [];
+      if (isHeard) return;
+      const LIVE = '[role=alert], [role=status], [aria-live]';
+      new MutationObserver((changes) => {
+        const places = new Set(changes.map(({ target }) =>
+          (target instanceof Element ? target : target.parentElement)?.closest(LIVE)));
+        for (const place of places) if (place?.textContent) window.aloud.push(place.textContent.trim());
+      }).observe(document.body, { childList: true, characterData: true, subtree: true, attributes: true });
+    })()`);
+  const aloud = (): Promise<readonly string[]> => watched.page.evaluate('window.aloud');
   const status = async (): Promise<Status> => (await daemon.get<Status>('/api/status')).body;
 
   it('says that all is saved, by the same truth as the API, and shows every share', async () => {
@@ -82,6 +96,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
 
   it('never says so while a written file is being uploaded, and says so again afterwards', async () => {
     await daemon.request('POST', '/api/bwlimit', { up: '2M', down: '0' });
+    await listen();
     await writeFile(`${daemon.mountPoint('files')}/${FILE}`, Buffer.alloc(6 * 1024 * 1024, 7));
     await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
     assert.match(await watched.page.locator('.headline').innerText(), /1 file.* not yet on the NAS/);
@@ -96,6 +111,10 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     });
     assert.ok(await nas.has(FILE), 'the page promised what was not true');
     assert.equal((await status()).all_synced, true);
+    await shows('it was said aloud', async () => (await aloud()).at(-1) === 'All saved, safe to disconnect');
+    const said = await aloud();
+    assert.equal(said.length, 2, `said aloud: ${said.join(' | ')}`);
+    assert.match(said[0] ?? '', /^1 file.* not yet on the NAS$/);
     watched.assertClean();
   });
 
@@ -453,17 +472,20 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
   });
 
   it('says that it has lost the daemon instead of showing old figures, and goes on by itself', async () => {
+    await listen();
     daemon.signal('SIGSTOP');
     const banner = watched.page.locator('#lost');
     await banner.waitFor({ state: 'visible', timeout: 15_000 });
     await until(
       'it says what is wrong',
-      async () => /No word from Mountkeeper for 1\d seconds/.test(await banner.innerText()),
-      { timeoutMs: 5_000 },
+      async () => /No word from Mountkeeper for 1[5-9] seconds/.test(await banner.innerText()),
+      { timeoutMs: 8_000 },
     );
+    assert.match((await aloud()).join(' | '), /^No word from Mountkeeper for 1\d seconds\.[^|]*$/, 'once');
     assert.equal(await watched.page.locator('html').getAttribute('data-stale'), '');
     daemon.signal('SIGCONT');
     await banner.waitFor({ state: 'hidden', timeout: 15_000 });
+    await shows('it is said aloud', async () => /heard again/.test((await aloud()).at(-1) ?? ''), 6_000);
     // The line itself is cut: what has changed meanwhile is there when it is back.
     await watched.context.setOffline(true);
     await daemon.request('POST', '/api/bwlimit', { up: '7M', down: '0' });
