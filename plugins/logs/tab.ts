@@ -47,10 +47,10 @@ function row(line: string): Content {
   return html`<li data-tone=${tone}><bdi>${line}</bdi></li>`;
 }
 
-/** Asks for new lines after a second. */
+/** Asks for new lines after a second; every five, where no answer came. */
 function poller(view: View, wanted: Wanted, from: number): Content {
-  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from })} hx-trigger="load delay:1s"
-      hx-swap="outerHTML"></div>`;
+  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from })} hx-swap="outerHTML"
+      hx-trigger="load delay:1s, every 5s"></div>`;
 }
 
 async function lines(file: LogFile, view: View): Promise<Content> {

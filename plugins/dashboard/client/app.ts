@@ -225,7 +225,18 @@ document.addEventListener('click', (event) => {
 // ---------------------------------------------------------------- errors
 
 interface SwapEvent extends Event {
-  readonly detail: { readonly xhr: XMLHttpRequest; serverResponse: string; readonly target: Element };
+  readonly detail: {
+    readonly xhr: XMLHttpRequest;
+    readonly target: Element;
+    readonly requestConfig: { readonly elt: Element };
+    serverResponse: string;
+    shouldSwap: boolean;
+  };
+}
+
+/** What asks again by itself stays until it has its answer: a problem in its place would be the end of it. */
+function isAskingAgain({ requestConfig }: SwapEvent['detail']): boolean {
+  return requestConfig.elt.getAttribute('hx-trigger')?.includes('every ') === true;
 }
 
 function escaped(text: string): string {
@@ -241,6 +252,10 @@ function problem(text: string): string {
 /** The daemon's own refusals are JSON with a message. */
 document.addEventListener('htmx:beforeSwap', (event) => {
   const { detail } = event as SwapEvent;
+  if (detail.xhr.status >= 400 && isAskingAgain(detail)) {
+    detail.shouldSwap = false;
+    return;
+  }
   if (!(detail.xhr.getResponseHeader('content-type') ?? '').startsWith('application/json')) return;
   const { message } = JSON.parse(detail.xhr.responseText) as { message?: string };
   detail.serverResponse = problem(message ?? `HTTP ${detail.xhr.status}`);
@@ -248,6 +263,7 @@ document.addEventListener('htmx:beforeSwap', (event) => {
 
 document.addEventListener('htmx:sendError', (event) => {
   const { detail } = event as SwapEvent;
+  if (isAskingAgain(detail)) return;
   const banner = document.getElementById('lost');
   detail.target.innerHTML = problem(
     (banner?.dataset['lost'] ?? '').replace('%', seconds(performance.now() - heardAt)),

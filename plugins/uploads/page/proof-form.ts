@@ -69,11 +69,11 @@ interface Job {
   readonly id: string;
 }
 
-/** Asks again in a second. */
+/** Asks again in a second; every five, where no answer came. */
 function running({ kind, id }: Job, said: Content, view: View): Content {
   return html`<p
     hx-get=${view.part('proof', { kind, id })}
-    hx-trigger="load delay:1s"
+    hx-trigger="load delay:1s, every 5s"
     hx-target="this"
     hx-swap="outerHTML"
     hx-disabled-elt="unset"

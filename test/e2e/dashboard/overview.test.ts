@@ -307,6 +307,18 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     const before = await lines.count();
     await daemon.request('POST', '/api/bwlimit', { up: '4M', down: '0' });
     await shows('the next one', async () => (await lines.count()) === before + 1, 5_000);
+    // A lost answer and a refusal are not the end of it.
+    let asked = 0;
+    await page.page.route('**/dashboard/parts/logs/more?*', async (route) => {
+      asked += 1;
+      if (asked === 1) await route.abort();
+      else if (asked === 2) await route.fulfill({ status: 503, json: { message: 'not now' } });
+      else await route.continue();
+    });
+    await shows('both', async () => asked >= 2, 15_000);
+    await daemon.request('POST', '/api/bwlimit', { up: '5M', down: '0' });
+    await shows('the one after them', async () => (await lines.count()) === before + 2, 10_000);
+    page.takeFaults();
     await page.page.locator('input[name=follow]').uncheck();
     await shows('it has stopped', async () => (await page.page.locator('#log-more').count()) === 0, 5_000);
     await page.page.locator('input[name=search]').fill('');

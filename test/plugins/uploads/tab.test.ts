@@ -304,7 +304,7 @@ describe('the uploads of a share on the dashboard', () => {
     assert.deepEqual([panel.controls?.(asViewer), await panel.parts?.['proof']?.(asViewer)], [null, null]);
     const slow = await begin('verify', 'slow');
     assert.match(await asked(slow), /1 of 2 files…/, 'it asks again');
-    assert.match(await asked(slow), /hx-trigger="load delay:1s"/);
+    assert.match(await asked(slow), /hx-trigger="load delay:1s, every 5s"/);
     assert.match(await asked('hx-get="/x?kind=verify&id=none"'), /not kept any more/);
     assert.equal(await act('prove', 'files', { path: '../..' }), false);
     assert.equal(await act('prove', 'plain'), false);
