@@ -20,6 +20,12 @@ export interface ViewTraits {
   readonly tab?: Tab;
 }
 
+/**
+ * The field of a button's form with the question that is asked before its action: by the page's script, and without
+ * one by the daemon. No plugin's own field has such a name.
+ */
+export const QUESTION = ':question';
+
 const NONE: Readonly<Record<string, string>> = {};
 
 export function createView(traits: ViewTraits): View {
@@ -111,6 +117,7 @@ class ReaderView implements View {
       hx-target="find output" hx-swap="innerHTML" hx-disabled-elt="find button" hx-confirm=${
         confirm === undefined ? undefined : this.text(confirm)
       }>
+      ${confirm === undefined ? null : html`<input type="hidden" name=${QUESTION} value=${this.text(confirm)} />`}
       ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
       <button type="submit">${this.text(label)}${
         about === undefined ? null : html`<span class="unseen"> <bdi>${about}</bdi></span>`

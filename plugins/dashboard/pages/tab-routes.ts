@@ -2,18 +2,20 @@
  * Serves the parts and actions that tabs declare. An action answers with its outcome, which is shown next
  * to its button.
  */
-import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { html } from 'mountkeeper';
+import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
+import { html, pathOf } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
 import { htmlAnswer, queryOf } from './answer.ts';
 import { everywhere } from '../languages.ts';
-import { createView } from '../view.ts';
+import { createView, QUESTION } from '../view.ts';
 import { icon } from './nodes.ts';
 import { readerOf } from './preferences.ts';
 import { toHtml } from './shell.ts';
 import type { Sources } from './sources.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** The field that says that the question was answered. */
+const ANSWER = ':answer';
 
 /** Only own properties that the plugin has declared, never inherited ones. */
 function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
@@ -73,6 +75,27 @@ function formOf(payload: unknown): Readonly<Record<string, string>> {
   );
 }
 
+/** Undefined where it was asked: by the page's script, or by the page that `asking` makes. */
+function questionIn(request: Request, form: Readonly<Record<string, string>>): string | undefined {
+  return request.headers['hx-request'] === 'true' || form[ANSWER] !== undefined ? undefined : form[QUESTION];
+}
+
+/** A browser without scripts, or in which they have not started yet, sends the form at once. */
+function asking(request: Request, h: ResponseToolkit, question: string): ResponseObject {
+  const reader = readerOf(request);
+  const view = createView(reader);
+  const fields = Object.entries(formOf(request.payload)).filter(([name]) => name !== QUESTION);
+  const page = html`<html lang=${reader.language}>
+    <head><meta charset="utf-8" /><title>Mountkeeper</title></head>
+    <body><main><p>${question}</p>
+      <form method="post" action=${request.path}>
+        ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+        <button type="submit" name=${ANSWER} value="yes">${view.t('do-it')}</button>
+      </form>
+      <p><a href=${pathOf(request.headers.referer)}>${view.t('do-not')}</a></p></main></body></html>`;
+  return htmlAnswer(request, h, `<!doctype html>${toHtml(page)}`);
+}
+
 async function outcomeOf(
   sources: Sources,
   { owned, view }: { readonly owned: OwnedTab; readonly view: View },
@@ -95,12 +118,18 @@ export function actionRoute(sources: Sources, options: RouteOptions): ServerRout
       payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/x-www-form-urlencoded' },
     },
     handler: async (request, h) => {
-      const found = asked(sources, request, formOf(request.payload));
+      const { [QUESTION]: _, [ANSWER]: __, ...form } = formOf(request.payload);
+      const found = asked(sources, request, form);
       const act = found && own(found.owned.tab.actions, found.name);
       if (!found || !act) return h.response().code(404);
       if (!found.view.may(found.name)) {
         const message = everywhere('role-refused');
         return htmlAnswer(request, h, toHtml(outcomeNode({ ok: false, message }, found.view)), 403);
+      }
+      const question = questionIn(request, formOf(request.payload));
+      if (question !== undefined) {
+        request.app.isQuestion = true;
+        return asking(request, h, question);
       }
       request.app.isQuestion = found.owned.tab.questions?.includes(found.name) === true;
       const outcome = await outcomeOf(sources, found, act);

@@ -277,6 +277,20 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await page.context.close();
   });
 
+  it('asks before it reconnects also without scripts', async () => {
+    const plain = await WatchedPage.open(browser, origin(), { javaScriptEnabled: false });
+    const reconnect = plain.page.locator('article.card button', { hasText: 'Reconnect' }).first();
+    await plain.page.goto(`${origin()}/`);
+    await reconnect.click();
+    await plain.page.locator('a', { hasText: 'No, go back' }).click();
+    await plain.page.waitForURL(`${origin()}/`);
+    await reconnect.click();
+    await plain.page.locator('button', { hasText: 'Yes, do it' }).click();
+    assert.match(await plain.page.locator('body').innerText(), /Reconnecting/);
+    await plain.context.close();
+    await shows('the share is up again', async () => (await watched.tone('files')) === 'good', 20_000);
+  });
+
   it('says that the NAS is away and since when, what is usable, and that it is back', async () => {
     await nas.stop();
     await until('the daemon knows', async () => (await status()).nas_offline, { timeoutMs: 40_000 });

@@ -17,6 +17,8 @@ import { addressOf, reachedAs } from '../../../../plugins/dashboard/overview/sha
 const HOSTILE = '<script>alert(1)</script> "quoted" \u202E\u5BFF\u53F8 \u2019';
 const ESCAPED = '&lt;script>alert(1)&lt;/script>';
 
+const fellings: unknown[] = [];
+
 const tabs: readonly Tab[] = [
   {
     id: 'garden',
@@ -24,11 +26,16 @@ const tabs: readonly Tab[] = [
     order: 1,
     texts: { en: { hello: 'Hello {name}' }, zh: { hello: '你好 {name}' } },
     render: (view: View) => html`<p class="hello" title=${HOSTILE}>${view.t('hello', { name: HOSTILE })}</p>`,
+    controls: (view) => view.button({ action: 'fell', label: 'Fell', confirm: 'Fell the old tree?' }),
     parts: { piece: (view) => html`<b>${view.query['what']}</b>` },
     actions: {
       greet: (view) => ({ ok: true, message: `hello ${view.form['who'] ?? ''}` }),
       fail: () => {
         throw new Error('the pond is dry');
+      },
+      fell: ({ form }) => {
+        fellings.push(form);
+        return { ok: true, message: 'felled' };
       },
       refuse: () => ({ ok: false, message: 'there is no space left' }),
     },
@@ -168,6 +175,23 @@ describe('the pages', () => {
     }
     assert.equal((await post('/dashboard/do/garden/constructor', '')).statusCode, 404);
     assert.equal((await get('/dashboard/do/garden/greet')).statusCode, 404, 'nothing is done by a GET');
+  });
+
+  it('ask what a button asks also where no script does, and do it once somebody has answered', async () => {
+    const button = (await get('/tabs/garden')).payload;
+    assert.match(button, /name=":question" value="Fell the old tree\?"/);
+    const form = 'who=%3Cb%3E&:question=Fell+the+old+tree%3F';
+    const asked = await post('/dashboard/do/garden/fell', form, {
+      referer: 'http://127.0.0.1/tabs/garden?a=1',
+    });
+    assert.equal(fellings.length, 0);
+    assert.match(asked.payload, /<!doctype html><html lang="en">[^]*<p>Fell the old tree\?<\/p>/);
+    assert.match(asked.payload, /name="who" value="&lt;b>"/);
+    assert.match(asked.payload, /href="\/tabs\/garden\?a=1"/);
+    const done = await post('/dashboard/do/garden/fell', 'who=%3Cb%3E&:answer=yes');
+    assert.match(done.payload, /felled/);
+    await post('/dashboard/do/garden/fell', form, { 'hx-request': 'true' });
+    assert.deepEqual(fellings, [{ who: '<b>' }, { who: '<b>' }]);
   });
 
   it('let no other site act, nor anybody with another kind of body', async () => {
