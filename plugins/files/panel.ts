@@ -171,7 +171,8 @@ export function filesPanel(ctx: PluginContext): Tab {
     watch: () => () => undefined,
     // The remote is asked only when somebody has scrolled to the list.
     controls: (view) =>
-      html`<div class="browser drawn" hx-get=${view.part('folder')} hx-trigger="revealed" hx-swap="innerHTML">
+      html`<div class="browser drawn" data-kept="files" hx-get=${view.part('folder')} hx-trigger="revealed"
+        hx-swap="innerHTML">
         <p class="help">${view.t('looking')}</p>
       </div>`,
     parts: { folder: (view) => folderPart(ctx, view) },

@@ -117,6 +117,17 @@ function describe(box: HTMLElement, name: ChartName, data: Columns): void {
   );
 }
 
+/** Undefined also where an update has emptied the box. */
+function chartIn(box: HTMLElement): Chart | undefined {
+  if (box.childElementCount === 0) forget(box);
+  return charts.get(box);
+}
+
+function forget(box: HTMLElement): void {
+  charts.get(box)?.destroy();
+  charts.delete(box);
+}
+
 async function renew(group: HTMLElement): Promise<void> {
   // Marked as those of htmx, so that the browser asks nobody for a password.
   const headers = { 'hx-request': 'true' };
@@ -129,7 +140,7 @@ async function renew(group: HTMLElement): Promise<void> {
     const name = box.dataset['chart'] as ChartName;
     const data = columns(answer, COLUMN[name]);
     describe(box, name, data);
-    const known = charts.get(box);
+    const known = chartIn(box);
     if (known) known.setData(data);
     else charts.set(box, new uPlot(options(name, box), data, box));
   }
@@ -137,6 +148,7 @@ async function renew(group: HTMLElement): Promise<void> {
 
 /** Errors are ignored here: the top of the page says when the connection is lost. */
 function renewAll(): void {
+  for (const box of charts.keys()) if (!box.isConnected) forget(box);
   for (const group of document.querySelectorAll<HTMLElement>('[data-charts]'))
     // The next renewal comes by itself.
     void renew(group).catch(() => undefined);

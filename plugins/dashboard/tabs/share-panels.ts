@@ -36,7 +36,7 @@ export function spanOf(text: string | undefined): Span {
 function charts(view: View): Content {
   const choice = spanOf(view.query['span']);
   return html`<div class="charts" data-charts=${`/dashboard/charts/${encodeURIComponent(view.share ?? '')}`}
-      data-span=${choice}>
+      data-kept="charts" data-span=${choice}>
     <div class="actions" role="group" aria-label=${view.t('span')}>${SPAN_NAMES.map(
       (span) =>
         html`<button type="button" class="quiet" data-choose=${span}

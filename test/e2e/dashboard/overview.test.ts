@@ -420,6 +420,33 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await page.context.close();
   });
 
+  it('keeps charts and the opened folder when a plugin with a panel goes and comes', async () => {
+    const text = `${daemon.text()}\n[plugins.warmup]\nenabled = `;
+    const { context, page } = await WatchedPage.open(browser, origin());
+    await page.goto(`${origin()}/shares/files`);
+    await shows('charts', async () => (await page.locator('.chart canvas').count()) === 3, 5_000);
+    await press(page.locator('button', { hasText: '7 days' }));
+    await page.locator('.browser').scrollIntoViewIfNeeded();
+    await shows(
+      'the root',
+      async () => (await page.locator('.browser tr', { hasText: 'a.txt' }).count()) === 1,
+      15_000,
+    );
+    const panels = await page.locator('section.panel').count();
+    for (const [isOn, count] of [
+      [false, panels - 1],
+      [true, panels],
+    ] as const) {
+      await daemon.writeConfig(`${text}${isOn}\n`);
+      await shows('the panel', async () => (await page.locator('section.panel').count()) === count, 20_000);
+      assert.equal(await page.locator('.chart canvas').count(), 3);
+      assert.equal(await page.locator('[data-choose=week]').getAttribute('aria-pressed'), 'true');
+      assert.equal(await page.locator('.browser tr', { hasText: 'a.txt' }).count(), 1);
+    }
+    await daemon.writeConfig(daemon.text());
+    await context.close();
+  });
+
   it('shows the files of a share, which of them are cached, and fetches a folder', async () => {
     const page = await WatchedPage.open(browser, origin());
     await page.page.goto(`${origin()}/shares/files`);
