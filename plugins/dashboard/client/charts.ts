@@ -59,6 +59,12 @@ function columns({ points, stepSeconds }: Answer, column: number): Columns {
   return [at, values];
 }
 
+/** Where the reader is, as the ticks are placed. */
+function isMidnight(seconds: number): boolean {
+  const at = new Date(seconds * 1_000);
+  return at.getHours() === 0 && at.getMinutes() === 0;
+}
+
 function options(name: ChartName, box: HTMLElement): object {
   const colours = getComputedStyle(document.documentElement);
   const [ink, line, fill] = [
@@ -93,7 +99,7 @@ function options(name: ChartName, box: HTMLElement): object {
         // Labels say minutes: closer ones would read the same.
         incrs: STEPS,
         values: (_: unknown, ticks: readonly number[]) =>
-          ticks.map((tick) => (tick % 86_400 === 0 ? day : clock).format(tick * 1_000)),
+          ticks.map((tick) => (isMidnight(tick) ? day : clock).format(tick * 1_000)),
       },
       {
         ...axis,

@@ -420,6 +420,32 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await page.context.close();
   });
 
+  it('names the day in a chart where the day begins for the reader', async () => {
+    const { context, page } = await WatchedPage.open(browser, origin(), { timezoneId: 'Asia/Shanghai' });
+    const begin = Date.UTC(2026, 10, 20) / 1_000;
+    const points = Array.from({ length: 72 }, (_, hour) => [begin + hour * 3_600, 1, 1, 1]);
+    await page.route('**/dashboard/charts/**', (route) =>
+      route.fulfill({ json: { stepSeconds: 3_600, points } }),
+    );
+    await page.addInitScript(`(() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (...args) {
+        window.written.push(args[0]);
+        return fillText.apply(this, args);
+      };
+    })()`);
+    await page.goto(`${origin()}/shares/files`);
+    const written = (): Promise<readonly string[]> => page.evaluate('window.written');
+    await shows('charts', async () => (await page.locator('.chart canvas').count()) === 3, 5_000);
+    await shows('the days', async () => (await written()).includes('Nov 21'), 5_000);
+    assert.deepEqual(
+      (await written()).filter((label) => /^0?12:00.AM$/.test(label)),
+      [],
+    );
+    await context.close();
+  });
+
   it('keeps charts and the opened folder when a plugin with a panel goes and comes', async () => {
     const text = `${daemon.text()}\n[plugins.warmup]\nenabled = `;
     const { context, page } = await WatchedPage.open(browser, origin());
