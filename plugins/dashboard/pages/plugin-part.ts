@@ -25,6 +25,10 @@ export class PluginPart {
   readonly #options: PluginPartOptions;
   #html = '';
   #running: Promise<void> | undefined;
+  /** The rendering that `onLate` is called for. */
+  #late: Promise<void> | undefined;
+  /** It has finished, and was not shown yet. */
+  #isNew = false;
 
   constructor(options: PluginPartOptions) {
     this.#options = options;
@@ -32,13 +36,26 @@ export class PluginPart {
 
   /** Never rejects. */
   async draw(): Promise<string> {
-    const { clock, onLate } = this.#options;
+    // Rendered again for this one it would be late again, and so for ever.
+    if (this.#isNew) {
+      this.#isNew = false;
+      return this.#html;
+    }
     this.#running ??= this.#render().finally(() => {
       this.#running = undefined;
     });
     const running = this.#running;
-    await timeBoxOr(clock, PATIENCE_MS, running, () => void running.then(onLate));
+    await timeBoxOr(this.#options.clock, PATIENCE_MS, running, () => this.#awaitLate(running));
     return this.#html;
+  }
+
+  #awaitLate(running: Promise<void>): void {
+    if (this.#late === running) return;
+    this.#late = running;
+    void running.then(() => {
+      this.#isNew = true;
+      this.#options.onLate();
+    });
   }
 
   async #render(): Promise<void> {

@@ -50,6 +50,32 @@ describe('what a plugin shows', () => {
     assert.deepEqual(late, ['late']);
   });
 
+  it('is rendered once each time, however slow it always is', async () => {
+    let renderings = 0;
+    const { clock, late, made } = part(async () => {
+      renderings += 1;
+      const mine = renderings;
+      await new Promise<void>((resolve) => void clock.after(400, resolve));
+      return `rendering ${mine}`;
+    });
+    const drawn = async (): Promise<string> => {
+      const drawing = made.draw();
+      await clock.advance(300);
+      return drawing;
+    };
+    // Two pages ask while it is under way.
+    assert.deepEqual(await Promise.all([drawn(), made.draw()]), ['', '']);
+    await clock.advance(200);
+    assert.deepEqual(late, ['late']);
+    assert.equal(await made.draw(), 'rendering 1');
+    await clock.advance(1_000);
+    assert.deepEqual([renderings, late], [1, ['late']]);
+    // Later something has changed.
+    assert.equal(await drawn(), 'rendering 1');
+    await clock.advance(200);
+    assert.deepEqual([await made.draw(), renderings, late], ['rendering 2', 2, ['late', 'late']]);
+  });
+
   it('is given up after ten seconds', async () => {
     const { clock, late, made } = part(() => new Promise(() => undefined));
     const drawing = made.draw();
