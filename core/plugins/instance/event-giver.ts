@@ -1,4 +1,4 @@
-/** The events that one plugin gives: checked here, in whichever process it runs, and again where they arrive. */
+/** The events that one plugin gives: checked here, by their schema in the process in which the plugin runs. */
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { Budget, refusePromise, UnfitValue } from './given-values.ts';
 import type { EventEntry } from './ledger.ts';
@@ -29,8 +29,9 @@ export class EventGiver {
   /** Never throws: what a plugin tells others must not end what it does itself. */
   give(event: EventEntry, value: unknown): void {
     try {
-      const copy = eventValue(event, value);
+      // First: a check takes time as well.
       this.#count();
+      const copy = eventValue(event, value);
       this.#told.delete(event.name);
       this.#options.give(event, copy);
     } catch (error) {

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import Boom from '@hapi/boom';
-import type { Schema } from 'joi';
+import Joi from 'joi';
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
 import type { Tab, View } from '../../../contract/dashboard.ts';
 import type { Bandwidth } from '../../../contract/mount.ts';
@@ -53,8 +53,6 @@ export interface CarriedOptions {
 export function carriedPlugin(options: CarriedOptions): Plugin {
   const { name, version, description, requires, config } = options.declaration;
   const crashes: Crashes = [];
-  // Built once: that a pattern in it took too long is remembered.
-  const values = options.declaration.events.map(({ value }) => builtSchema<Schema>(value));
   return Object.freeze({
     name,
     version,
@@ -70,7 +68,7 @@ export function carriedPlugin(options: CarriedOptions): Plugin {
         ...(config.migrates && { migrate: options.migrate }),
       },
     }),
-    register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(values),
+    register: (ctx: PluginContext) => new Carried(ctx, options, crashes).declare(),
   });
 }
 
@@ -93,8 +91,7 @@ class Carried {
     this.#crashes = crashes;
   }
 
-  /** With the schema of the value of each event. */
-  declare(values: readonly Schema[]): void {
+  declare(): void {
     const ctx = this.#ctx;
     const { taps, commands, statusFields, shareStatus, routes, metrics, tabs, webhookFormats, labels } =
       this.#options.declaration;
@@ -125,8 +122,10 @@ class Carried {
     webhookFormats.forEach((name, index) =>
       ctx.webhookFormat({ name, render: (event) => this.#render(index, event) }),
     );
-    this.#events = events.map(({ name, summary }, index) =>
-      (ctx.event as AnyEvent)({ name, summary, value: values[index] as Schema }),
+    // A value is checked by its schema in the process. Here the same stranger's schema would guard nothing, and could
+    // take for ever.
+    this.#events = events.map(({ name, summary }) =>
+      (ctx.event as AnyEvent)({ name, summary, value: Joi.any() }),
     );
     listeners.forEach(({ event }, index) =>
       (ctx.on as AnyVerb)(event, (value: unknown) => this.#call('event', index, [value])),

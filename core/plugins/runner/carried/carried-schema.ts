@@ -37,15 +37,33 @@ export function carriedSchema(what: string, schema: Schema): object {
 
 /**
  * In the daemon: throws what Joi throws for what is no description, and where a reference leads out of the
- * schema: the plugin's section stands in the whole document, with the secrets of all others.
+ * schema: the plugin's section stands in the whole document, with the secrets of all others. Throws also for what
+ * could take the daemon's time or memory without an end.
  */
 export function builtSchema<S extends Schema = ObjectSchema>(carried: object): S {
   const built = joi.build(carried as Description) as S;
   // Joi notes on a schema which references lead above it, but not those to the root, nor those in messages.
   const { refs } = (built as unknown as { _refs: { refs: readonly unknown[] } })._refs;
   if (refs.length > 0 || leadsOut(carried)) throw new Error('a reference in it leads out of its own section');
+  const odd = growing(carried);
+  if (odd !== undefined) throw new Error(odd);
   timePatterns(built);
   return built;
+}
+
+/** What a few lines of a schema make out of little, and the daemon does nothing else meanwhile; as a sentence. */
+function growing(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { type, template } = value as { readonly type?: unknown; readonly template?: unknown };
+  // One that is tried four hundred times at each of eight levels never comes to an end.
+  if (type === 'link') return 'a link in it leads into the schema itself';
+  // Six defaults, each twenty times the one before, are 300 MB of text. Those of messages are texts here.
+  if (typeof template === 'string') return 'a template in it makes a value';
+  for (const [key, part] of Object.entries(value)) {
+    const odd = isForPeople(key, part) ? undefined : growing(part);
+    if (odd !== undefined) return odd;
+  }
+  return undefined;
 }
 
 /** Texts for people, which Joi takes nothing from. */
@@ -56,10 +74,12 @@ function leadsOut(value: unknown): boolean {
     return expressionsIn(value).some((one) => one.includes('[/') || one.includes('...'));
   if (typeof value !== 'object' || value === null) return false;
   if ((value as { ancestor?: unknown }).ancestor === 'root') return true;
-  // A key of the plugin's own may be called so, too, but that is a schema.
-  const isForPeople = (key: string, part: unknown): boolean =>
-    WORDS.has(key) && (typeof part === 'string' || Array.isArray(part));
   return Object.entries(value).some(([key, part]) => !isForPeople(key, part) && leadsOut(part));
+}
+
+/** A key of the plugin's own may be called so, too, but that is a schema. */
+function isForPeople(key: string, part: unknown): boolean {
+  return WORDS.has(key) && (typeof part === 'string' || Array.isArray(part));
 }
 
 /** Of a template: to the root of a document leads `[/`, to a table above `...`. */

@@ -59,7 +59,8 @@ export interface Declaration {
   }[];
   readonly tabs: readonly CarriedTab[];
   readonly webhookFormats: readonly string[];
-  readonly events: readonly { readonly name: string; readonly summary: string; readonly value: object }[];
+  /** The schema of the value stays in the process: whoever wrote it wrote the value, too. */
+  readonly events: readonly { readonly name: string; readonly summary: string }[];
   readonly listeners: readonly { readonly event: string }[];
   /** What it holds while it runs: effects, intervals, jobs. */
   readonly labels: readonly string[];
@@ -102,11 +103,7 @@ export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
     })),
     tabs: ledger.tabs.map(carriedTab),
     webhookFormats: ledger.webhookFormats.map(({ name: format }) => format),
-    events: ledger.events.map(({ name: event, summary, value }) => ({
-      name: event,
-      summary,
-      value: carriedSchema(`the value of the event "${event}"`, value),
-    })),
+    events: ledger.events.map(({ name: event, summary }) => ({ name: event, summary })),
     listeners: ledger.listeners.map(({ event }) => ({ event })),
     labels: [
       ...ledger.effects.map(({ label }) => label),
@@ -263,7 +260,6 @@ const shape = Joi.object({
     Joi.object({
       name: text(200).required(),
       summary: text().required(),
-      value: Joi.object().unknown().required(),
     }),
     50,
   ),
@@ -282,8 +278,8 @@ export function checkedDeclaration(sent: unknown): Declaration {
   refuseDeep(sent);
   const { error, value } = shape.validate(sent, { convert: false });
   if (error) throw new Error(`what it declares cannot be used: ${error.message}`);
-  const { config, events } = value as Declaration;
-  refuseLarge([config?.schema, config?.share, ...events.map((event) => event.value)]);
+  const { config } = value as Declaration;
+  refuseLarge([config?.schema, config?.share]);
   return value as Declaration;
 }
 
@@ -309,7 +305,7 @@ function refuseLarge(schemas: readonly unknown[]): void {
     if (typeof (value as { type?: unknown } | null | undefined)?.type === 'string') keys += 1;
     if (keys > MOST_KEYS || all.length + parts.length > MOST_VALUES)
       throw new Error(
-        'what it declares cannot be used: the schemas of its keys and events hold more than ' +
+        'what it declares cannot be used: the schemas of its keys hold more than ' +
           `${MOST_KEYS} keys, or ${MOST_VALUES} values, in all`,
       );
     all.push(...parts);

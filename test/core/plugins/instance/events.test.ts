@@ -206,6 +206,23 @@ describe('an event', () => {
     ]);
   });
 
+  it('is not even checked when it comes too often', async (t) => {
+    let checked = 0;
+    const value = Joi.any().custom(() => {
+      checked += 1;
+      throw new Error(`no ${checked}`);
+    });
+    let give: (value: unknown) => void = () => undefined;
+    const { said } = await open(t, [
+      plugin('lamp', (ctx) => {
+        give = (ctx.event as (one: object) => typeof give)({ name: 'lamp:odd', summary: 'Odd.', value });
+      }),
+    ]);
+    for (let one = 0; one < 500; one += 1) give(one);
+    assert.equal(checked, 100);
+    assert.match(said().at(-1) ?? '', /comes too often/);
+  });
+
   it('is given 100 times a second at most', async (t) => {
     const { plugin: giver, count } = lamp();
     let heard = 0;

@@ -38,3 +38,33 @@ describe('references in a carried schema', () => {
     }
   });
 });
+
+describe('what would take for ever, or all memory, in a carried schema', () => {
+  const ways = (count: number): readonly Joi.Schema[] => Array.from({ length: count }, () => Joi.link('#t'));
+  const longer = Joi.string().default(Joi.x('{a}'.repeat(20)));
+  const evil: Readonly<Record<string, readonly [Joi.ObjectSchema, RegExp]>> = {
+    'a link': [Joi.object({ a: Joi.alternatives(...ways(2), Joi.valid(1)) }).id('t'), /a link in it leads/],
+    'a default that repeats another': [Joi.object({ a: Joi.string(), b: longer }), /a template in it/],
+    'the same of what is refused': [
+      Joi.object({ a: Joi.string(), b: Joi.required().failover(Joi.x('{a}{a}')) }),
+      /a template in it/,
+    ],
+    'a name that doubles': [Joi.object().rename(/(.*)/, Joi.x('{#1}{#1}')), /a template in it/],
+  };
+  for (const [what, [schema, reason]] of Object.entries(evil))
+    it(`is refused: ${what}`, () => {
+      assert.throws(() => carriedSchema('the schema', schema), reason);
+      assert.throws(() => builtSchema(JSON.parse(JSON.stringify(schema.describe())) as object), reason);
+    });
+
+  it('is no key of that name, and no word for people', () => {
+    const schema = Joi.object({
+      link: Joi.object({ type: Joi.valid('link'), template: Joi.string().default('{a}') }),
+      a: Joi.string().messages({ 'string.base': '{#label} is no text' }).meta({ template: '{a}' }),
+    });
+    const { value } = builtSchema(carriedSchema('the schema', schema)).validate({ link: {} }) as {
+      value: unknown;
+    };
+    assert.deepEqual(value, { link: { template: '{a}' } });
+  });
+});
