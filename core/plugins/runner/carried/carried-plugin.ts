@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import Boom from '@hapi/boom';
 import Joi from 'joi';
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
-import type { Tab, View } from '../../../contract/dashboard.ts';
+import type { Content, Outcome, Tab, View } from '../../../contract/dashboard.ts';
 import type { Bandwidth } from '../../../contract/mount.ts';
 import type { Hooks } from '../../../contract/hooks.ts';
 import type { RouteAccess } from '../../../contract/http.ts';
@@ -20,6 +20,7 @@ import { answerWith, requestOf } from './carried-route.ts';
 import { contentOf, outcomeOf } from './carried-tab.ts';
 import type { CarriedTab, TabCall } from './carried-tab.ts';
 import { builtSchema } from './carried-schema.ts';
+import { DrawingTime } from './drawing-time.ts';
 import type { Confinement } from '../process/confinement.ts';
 import type { Declaration } from './declaration.ts';
 import { lendOwnFolder } from '../process/own-user.ts';
@@ -80,6 +81,7 @@ class Carried {
   readonly #ctx: PluginContext;
   readonly #options: CarriedOptions;
   readonly #crashes: Crashes;
+  readonly #drawing = new DrawingTime({ monotonic: () => this.#clock.monotonic() });
   /** Functions that give its events, in the order of its ledger. */
   #events: readonly ((value: unknown) => void)[] = [];
   /** From activation on. */
@@ -260,15 +262,19 @@ class Carried {
       if (!drawn) throw new NotRunning('its process is not running now');
       return timeBox(this.#clock, DRAW_MS, drawn);
     };
+    const draw = async (fn: TabCall['fn'], name: string, view: View): Promise<Content> => {
+      const drawn = await ask(fn, name, view);
+      return this.#drawing.spend((check) => contentOf(drawn, view, check));
+    };
+    const act = async (name: string, view: View): Promise<Outcome> => {
+      const given = await ask('action', name, view);
+      return this.#drawing.spend((check) => outcomeOf(given, view, check));
+    };
     return {
       ...tab,
-      render: async (view) => contentOf(await ask('render', '', view), view),
-      parts: Object.fromEntries(
-        parts.map((name) => [name, async (view: View) => contentOf(await ask('part', name, view), view)]),
-      ),
-      actions: Object.fromEntries(
-        actions.map((name) => [name, async (view: View) => outcomeOf(await ask('action', name, view), view)]),
-      ),
+      render: (view) => draw('render', '', view),
+      parts: Object.fromEntries(parts.map((name) => [name, (view: View) => draw('part', name, view)])),
+      actions: Object.fromEntries(actions.map((name) => [name, (view: View) => act(name, view)])),
     };
   }
 

@@ -42,11 +42,13 @@ const [OPEN, CLOSE] = ['\u{e000}', '\u{e001}'];
 /** An element that stands for a node of the view's. */
 const PLACE = 'carried-call';
 const PLACES = /\u{e000}(\d{1,5})\u{e001}/gu;
-/** 50 ms of the daemon's processor time, in which nothing else runs. */
+/** Without what is asked of the view 50 ms of the daemon's processor time, in which nothing else runs. */
 const MOST_NODES = 10_000;
 const DEEPEST = 60;
 /** Of a whole page, in characters: places show one text again and again. */
 const MOST_CHARACTERS = 2_097_152;
+/** Nodes and attributes between two looks at the time that is left. */
+const STEPS_A_LOOK = 32;
 /** Of what the view is asked with, in characters: a message may show it many times. */
 const LONGEST_ARGUMENT = 10_000;
 
@@ -116,22 +118,25 @@ function plainNode(content: Content): unknown {
   return { type, props: attributes, children: plainNode(children as Content) };
 }
 
+/** Throws when the time for a drawing is up. */
+type Check = () => void;
+
 /** In the daemon: the content with the view's answers in their places. Throws for what is no content. */
-export function contentOf(drawn: unknown, view: View): Content {
+export function contentOf(drawn: unknown, view: View, check: Check): Content {
   const { content } = (drawn ?? {}) as Partial<Drawn>;
-  return builderOf(drawn, view).content(content, 0);
+  return builderOf(drawn, view, check).content(content, 0);
 }
 
-function builderOf(drawn: unknown, view: View): Builder {
+function builderOf(drawn: unknown, view: View, check: Check): Builder {
   const { calls } = (drawn ?? {}) as Partial<Drawn>;
-  return new Builder(Array.isArray(calls) ? calls : [], view);
+  return new Builder(Array.isArray(calls) ? calls : [], view, check);
 }
 
-export function outcomeOf(given: unknown, view: View): Outcome {
+export function outcomeOf(given: unknown, view: View, check: Check): Outcome {
   const { ok, message, content } = (given ?? {}) as Partial<Outcome>;
   const isText = typeof message === 'string' || isTable(message);
   if (typeof ok !== 'boolean' || !isText) throw new Error('an action gave no outcome');
-  const builder = builderOf(given, view);
+  const builder = builderOf(given, view, check);
   const shown = builder.content(content, 0);
   return { ok, message: builder.message(message), ...(content !== null && { content: shown }) };
 }
@@ -156,15 +161,19 @@ function isCode(value: unknown): boolean {
 class Builder {
   readonly #calls: readonly ViewCall[];
   readonly #view: View;
+  readonly #check: Check;
   #nodes = 0;
+  #steps = 0;
   #characters = 0;
 
-  constructor(calls: readonly ViewCall[], view: View) {
+  constructor(calls: readonly ViewCall[], view: View, check: Check) {
     this.#calls = calls;
     this.#view = view;
+    this.#check = check;
   }
 
   content(data: unknown, depth: number): Content {
+    this.#step();
     this.#nodes += 1;
     if (this.#nodes > MOST_NODES || depth > DEEPEST) throw new Error('it drew more than can be shown');
     if (typeof data === 'string') return this.#text(data, depth);
@@ -182,6 +191,7 @@ class Builder {
 
   #attributes(element: string, props: unknown, depth: number): Record<string, string | number | boolean> {
     const plain = Object.entries(isTable(props) ? props : {}).flatMap(([name, value]) => {
+      this.#step();
       if (!['string', 'number', 'boolean'].includes(typeof value)) return [];
       const full = typeof value === 'string' ? this.#text(value, depth) : (value as number | boolean);
       const allowed = allowedValue(element, name, full, this.#prefix);
@@ -202,6 +212,11 @@ class Builder {
     const asked = pathOf(address);
     const own = [this.#view.part(''), this.#view.action('')].map(pathOf);
     return own.some((one) => one !== undefined && asked?.startsWith(one) === true);
+  }
+
+  #step(): void {
+    this.#steps += 1;
+    if (this.#steps % STEPS_A_LOOK === 0) this.#check();
   }
 
   #text(text: string, depth: number): string {
@@ -226,6 +241,7 @@ class Builder {
     if (!CALLS.has(name) || !Array.isArray(args)) throw new Error('it drew what the view does not have');
     this.#nodes += 1;
     if (this.#nodes > MOST_NODES) throw new Error('it drew more than can be shown');
+    this.#check();
     const full = args.map((arg) => this.#argument(arg, depth + 1));
     const call = this.#view[name as 'plain'] as unknown as (...all: unknown[]) => unknown;
     const answer = call.apply(this.#view, full);

@@ -8,6 +8,7 @@ import type { Clock } from '../../../contract/platform.ts';
 import type { Commands } from '../../../contract/commands.ts';
 import type { NotificationEvent } from '../../../contract/notifications.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
+import { Allowance } from '../../instance/allowance.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
 import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
@@ -265,32 +266,6 @@ export class RunnerSupervisor {
   /** Also while it comes up: an effect may wait for it. */
   #answer(message: Extract<ToRunner, { is: 'answer' }>): void {
     this.#runner?.send(message);
-  }
-}
-
-/** So many in a span of time that begins with the first of them. */
-class Allowance {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #most: number;
-  readonly #everyMs: number;
-  #sinceMs = -Infinity;
-  #count = 0;
-
-  constructor(
-    clock: Pick<Clock, 'monotonic'>,
-    { most, everyMs }: { readonly most: number; readonly everyMs: number },
-  ) {
-    this.#clock = clock;
-    this.#most = most;
-    this.#everyMs = everyMs;
-  }
-
-  /** False where there were as many already. */
-  take(): boolean {
-    const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#sinceMs >= this.#everyMs) [this.#sinceMs, this.#count] = [nowMs, 0];
-    this.#count += 1;
-    return this.#count <= this.#most;
   }
 }
 

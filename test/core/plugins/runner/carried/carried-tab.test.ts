@@ -4,11 +4,13 @@ import { before, describe, it } from 'node:test';
 import { render } from 'preact-render-to-string';
 import type { Content, Tab, View } from '../../../../../core/contract/dashboard.ts';
 import { contentOf, drawTab, outcomeOf } from '../../../../../core/plugins/runner/carried/carried-tab.ts';
+import { DrawingTime } from '../../../../../core/plugins/runner/carried/drawing-time.ts';
 import type { TabCall } from '../../../../../core/plugins/runner/carried/carried-tab.ts';
 import { Fragment, h, html } from '../../../../../core/sdk/html.ts';
 import { loadLibraries } from '../../../../../plugins/dashboard/pages/libraries.ts';
 import { createView } from '../../../../../plugins/dashboard/view.ts';
 
+const untimed = (): void => undefined;
 const texts = { en: { beds: '{count, plural, one {# bed} other {# beds}} at {where}' } };
 
 function viewOf(tab: Tab, more: Partial<View> = {}): View {
@@ -59,7 +61,7 @@ describe('a tab in a process of its own', () => {
   it('is drawn as inside the daemon', async () => {
     const tab = tabOf(draw);
     const { drawn, view } = await carried(tab, 'render');
-    const html_ = toHtml(contentOf(drawn, view));
+    const html_ = toHtml(contentOf(drawn, view, untimed));
     assert.equal(html_, toHtml(draw(view)));
     assert.match(html_, /2 beds at <em>home<\/em>/);
     assert.match(html_, /up to 2/);
@@ -77,9 +79,9 @@ describe('a tab in a process of its own', () => {
       },
     });
     const part = await carried(tab, 'part', 'more');
-    assert.equal(toHtml(contentOf(part.drawn, part.view)), '<b>1</b>');
+    assert.equal(toHtml(contentOf(part.drawn, part.view, untimed)), '<b>1</b>');
     const action = await carried(tab, 'action', 'dig');
-    const { ok, message, content } = outcomeOf(action.drawn, action.view);
+    const { ok, message, content } = outcomeOf(action.drawn, action.view, untimed);
     assert.deepEqual([ok, message], [true, 'dug <rose>: 2 beds at home']);
     assert.equal(toHtml(content), `<i>${action.view.bytes(1)}</i>`);
     await assert.rejects(carried(tab, 'part', 'none'), /it has no part "none"/);
@@ -90,7 +92,9 @@ describe('a tab in a process of its own', () => {
     const shown = async (address: (view: View) => string): Promise<string[]> => {
       const tab = tabOf((view) => asking.map((name) => h('p', { [name]: address(view) })));
       const { drawn, view } = await carried(tab, 'render');
-      return toHtml(contentOf(drawn, view)).split('</p>').slice(0, -1);
+      return toHtml(contentOf(drawn, view, untimed))
+        .split('</p>')
+        .slice(0, -1);
     };
     for (const own of [(view: View) => view.part('more', { page: 2 }), (view: View) => view.action('dig')]) {
       const address = own(viewOf(tabOf(() => 'x')));
@@ -116,7 +120,7 @@ describe('a tab in a process of its own', () => {
       tabOf(() => html`<a href="/garden" hx-boost="true" ping="/api/x">x</a>`),
       'render',
     );
-    assert.equal(toHtml(contentOf(drawn, view)), '<a href="/garden">x</a>');
+    assert.equal(toHtml(contentOf(drawn, view, untimed)), '<a href="/garden">x</a>');
   });
 
   it('neither reads nor changes what is the dashboard’s, nor presses its buttons', async () => {
@@ -125,7 +129,7 @@ describe('a tab in a process of its own', () => {
         tabOf(() => h(type, props)),
         'render',
       );
-      return toHtml(contentOf(drawn, view));
+      return toHtml(contentOf(drawn, view, untimed));
     };
     const refused: Record<string, readonly string[]> = {
       'hx-include': ['input[type=password]', 'find a, input[type=password]', 'closest body', 'next input'],
@@ -178,7 +182,7 @@ describe('a tab in a process of its own', () => {
       ),
       'render',
     );
-    const shown = toHtml(contentOf(drawn, view));
+    const shown = toHtml(contentOf(drawn, view, untimed));
     for (const part of [
       'hx-post="/dashboard/do/garden/dig"',
       'hx-trigger="submit, change delay:500ms"',
@@ -195,7 +199,7 @@ describe('a tab in a process of its own', () => {
   it('shows nothing that a hostile runner made up', () => {
     const view = viewOf(tabOf(() => 'x'));
     const show = (content: unknown, calls: unknown = []): string =>
-      toHtml(contentOf({ content, calls }, view));
+      toHtml(contentOf({ content, calls }, view, untimed));
     assert.equal(
       show({
         type: 'p',
@@ -227,10 +231,23 @@ describe('a tab in a process of its own', () => {
     for (const x of [long, { node: long }]) {
       const calls = [{ name: 't', args: ['many', { x }] }];
       const content = { type: 'carried-call', props: { at: 0 } };
-      assert.throws(() => contentOf({ content, calls }, many), /more than can be shown/);
+      assert.throws(() => contentOf({ content, calls }, many, untimed), /more than can be shown/);
     }
     assert.throws(() => show(place, [{ name: 'text', args: ['x'.repeat(10_001)] }]), /more than 10000 char/);
+    const content = Array(9_990).fill(place);
+    const slow = viewOf(tabOf(() => 'x', { texts: { en: { x: '{a,plural,other{}}'.repeat(550) } } }));
+    const from = process.cpuUsage();
+    assert.throws(
+      () =>
+        new DrawingTime({ monotonic: () => 0 }).spend((check) =>
+          contentOf({ content, calls: [{ name: 't', args: ['x', { a: 5 }] }] }, slow, check),
+        ),
+      /more than 100 ms to put together/,
+    );
+    const { user, system } = process.cpuUsage(from);
+    // 25 s before.
+    assert.ok(user + system < 2_000_000, `${(user + system) / 1_000} ms`);
     for (const bad of [null, {}, { ok: 1, message: 'x' }, { ok: true }])
-      assert.throws(() => outcomeOf(bad, view), /gave no outcome/);
+      assert.throws(() => outcomeOf(bad, view, untimed), /gave no outcome/);
   });
 });
