@@ -20,7 +20,10 @@ import type { Ledger, ShareStatusEntry } from './instance/ledger.ts';
 const SHARE_VALUES = 10_000;
 const SHARE_CHARACTERS = 65_536;
 const MOST_FIELDS = 200;
-const MOST_TOLD = 10_000;
+/** Of a field of a share, in characters: what is declared has its limit elsewhere. */
+const LONGEST_NAME = 100;
+/** Fields of one instance of a plugin whose problem is remembered; of more the log says nothing. */
+const MOST_TOLD = 200;
 /** A stranger's that takes longer is not asked again for a while: nothing else runs meanwhile. */
 const SLOW_MS = 200;
 const REST_MS = 60_000;
@@ -38,8 +41,8 @@ export interface ContributionOptions {
 
 export class Contributions {
   readonly #options: ContributionOptions;
-  /** The last problem that was logged for each field. */
-  readonly #told = new Map<string, string>();
+  /** The last problem that was logged for each field. A plugin that is replaced is another one. */
+  readonly #told = new WeakMap<Ledger, Map<string, string>>();
   /** When what was slow is asked again (monotonic). */
   readonly #restsUntil = new Map<string, number>();
   /** Fields of shares that were given without being declared, by plugin; the latest `MOST_FIELDS` of each. */
@@ -60,12 +63,14 @@ export class Contributions {
   statusFields(): Partial<StatusRecord> {
     const defaults: Readonly<Record<string, unknown>> = this.defaults();
     const fields: Record<string, unknown> = { ...defaults };
-    for (const { plugin, statusFields } of this.#options.ledgers()) {
+    for (const ledger of this.#options.ledgers()) {
       const budget = new Budget();
-      for (const { field, read, default: own } of statusFields.filter((one) => !isCoreField(one.field))) {
+      for (const { field, read, default: own } of ledger.statusFields.filter(
+        (one) => !isCoreField(one.field),
+      )) {
         // While the plugin that declares a field is off, another's value is read by those who know the field.
         const standard = own ?? defaults[field];
-        const value = this.#attempt(plugin, field, () => statusValue(read(), budget, standard));
+        const value = this.#attempt(ledger, field, () => statusValue(read(), budget, standard));
         if (value !== undefined) fields[field] = value;
       }
     }
@@ -88,13 +93,14 @@ export class Contributions {
     const fields = { ...defaults };
     /** Who gave a field that nobody declares. */
     const givers = new Map<string, string>();
-    for (const { plugin, shareStatus } of ledgers) {
+    for (const ledger of ledgers) {
+      const { plugin, shareStatus } = ledger;
       const budget = new Budget(SHARE_VALUES, SHARE_CHARACTERS);
       const take = (entry: ShareStatusEntry, field: string, value: unknown): void => {
         // A field that is there but undefined must not take the default's place.
         if (value === undefined) return;
         const owner = declared.get(field) ?? givers.get(field) ?? plugin;
-        const copy = this.#attempt(plugin, field, () => {
+        const copy = this.#attempt(ledger, field, () => {
           if (owner !== plugin) throw new UnfitValue('another plugin gives it already');
           return shareValue(entry, { field, value, known: defaults[field] }, budget);
         });
@@ -104,7 +110,7 @@ export class Contributions {
         if (entry.defaults === undefined) this.#remember(plugin, field);
       };
       for (const entry of shareStatus) {
-        const given = this.#attempt(plugin, 'shareStatus', () => fieldsOf(entry.read(share)));
+        const given = this.#attempt(ledger, 'shareStatus', () => fieldsOf(entry.read(share)));
         for (const field in given) take(entry, field, given[field]);
       }
     }
@@ -159,8 +165,9 @@ export class Contributions {
     return Object.fromEntries(fields.filter(([field]) => !isCoreShareField(field)));
   }
 
-  #attempt<T>(plugin: string, field: string, read: () => T): T | undefined {
+  #attempt<T>(ledger: Ledger, field: string, read: () => T): T | undefined {
     const { clock, isStranger } = this.#options;
+    const { plugin } = ledger;
     const start = clock.monotonic();
     if (this.#rests(plugin, field, start)) return undefined;
     try {
@@ -172,10 +179,10 @@ export class Contributions {
           `takes more than ${SLOW_MS} ms, while nothing else runs; it is asked again after ${REST_MS / 1_000} s`,
         );
       }
-      if (this.#told.size > 0) this.#told.delete(keyOf(plugin, field));
+      this.#told.get(ledger)?.delete(field);
       return value;
     } catch (error) {
-      this.#refuse(plugin, field, error);
+      this.#refuse(ledger, field, error);
       return undefined;
     }
   }
@@ -185,17 +192,18 @@ export class Contributions {
     return this.#restsUntil.size > 0 && nowMs < (this.#restsUntil.get(keyOf(plugin, field)) ?? -Infinity);
   }
 
-  #refuse(plugin: string, field: string, why: unknown): false {
-    const key = keyOf(plugin, field);
+  /** A plugin that names its fields anew in each cycle fills neither the memory nor the log. */
+  #refuse(ledger: Ledger, field: string, why: unknown): void {
+    const { plugin } = ledger;
+    const told = this.#told.get(ledger) ?? new Map<string, string>();
+    this.#told.set(ledger, told);
     const reason = why instanceof Error ? why.message : String(why);
-    if (this.#told.get(key) === reason) return false;
-    if (this.#told.size >= MOST_TOLD) this.#told.clear();
-    this.#told.set(key, reason);
+    if (told.get(field) === reason || (told.size >= MOST_TOLD && !told.has(field))) return;
+    told.set(field, reason);
     this.#options.log.error(
       { plugin, field, reason },
       'what the plugin says in the status cannot be used and is left out',
     );
-    return false;
   }
 }
 
@@ -234,6 +242,9 @@ function fieldsOf(given: unknown): Record<string, unknown> {
   if (given === undefined || given === null) return {};
   if (typeof given !== 'object' || Array.isArray(given)) throw new Error('is no table of fields');
   const fields = { ...given };
-  if (Object.keys(fields).length > MOST_FIELDS) throw new Error(`has more than ${MOST_FIELDS} fields`);
+  const names = Object.keys(fields);
+  if (names.length > MOST_FIELDS) throw new Error(`has more than ${MOST_FIELDS} fields`);
+  if (names.some((name) => name.length > LONGEST_NAME))
+    throw new Error(`has a field whose name is longer than ${LONGEST_NAME} characters`);
   return fields;
 }

@@ -366,6 +366,40 @@ describe('contributions to the status', () => {
     assert.deepEqual([share.size, share.get('constant'), share.get('field1000')], [200, 'odd', 'odd']);
   });
 
+  it('that are named anew and cannot be used are told of a few times', () => {
+    const { log, entries } = collectLog();
+    let cycle = 0;
+    let good = false;
+    const odd = {
+      ...emptyLedger('odd', false),
+      shareStatus: [{ read: () => ({ same: good ? 1 : NaN, [`field${(cycle += 1)}`]: NaN }) }],
+    };
+    const clock = createManualClock();
+    const contributions = new Contributions({ ledgers: () => [odd], clock, log });
+    for (let count = 0; count < 20_000; count += 1) contributions.shareStatus('a');
+    assert.equal(entries.length, 200);
+    good = true;
+    contributions.shareStatus('a');
+    good = false;
+    contributions.shareStatus('a');
+    assert.equal(entries.at(-1)?.['field'], 'field20001', 'there is room again for one');
+    const { length } = entries;
+    contributions.shareStatus('a');
+    assert.equal(entries.length, length);
+  });
+
+  it('have names of 100 characters at the most, which are kept and shown', () => {
+    const { log, entries } = collectLog();
+    const odd = {
+      ...emptyLedger('odd', false),
+      shareStatus: [{ read: () => ({ a: 1, ['b'.repeat(101)]: 1 }) }],
+    };
+    const contributions = new Contributions({ ledgers: () => [odd], clock: createManualClock(), log });
+    assert.deepEqual(contributions.shareStatus('a'), {});
+    assert.match(String(entries[0]?.['reason']), /^has a field whose name is longer than 100 characters$/);
+    assert.deepEqual([...contributions.owners().share], []);
+  });
+
   it('of a stranger that is slow have their default until it is asked again', async () => {
     const { log, entries } = collectLog();
     let nowMs = 0;
