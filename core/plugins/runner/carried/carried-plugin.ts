@@ -13,6 +13,7 @@ import type { RouteAccess } from '../../../contract/http.ts';
 import type { Plugin, PluginContext } from '../../../contract/plugin.ts';
 import type { MetricFamily } from '../../../contract/metrics.ts';
 import type { WebhookEvent, WebhookMessage } from '../../../contract/notifications.ts';
+import type { Snapshot } from '../../../contract/status.ts';
 import type { Clock } from '../../../contract/platform.ts';
 import { timeBox } from '../../../platform/deadline.ts';
 import { hookKinds } from '../../instance/hook-kinds.ts';
@@ -28,6 +29,7 @@ import { NotRunning, RunnerSupervisor } from '../process/runner-supervisor.ts';
 import type { Crashes, RunnerSupervisorOptions } from '../process/runner-supervisor.ts';
 import { MOST_BODY_BYTES } from '../protocol.ts';
 import type { Begin, Read, State } from '../protocol.ts';
+import { shownSnapshot } from './shown-snapshot.ts';
 import { followDaemon, daemonSnapshot, secretsNow } from './daemon-snapshot.ts';
 
 const DRAW_MS = 10_000;
@@ -215,7 +217,8 @@ class Carried {
   }
 
   #tap(hook: keyof Hooks, stage: number, index: number): void {
-    const ask = (...args: unknown[]): Promise<unknown> => this.#call('tap', index, args);
+    const ask = (...args: unknown[]): Promise<unknown> =>
+      this.#call('tap', index, hook === 'afterCycle' ? this.#cycle(args) : args);
     const fn =
       hook === 'resolveBandwidth'
         ? this.#bandwidthTap(index)
@@ -223,6 +226,10 @@ class Carried {
           ? async (...args: unknown[]) => this.#reason(await ask(...args))
           : ask;
     this.#ctx.tap(hook as 'afterCycle', fn as () => void, stage);
+  }
+
+  #cycle([snapshot, ...more]: readonly unknown[]): readonly unknown[] {
+    return [shownSnapshot(this.#ctx, snapshot as Snapshot), ...more];
   }
 
   /** Under its name: a share that it keeps away must not look as if its remote were at fault. */

@@ -10,6 +10,7 @@ import type { PluginContext } from '../../../contract/plugin.ts';
 import type { LiveShare } from '../../../contract/shares.ts';
 import type { Declaration } from './declaration.ts';
 import { sentence } from '../../instance/sentence.ts';
+import { shownSnapshot } from './shown-snapshot.ts';
 import type { DaemonSnapshot, ResolvedSecret } from '../protocol.ts';
 
 const PACE_MS = 1_000;
@@ -20,7 +21,7 @@ function partsFor(ctx: PluginContext, declaration: Declaration): Parts {
   const { requires, shareStatus } = declaration;
   return {
     ...((requires.includes('status') || shareStatus.length > 0) && {
-      snapshot: () => ctx.use('status').snapshot,
+      snapshot: () => shownSnapshot(ctx, ctx.use('status').snapshot),
     }),
     ...(requires.includes('status') && { notices: () => ctx.use('status').notices }),
     ...(requires.includes('shares') && { shares: () => ctx.use('shares').list().map(plainShare) }),

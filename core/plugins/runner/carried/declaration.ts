@@ -270,6 +270,8 @@ const shape = Joi.object({
 /** Of all schemas of a plugin together. The daemon builds them, and does nothing else meanwhile. */
 const MOST_KEYS = 500;
 const MOST_VALUES = 20_000;
+/** In all, as JSON: they stand in the status once for each share. */
+const MOST_SHARE_DEFAULTS = 65_536;
 /** Of everything in a declaration. Joi takes minutes for a schema that is nested a thousand deep. */
 const DEEPEST = 40;
 
@@ -278,8 +280,13 @@ export function checkedDeclaration(sent: unknown): Declaration {
   refuseDeep(sent);
   const { error, value } = shape.validate(sent, { convert: false });
   if (error) throw new Error(`what it declares cannot be used: ${error.message}`);
-  const { config } = value as Declaration;
+  const { config, shareStatus } = value as Declaration;
   refuseLarge([config?.schema, config?.share]);
+  if (JSON.stringify(shareStatus).length > MOST_SHARE_DEFAULTS)
+    throw new Error(
+      'what it declares cannot be used: the defaults of ctx.shareStatus() have more than ' +
+        `${MOST_SHARE_DEFAULTS} characters`,
+    );
   return value as Declaration;
 }
 

@@ -12,7 +12,7 @@ import { Allowance } from '../../instance/allowance.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
 import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
-import { CARRIED_COMMANDS, textOf } from '../protocol.ts';
+import { CARRIED_COMMANDS, frame, textOf } from '../protocol.ts';
 import type { Runner, RunnerEnd, RunnerOptions } from './runner-process.ts';
 import { LogLines } from './log-lines.ts';
 
@@ -28,7 +28,8 @@ const MOST_NOTIFICATIONS = 20;
 const MINUTE_MS = 60_000;
 /** Characters of a notification's data, as JSON. */
 const MOST_DATA = 16_384;
-const BACK_OFF_MS = [1_000, 10_000];
+const LATE_MS = 10_000;
+const BACK_OFF_MS = [1_000, LATE_MS];
 
 /** Times (monotonic) at which a plugin's runners ended by themselves; of all its instances together. */
 export type Crashes = number[];
@@ -53,6 +54,9 @@ export interface RunnerSupervisorOptions {
   /** Told with each that comes up: whether it has the daemon's network though it may not use it. */
   readonly onNetwork: (isOurs: boolean) => void;
 }
+
+/** What it has to be told does not fit into a message: that is not the plugin's work, and no crash. */
+class CannotBegin extends Error {}
 
 /** Nothing is known of a runner that does not run. */
 export class NotRunning extends Error {}
@@ -86,6 +90,11 @@ export class RunnerSupervisor {
 
   #launch(resolve: () => void, reject: (error: Error) => void): void {
     const begin = this.#options.begin();
+    try {
+      frame(begin);
+    } catch (error) {
+      return reject(new CannotBegin(`it cannot be told what to run: ${(error as Error).message}`));
+    }
     const { clock, confinement } = this.#options;
     const runner: Runner = this.#options.launch({
       clock,
@@ -199,15 +208,26 @@ export class RunnerSupervisor {
   }
 
   #comeBack(reason: string, waitMs: number): void {
-    const { clock, ctx, onAbsence } = this.#options;
+    const { ctx, onAbsence } = this.#options;
     onAbsence(`its process ended (${reason}); it is started anew after ${waitMs / 1_000} s`);
     // Without a wait it is planned.
     ctx.log[waitMs === 0 ? 'info' : 'error'](
       { reason, againInMs: waitMs },
       `the process of the plugin has ended (${reason}) and is started anew`,
     );
+    this.#startAfter(waitMs);
+  }
+
+  #startAfter(waitMs: number): void {
+    const { clock, ctx, onAbsence } = this.#options;
     this.#cancelRestart = clock.after(waitMs, () => {
-      this.start().catch((error: unknown) => this.#crashed((error as Error).message));
+      this.start().catch((error: Error) => {
+        if (!(error instanceof CannotBegin)) return this.#crashed(error.message);
+        if (this.#isOver) return;
+        onAbsence(`${error.message}; that is tried again after ${LATE_MS / 1_000} s`);
+        ctx.log.error({ reason: error.message }, 'the process of the plugin cannot be started now');
+        this.#startAfter(LATE_MS);
+      });
     });
   }
 

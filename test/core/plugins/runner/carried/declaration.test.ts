@@ -344,6 +344,7 @@ describe('what cannot be carried', () => {
       { ...good, commands: ['reload'] },
       { ...good, events: [{ name: 'garden:dug' }] },
       { ...good, labels: Array.from({ length: 201 }, () => 'x') },
+      { ...good, shareStatus: [{ defaults: { a: 'x'.repeat(66_000) } }] },
       { ...good, shareStatus: Array.from({ length: 21 }, () => ({})) },
       { ...good, routes: [{ method: 'GET', path: '/x', options: { cors: true } }] },
       { ...good, routes: [{ method: 'GET', path: '/x', options: { access: { role: 'anybody' } } }] },

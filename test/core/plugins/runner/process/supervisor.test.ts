@@ -1,0 +1,65 @@
+/** What a supervisor makes of a process that it cannot begin, and of what it says. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Runner, RunnerOptions } from '../../../../../core/plugins/runner/process/runner-process.ts';
+import type { Crashes } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
+import type { ToRunner } from '../../../../../core/plugins/runner/protocol.ts';
+import { createManualClock } from '../../../../../core/testing/manual-clock.ts';
+import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { turn } from '../../../../support/platform/wait.ts';
+import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
+
+const places = { entry: '/odd.js', folder: '/', stateDir: '/', packageDir: '/', name: 'odd' };
+
+/** A supervisor over processes that are none. */
+function supervised(config: () => object = () => ({})) {
+  const clock = createManualClock();
+  const { log, entries, messages } = collectLog();
+  const [crashes, absences, sent]: [Crashes, (string | undefined)[], ToRunner[]] = [[], [], []];
+  const runners: RunnerOptions[] = [];
+  const launch = (options: RunnerOptions): Runner => {
+    runners.push(options);
+    return {
+      hasOurNetwork: false,
+      send: (message) => {
+        sent.push(message);
+        return true;
+      },
+      call: () => new Promise(() => undefined),
+      end: async () => options.onEnd(undefined),
+      kill: (reason) => options.onEnd({ reason }),
+    };
+  };
+  const supervisor = supervisorOf(
+    { log, send: async () => undefined },
+    { ...places, permissions: ['send-commands'] },
+    { clock, config, launch, crashes, onAbsence: (why) => void absences.push(why) },
+  );
+  return { supervisor, clock, runners, crashes, absences, sent, entries, messages };
+}
+
+describe('a process of a plugin', () => {
+  it('that cannot be told what to run, since that is too long, is no crash of the plugin', async () => {
+    let config: object = {};
+    const { supervisor, clock, runners, crashes, absences } = supervised(() => config);
+    const started = supervisor.start();
+    runners[0]?.onMessage({ is: 'up' });
+    await started;
+    config = { long: 'x'.repeat(2_000_000) };
+    runners[0]?.onEnd({ reason: 'it fell over' });
+    for (let time = 0; time < 5; time += 1) {
+      await clock.advance(10_000);
+      await turn();
+    }
+    assert.deepEqual([crashes.length, runners.length], [1, 1]);
+    assert.match(
+      absences.at(-1) ?? '',
+      /^it cannot be told what to run: it is larger than .*; that is tried again after 10 s$/,
+    );
+    config = {};
+    await clock.advance(10_000);
+    runners[1]?.onMessage({ is: 'up' });
+    assert.deepEqual([supervisor.isUp, crashes.length, absences.at(-1)], [true, 1, undefined]);
+    await supervisor.stop('shutdown');
+  });
+});
