@@ -165,6 +165,10 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
           : { level: 'warning', message: `The plugin "${plugin}": ${reason}.` },
       ),
   });
+  // What an administrator vouches for, in the daemon itself, may log what it wants.
+  logger.limit((plugin) =>
+    host.list().some((one) => one.name === plugin && one.thirdParty && one.isolation !== 'none'),
+  );
   const pluginsReadAtMs = clock.now();
   await host.discover({
     thirdPartyDirs,

@@ -10,7 +10,11 @@ import { createRedaction, maskAddresses } from './redaction.ts';
 import { createFileSink, createStderrSink } from './log-sink.ts';
 import type { FileSink, LogSink } from './log-sink.ts';
 import { readableLog } from './log-file.ts';
-import type { LogFileService } from '../../contract/platform.ts';
+import { createClock } from '../clock.ts';
+import { StrangerLines } from './stranger-lines.ts';
+import type { Clock, LogFileService } from '../../contract/platform.ts';
+
+const LEFT_OUT = 'there is too much to log of the plugin; lines were left out';
 
 export interface LoggerOptions {
   /** Empty: log to standard error only. */
@@ -19,6 +23,8 @@ export interface LoggerOptions {
   readonly json: boolean;
   /** Further names of keys whose values are masked. */
   readonly redact?: readonly string[];
+  /** Default: the machine's. */
+  readonly clock?: Pick<Clock, 'monotonic'>;
 }
 
 export interface LoggerHandle {
@@ -28,6 +34,8 @@ export interface LoggerHandle {
   /** Reopens the file after it was renamed for rotation. When that fails, throws and keeps the old file. */
   reopen(): void;
   setLevel(level: string): void;
+  /** Of plugins of which this is true no more than so many lines are written, whoever writes them. */
+  limit(isStranger: (plugin: string) => boolean): void;
   close(): void;
 }
 
@@ -35,11 +43,20 @@ export function createLogger(options: LoggerOptions): LoggerHandle {
   const fileSink = options.file === '' ? undefined : createFileSink(options.file);
   const sinks = allSinks(fileSink);
   const redact = createRedaction(options.redact);
-  const write = (json: string): void => {
+  const strangers = new StrangerLines(options.clock ?? createClock());
+  const put = (given: Record<string, unknown>): void => {
     // After serialisation, so that exactly what would be written is masked, however it came into the entry.
-    const entry = redact(JSON.parse(json) as Record<string, unknown>);
+    const entry = redact(given);
     const line = maskAddresses(options.json ? `${JSON.stringify(entry)}\n` : formatLine(entry));
     for (const sink of sinks) sink.write(line);
+  };
+  const write = (json: string): void => {
+    const entry = JSON.parse(json) as Record<string, unknown>;
+    const { plugin, time } = entry;
+    const leftOut = typeof plugin === 'string' ? strangers.take(plugin, json.length) : 0;
+    if (leftOut === undefined) return;
+    if (leftOut > 0) put({ level: 'warn', time, plugin, lines: leftOut, msg: LEFT_OUT });
+    put(entry);
   };
   const log = pino(
     {
@@ -56,6 +73,9 @@ export function createLogger(options: LoggerOptions): LoggerHandle {
     reopen: () => sinks.forEach((sink) => sink.reopen()),
     setLevel: (level) => {
       log.level = level;
+    },
+    limit: (isStranger) => {
+      strangers.isStranger = isStranger;
     },
     close: () => sinks.forEach((sink) => sink.close()),
   };

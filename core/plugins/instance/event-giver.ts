@@ -1,13 +1,13 @@
 /** The events that one plugin gives: checked here, by their schema in the process in which the plugin runs. */
 import type { Clock, Logger } from '../../contract/platform.ts';
+import { Allowance } from '../../platform/allowance.ts';
 import { Budget, refusePromise, UnfitValue } from './given-values.ts';
 import type { EventEntry } from './ledger.ts';
 
 const MOST_VALUES = 1_000;
 const MOST_CHARACTERS = 16_384;
 /** Plugins that answer each other's events must not take the whole processor. */
-const MOST_A_SECOND = 100;
-const SECOND_MS = 1_000;
+const MOST = { most: 100, everyMs: 1_000 };
 const REASON_LENGTH = 1_000;
 
 export interface EventGiverOptions {
@@ -20,31 +20,25 @@ export class EventGiver {
   readonly #options: EventGiverOptions;
   /** The last reason that was logged for each event. */
   readonly #told = new Map<string, string>();
-  #given = { sinceMs: -Infinity, count: 0 };
+  readonly #given: Allowance;
 
   constructor(options: EventGiverOptions) {
     this.#options = options;
+    this.#given = new Allowance(options.clock, MOST);
   }
 
   /** Never throws: what a plugin tells others must not end what it does itself. */
   give(event: EventEntry, value: unknown): void {
     try {
       // First: a check takes time as well.
-      this.#count();
+      if (!this.#given.take())
+        throw new UnfitValue(`comes too often: ${MOST.most} events a second are the most of one plugin`);
       const copy = eventValue(event, value);
       this.#told.delete(event.name);
       this.#options.give(event, copy);
     } catch (error) {
       this.#refuse(event.name, error);
     }
-  }
-
-  #count(): void {
-    const nowMs = this.#options.clock.monotonic();
-    if (nowMs - this.#given.sinceMs >= SECOND_MS) this.#given = { sinceMs: nowMs, count: 0 };
-    this.#given.count += 1;
-    if (this.#given.count > MOST_A_SECOND)
-      throw new UnfitValue(`comes too often: ${MOST_A_SECOND} events a second are the most of one plugin`);
   }
 
   #refuse(event: string, why: unknown): void {

@@ -4,7 +4,7 @@
  * nothing.
  */
 import type { Clock } from '../../../contract/platform.ts';
-import { Allowance } from '../../instance/allowance.ts';
+import { Allowance } from '../../../platform/allowance.ts';
 
 /** Of one drawing. A page with 10,000 nodes takes half of it. */
 const MOST_MS = 100;

@@ -1,27 +1,26 @@
 /** What a runner logs and prints, in the daemon's log under its plugin's name; not more than is readable. */
 import type { Clock, Logger } from '../../../contract/platform.ts';
+import { Allowance } from '../../../platform/allowance.ts';
 import { textOf } from '../protocol.ts';
 import { Budget, plainCopy } from '../../instance/given-values.ts';
 
-const MOST_A_SECOND = 50;
-const SECOND_MS = 1_000;
-/** In characters. At 50 long lines a second, a plugin would write 70 GB in a day. */
-const MOST_A_MINUTE = 1_048_576;
-const MINUTE_MS = 60_000;
+/** As much as the log takes of a stranger, so that nobody has to write out the rest. */
+const LINES = { most: 50, everyMs: 1_000 };
+const CHARACTERS = { most: 1_048_576, everyMs: 60_000 };
 const LONGEST = 8_192;
 const MOST_VALUES = 200;
 const LEVELS: ReadonlySet<string> = new Set(['fatal', 'error', 'warn', 'info', 'debug', 'trace']);
 
 export class LogLines {
-  readonly #clock: Clock;
   readonly #log: Logger;
-  #second = { sinceMs: -Infinity, lines: 0 };
-  #minute = { sinceMs: -Infinity, characters: 0 };
+  readonly #lines: Allowance;
+  readonly #characters: Allowance;
   #leftOut = 0;
 
-  constructor(clock: Clock, log: Logger) {
-    this.#clock = clock;
+  constructor(clock: Pick<Clock, 'monotonic'>, log: Logger) {
     this.#log = log;
+    this.#lines = new Allowance(clock, LINES);
+    this.#characters = new Allowance(clock, CHARACTERS);
   }
 
   /** One call of `ctx.log`. */
@@ -44,23 +43,15 @@ export class LogLines {
   }
 
   #isInTime(): boolean {
-    const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#second.sinceMs > SECOND_MS) {
-      this.#second = { sinceMs: nowMs, lines: 0 };
-      this.#tellLeftOut();
-    }
-    this.#second.lines += 1;
-    if (this.#second.lines <= MOST_A_SECOND) return true;
-    this.#leftOut += 1;
-    return false;
+    const isInTime = this.#lines.take();
+    if (!isInTime) this.#leftOut += 1;
+    else if (this.#lines.isFresh) this.#tellLeftOut();
+    return isInTime;
   }
 
   #hasRoom(characters: number): boolean {
-    const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#minute.sinceMs > MINUTE_MS) this.#minute = { sinceMs: nowMs, characters: 0 };
-    const isRoom = this.#minute.characters + characters <= MOST_A_MINUTE;
-    if (isRoom) this.#minute.characters += characters;
-    else this.#leftOut += 1;
+    const isRoom = this.#characters.take(characters);
+    if (!isRoom) this.#leftOut += 1;
     return isRoom;
   }
 

@@ -8,7 +8,7 @@ import type { Clock } from '../../../contract/platform.ts';
 import type { Commands } from '../../../contract/commands.ts';
 import type { NotificationEvent } from '../../../contract/notifications.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
-import { Allowance } from '../../instance/allowance.ts';
+import { Allowance } from '../../../platform/allowance.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
 import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
@@ -26,6 +26,8 @@ const SECOND_MS = 1_000;
 /** Each goes to people, and is kept until it is delivered. */
 const MOST_NOTIFICATIONS = 20;
 const MINUTE_MS = 60_000;
+/** Characters of its name; longer ones there are not. */
+const LONGEST_COMMAND = 100;
 /** Characters of a notification's data, as JSON. */
 const MOST_DATA = 16_384;
 const LATE_MS = 10_000;
@@ -243,7 +245,10 @@ export class RunnerSupervisor {
     if (typeof index === 'number') this.#options.onEvent(index, value);
   }
 
-  async #carryOut({ id, command, args }: Extract<Said, { is: 'send' }>): Promise<void> {
+  async #carryOut({ id, command: given, args }: Extract<Said, { is: 'send' }>): Promise<void> {
+    // By nothing else an answer is found.
+    if (typeof id !== 'number') return;
+    const command = textOf(given, LONGEST_COMMAND);
     try {
       if (!this.#options.confinement.permissions.includes('send-commands'))
         throw new Error(
@@ -258,7 +263,7 @@ export class RunnerSupervisor {
       await this.#options.ctx.send(command as keyof Commands, ...(sent as never));
       this.#answer({ is: 'answer', id });
     } catch (error) {
-      this.#answer({ is: 'answer', id, problem: (error as Error).message });
+      this.#answer({ is: 'answer', id, problem: textOf((error as Error | null)?.message) });
     }
   }
 
@@ -285,7 +290,11 @@ export class RunnerSupervisor {
 
   /** Also while it comes up: an effect may wait for it. */
   #answer(message: Extract<ToRunner, { is: 'answer' }>): void {
-    this.#runner?.send(message);
+    try {
+      this.#runner?.send(message);
+    } catch (error) {
+      this.#options.ctx.log.warn({ err: error }, 'the plugin was not answered: its process takes no more');
+    }
   }
 }
 

@@ -62,4 +62,31 @@ describe('a process of a plugin', () => {
     assert.deepEqual([supervisor.isUp, crashes.length, absences.at(-1)], [true, 1, undefined]);
     await supervisor.stop('shutdown');
   });
+
+  it('is answered in few words, whatever it asks to be sent, and only where it says by what number', async () => {
+    const { supervisor, runners, sent, entries } = supervised();
+    const started = supervisor.start();
+    const say = (message: object): void => runners[0]?.onMessage(message as never);
+    say({ is: 'up' });
+    await started;
+    const { length } = sent;
+    say({ is: 'send', id: 1, command: '\u{fffd}'.repeat(530_000), args: [] });
+    say({ is: 'send', id: 2, command: { toString: 1 }, args: [] });
+    say({ is: 'send', id: { toString: 1 }, command: 'reconnect', args: ['photos'] });
+    say({ is: 'send', id: 3, command: 'reconnect', args: ['photos'] });
+    await turn();
+    const answers = sent
+      .slice(length)
+      .map((one) => one as { readonly id: unknown; readonly problem?: string });
+    assert.deepEqual(
+      answers.map(({ id, problem = '' }) => [id, problem.length < 300 ? problem.length > 0 : 'long']),
+      [
+        [1, true],
+        [2, true],
+        [3, false],
+      ],
+    );
+    assert.deepEqual(entries, []);
+    await supervisor.stop('shutdown');
+  });
 });
