@@ -269,15 +269,16 @@ const shape = Joi.object({
 
 /** Of all schemas of a plugin together. The daemon builds them, and does nothing else meanwhile. */
 const MOST_KEYS = 500;
-const MOST_VALUES = 20_000;
 /** In all, as JSON: they stand in the status once for each share. */
 const MOST_SHARE_DEFAULTS = 65_536;
-/** Of everything in a declaration. Joi takes minutes for a schema that is nested a thousand deep. */
+/** Of everything in a declaration. Joi goes through all keys of a table. */
+const MOST_VALUES = 20_000;
+/** Of the same. Joi takes minutes for a schema that is nested a thousand deep. */
 const DEEPEST = 40;
 
 /** What a runner has sent, as it may be used. Throws a sentence. */
 export function checkedDeclaration(sent: unknown): Declaration {
-  refuseDeep(sent);
+  refuseManyOrDeep(sent);
   const { error, value } = shape.validate(sent, { convert: false });
   if (error) throw new Error(`what it declares cannot be used: ${error.message}`);
   const { config, shareStatus } = value as Declaration;
@@ -290,11 +291,15 @@ export function checkedDeclaration(sent: unknown): Declaration {
   return value as Declaration;
 }
 
-function refuseDeep(sent: unknown): void {
+function refuseManyOrDeep(sent: unknown): void {
   let level = [sent];
+  let values = 0;
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > DEEPEST)
       throw new Error(`what it declares cannot be used: it is nested more than ${DEEPEST} deep`);
+    values += level.length;
+    if (values > MOST_VALUES)
+      throw new Error(`what it declares cannot be used: it holds more than ${MOST_VALUES} values`);
     level = level.flatMap(partsOf);
   }
 }
@@ -310,10 +315,9 @@ function refuseLarge(schemas: readonly unknown[]): void {
   for (const value of all) {
     const parts = partsOf(value);
     if (typeof (value as { type?: unknown } | null | undefined)?.type === 'string') keys += 1;
-    if (keys > MOST_KEYS || all.length + parts.length > MOST_VALUES)
+    if (keys > MOST_KEYS)
       throw new Error(
-        'what it declares cannot be used: the schemas of its keys hold more than ' +
-          `${MOST_KEYS} keys, or ${MOST_VALUES} values, in all`,
+        `what it declares cannot be used: the schemas of its keys hold more than ${MOST_KEYS} keys in all`,
       );
     all.push(...parts);
   }

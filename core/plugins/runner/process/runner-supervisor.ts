@@ -9,6 +9,7 @@ import type { Commands } from '../../../contract/commands.ts';
 import type { NotificationEvent } from '../../../contract/notifications.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
 import { Allowance } from '../../../platform/allowance.ts';
+import { Budget } from '../../instance/given-values.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
 import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
@@ -258,6 +259,10 @@ export class RunnerSupervisor {
         throw new Error(
           `ctx.send("${command}") comes too often: ${MOST_COMMANDS} commands a second are the most`,
         );
+      if (command === 'notify' && !this.#notifications.take())
+        throw new Error(
+          `ctx.send("notify") comes too often: ${MOST_NOTIFICATIONS} notifications a minute are the most`,
+        );
       const checked = checkedArgs(command, args);
       const sent = command === 'notify' ? [this.#named(checked[0] as NotificationEvent)] : checked;
       await this.#options.ctx.send(command as keyof Commands, ...(sent as never));
@@ -272,10 +277,6 @@ export class RunnerSupervisor {
    * alone.
    */
   #named({ type, message, data, key, ...event }: NotificationEvent): NotificationEvent {
-    if (!this.#notifications.take())
-      throw new Error(
-        `ctx.send("notify") comes too often: ${MOST_NOTIFICATIONS} notifications a minute are the most`,
-      );
     const { name } = this.#options.confinement;
     if (JSON.stringify(data).length > MOST_DATA)
       throw new Error(`ctx.send("notify") takes data of ${MOST_DATA} characters at the most`);
@@ -297,6 +298,9 @@ export class RunnerSupervisor {
     }
   }
 }
+
+/** Keys and values in what a command is given: a notification's data has 100 of each. */
+const MOST_ARGUMENTS = 300;
 
 /** By the contract of the commands. */
 const ARGS: Readonly<Record<string, Joi.Schema>> = {
@@ -323,9 +327,22 @@ function checkedArgs(command: string, args: unknown): readonly unknown[] {
   const { error, value } = Joi.array()
     .ordered(shape.required())
     .required()
-    .validate(args, { convert: false });
-  if (error) throw new Error(`ctx.send("${command}") was given what cannot be sent: ${error.message}`);
+    .validate(smallCopy(command, args), { convert: false });
+  if (error) throw new Error(refusal(command, error));
   return value as unknown[];
+}
+
+/** Joi goes through all keys of a table before it counts them, and does nothing else meanwhile. */
+function smallCopy(command: string, args: unknown): unknown {
+  try {
+    return new Budget(MOST_ARGUMENTS).copy(args);
+  } catch (error) {
+    throw new Error(refusal(command, error as Error), { cause: error });
+  }
+}
+
+function refusal(command: string, { message }: Error): string {
+  return `ctx.send("${command}") was given what cannot be sent: ${message}`;
 }
 
 /** Undefined for what is none. Values in it are checked where they are used. */

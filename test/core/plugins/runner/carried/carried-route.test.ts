@@ -54,6 +54,16 @@ describe('the answer of a route in a process of its own', { timeout: 20_000 }, (
     for (const name of Object.keys(ofSite)) assert.equal(headers[name.toLowerCase()], undefined, name);
   });
 
+  it('is refused at once where it has thousands of headers', async () => {
+    const many = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`x-${index}`, 'a']));
+    await sent(answer({}));
+    const from = process.cpuUsage();
+    for (let one = 0; one < 3; one += 1) assert.equal((await sent(answer(many))).statusCode, 500);
+    const { user, system } = process.cpuUsage(from);
+    // 1.5 s before.
+    assert.ok(user + system < 500_000, `${(user + system) / 1_000} ms`);
+  });
+
   it('is refused where it is none', async () => {
     const odd = [5, null, { a: 1 }, [['a']], [5]].flatMap((value) => [
       answer({ 'content-type': value }),

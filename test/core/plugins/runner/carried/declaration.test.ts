@@ -321,11 +321,19 @@ describe('what cannot be carried', () => {
         config: { schema: { type: 'any', allow: Array.from({ length: 500_000 }, () => 0) } },
       },
       'deep keys': { ...good, config: { schema: deep(1_000) } },
+      'many texts': {
+        ...good,
+        tabs: [{ id: 'x', title: 'X', texts: { en: keys(30_000) }, parts: [], actions: [] }],
+      },
       'a deep default': { ...good, statusFields: [{ field: 'x', default: deep(2_000) }] },
     };
     for (const [what, sent] of Object.entries(large)) {
       const begun = process.cpuUsage();
-      assert.throws(() => checkedDeclaration(sent), /nested more than 40 deep|more than 500 keys/, what);
+      assert.throws(
+        () => checkedDeclaration(sent),
+        /nested more than 40 deep|more than 500 keys|more than 20000 values/,
+        what,
+      );
       const { user, system } = process.cpuUsage(begun);
       // Minutes for the deep one before; the machine may have much else to do.
       assert.ok(user + system < 1_000_000, `${what}: ${(user + system) / 1_000} ms of processor`);

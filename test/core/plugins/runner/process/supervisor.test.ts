@@ -89,4 +89,30 @@ describe('a process of a plugin', () => {
     assert.deepEqual(entries, []);
     await supervisor.stop('shutdown');
   });
+
+  it('costs little when it sends notifications of any size, however often', async () => {
+    const { supervisor, runners, sent } = supervised();
+    const started = supervisor.start();
+    runners[0]?.onMessage({ is: 'up' });
+    await started;
+    const { length } = sent;
+    const data = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index]));
+    const event = { type: 'odd', severity: 'info', message: 'x', key: 'k' };
+    const from = process.cpuUsage();
+    for (let id = 0; id < 10; id += 1)
+      runners[0]?.onMessage({ is: 'send', id, command: 'notify', args: [{ ...event, data }] });
+    for (let id = 10; id < 20; id += 1)
+      runners[0]?.onMessage({ is: 'send', id, command: 'notify', args: [{ ...event, data: { odd: {} } }] });
+    runners[0]?.onMessage({ is: 'send', id: 20, command: 'notify', args: [] });
+    await turn();
+    const { user, system } = process.cpuUsage(from);
+    // 2 s before.
+    assert.ok(user + system < 700_000, `${(user + system) / 1_000} ms`);
+    const answers = sent.slice(length).map((one) => String((one as { readonly problem?: string }).problem));
+    assert.equal(answers.length, 21);
+    assert.match(answers[0] ?? '', /was given what cannot be sent: holds more than 300 values/);
+    assert.match(answers[10] ?? '', /"\[0\].data.odd" must be one of/);
+    assert.match(answers[20] ?? '', /comes too often/, 'what was refused counts as well');
+    await supervisor.stop('shutdown');
+  });
 });
