@@ -274,7 +274,7 @@ describe('a plugin in a process of its own', () => {
   });
 
   it('has its notice and what it says of a share shown, its interval run and hears of events', async () => {
-    await until('its notice', async () => (await notices(daemon)).includes('the garden says hello'));
+    await until('its notice', async () => (await notices(daemon)).includes('garden: the garden says hello'));
     await until('its word on the share', async () => {
       const { health, health_message: message } = (await daemon.status()).shares[0] ?? {};
       return health === 'healthy' && message === 'garden: the beds are dry';

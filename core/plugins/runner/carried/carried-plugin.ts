@@ -30,6 +30,7 @@ import type { Crashes, RunnerSupervisorOptions } from '../process/runner-supervi
 import { MOST_BODY_BYTES } from '../protocol.ts';
 import type { Begin, Read, State } from '../protocol.ts';
 import { shownSnapshot } from './shown-snapshot.ts';
+import { noticesUnderName, underName } from './under-name.ts';
 import { followDaemon, daemonSnapshot, secretsNow } from './daemon-snapshot.ts';
 
 const DRAW_MS = 10_000;
@@ -219,23 +220,19 @@ class Carried {
   #tap(hook: keyof Hooks, stage: number, index: number): void {
     const ask = (...args: unknown[]): Promise<unknown> =>
       this.#call('tap', index, hook === 'afterCycle' ? this.#cycle(args) : args);
-    const fn =
-      hook === 'resolveBandwidth'
-        ? this.#bandwidthTap(index)
-        : hookKinds[hook] === 'veto'
-          ? async (...args: unknown[]) => this.#reason(await ask(...args))
-          : ask;
+    const { name } = this.#options.declaration;
+    const said = async (...args: unknown[]): Promise<unknown> => {
+      const answer = await ask(...args);
+      if (hook === 'collectNotices') return noticesUnderName(name, answer);
+      // A share that it keeps away must not look as if its remote were at fault.
+      return hookKinds[hook] === 'veto' && typeof answer === 'string' ? underName(name, answer) : answer;
+    };
+    const fn = hook === 'resolveBandwidth' ? this.#bandwidthTap(index) : said;
     this.#ctx.tap(hook as 'afterCycle', fn as () => void, stage);
   }
 
   #cycle([snapshot, ...more]: readonly unknown[]): readonly unknown[] {
     return [shownSnapshot(this.#ctx, snapshot as Snapshot), ...more];
-  }
-
-  /** Under its name: a share that it keeps away must not look as if its remote were at fault. */
-  #reason(answer: unknown): unknown {
-    if (typeof answer !== 'string') return answer;
-    return `${this.#options.declaration.name}: ${answer.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()}`;
   }
 
   /** The budget cannot wait: the answer is the one that was last given for the same budget. */
