@@ -63,6 +63,11 @@ exec setpriv --reuid="$user" --regid=$((${FIRST_GROUP} + $$)) --groups="$group" 
 const READS_ALL = 'for file; do [ -r "$file" ] || { echo "it may not read $file" >&2; exit 1; }; done';
 const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));
 
+/** The group that all processes of a runner with a user of its own have, and cannot leave; by its process id. */
+export function runnerGroup(pid: number): number {
+  return FIRST_GROUP + pid;
+}
+
 /** Whom runners run as, or why they are root's; neither beside a daemon that is not root. */
 export interface RunnerUser {
   readonly user?: ServiceUser;

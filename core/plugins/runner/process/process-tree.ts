@@ -1,6 +1,6 @@
 /**
  * The processes of a runner: all of its session, and what they have started, also where that has made a
- * session of its own.
+ * session of its own; with a user of its own all of its group, whatever they have done to get away.
  */
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
@@ -43,6 +43,7 @@ function freshLook(): Promise<readonly Seen[]> {
 async function look(): Promise<readonly Seen[]> {
   const atMs = performance.now();
   const seen = (await inTurns(namesInProc(), seenAs)).flat();
+  if (groups.size > 2 * seen.length) groups.clear();
   last = { atMs, seen };
   running = undefined;
   return seen;
@@ -79,18 +80,49 @@ function namesInProc(): readonly string[] {
   }
 }
 
-/** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
-export async function processTree(leader: number, isFresh = false): Promise<readonly Seen[]> {
-  return treeIn(await (isFresh ? freshLook() : seenNow()), leader);
+export interface Root {
+  /** The process that leads the session. */
+  readonly leader: number;
+  /** Whom no other process has and none of them can leave, where there is one. */
+  readonly group?: number | undefined;
 }
 
-function treeIn(seen: readonly Seen[], leader: number): readonly Seen[] {
-  const known = new Set(seen.filter((one) => one.session === leader).map(({ pid }) => pid));
+/** Living processes below `leader`, itself among them. `isFresh`: not as they were half a second ago. */
+export async function processTree(root: Root, isFresh = false): Promise<readonly Seen[]> {
+  return treeIn(await (isFresh ? freshLook() : seenNow()), root);
+}
+
+async function treeIn(seen: readonly Seen[], { leader, group }: Root): Promise<readonly Seen[]> {
+  const isOfGroup = (one: Seen): boolean => group !== undefined && groupOf(one) === group;
+  const first = await inTurns(seen, (one) => (one.session === leader || isOfGroup(one) ? [one.pid] : []));
+  const known = new Set(first.flat());
   for (let size = -1; size !== known.size;) {
     size = known.size;
     for (const { pid, parent } of seen) if (known.has(parent)) known.add(pid);
   }
   return seen.filter(({ pid }) => known.has(pid));
+}
+
+/** Of processes that were seen: to be read once of each, since reading takes as long as the rest of a look. */
+const groups = new Map<number, { readonly startTicks: string; readonly group: number | undefined }>();
+
+/** The real one. The owner of its folder in /proc would be root's for a process that hides itself. */
+function groupOf({ pid, startTicks }: ProcessIdentity): number | undefined {
+  const known = groups.get(pid);
+  if (known?.startTicks === startTicks) return known.group;
+  const group = Number(/^Gid:\s+(\d+)/m.exec(statusOf(pid))?.[1] ?? NaN);
+  groups.set(pid, { startTicks, group });
+  return group;
+}
+
+/** Empty for one that has ended since it was seen. */
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'latin1');
+  } catch {
+    // It has ended, or cannot be read: then it is told by its session and its parents.
+    return '';
+  }
 }
 
 /** Memory that is the processes' own, in bytes: resident, without files and what they share. */
@@ -99,23 +131,18 @@ export function memoryOf(processes: readonly ProcessIdentity[]): number {
 }
 
 function ownMemory(pid: number): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    const kib = /^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? /^VmRSS:\s+(\d+) kB/m.exec(status)?.[1];
-    return Number(kib ?? 0) * 1_024;
-  } catch {
-    // It has ended since it was seen.
-    return 0;
-  }
+  const status = statusOf(pid);
+  const kib = /^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? /^VmRSS:\s+(\d+) kB/m.exec(status)?.[1];
+  return Number(kib ?? 0) * 1_024;
 }
 
 /**
- * What is left of a leader that has ended: living processes below it, and those that have this in their environment,
- * `NAME=value`, whoever their parent is by now. Of processes older than `sinceTicks` the environment is not looked at:
- * that of one that hangs on a dead mount may not be readable.
+ * What is left of a leader that has ended: living processes below it or of its group, and those that have this in
+ * their environment, `NAME=value`, whoever their parent is by now. Of processes older than `sinceTicks` the
+ * environment is not looked at: that of one that hangs on a dead mount may not be readable.
  */
 export async function leftBy(
-  leader: number,
+  root: Root,
   variable: string,
   sinceTicks: string,
 ): Promise<readonly ProcessIdentity[]> {
@@ -123,7 +150,7 @@ export async function leftBy(
   const seen = await freshLook();
   const young = seen.filter(({ startTicks }) => Number(startTicks) >= Number(sinceTicks));
   const marked = await inTurns(young, (one) => (hasVariable(one.pid, variable) ? [one] : []));
-  return [...treeIn(seen, leader), ...marked.flat()];
+  return [...(await treeIn(seen, root)), ...marked.flat()];
 }
 
 function hasVariable(pid: number, variable: string): boolean {

@@ -19,9 +19,9 @@ import { nodeFlags, ownFolder } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { OwnSpace, SPACE } from './own-space.ts';
 import type { SpaceLimit } from './own-space.ts';
-import { asUser } from './own-user.ts';
+import { asUser, runnerGroup } from './own-user.ts';
 import { hasOwnNetwork, killAll, killGroup, leftBy, memoryOf, processTree } from './process-tree.ts';
-import type { Seen } from './process-tree.ts';
+import type { Root, Seen } from './process-tree.ts';
 import { ProcessorShare } from './processor-share.ts';
 import type { ProcessorLimit } from './processor-share.ts';
 import { syntaxProblem } from '../../discovery/preflight.ts';
@@ -261,9 +261,13 @@ export class RunnerProcess implements Runner {
   async #killTree(): Promise<void> {
     const { pid } = this.#child;
     if (pid === undefined || this.#hasExited) return;
-    const tree = await processTree(pid, true);
+    const tree = await processTree(this.#root(pid), true);
     if (!this.#hasExited) killGroup(pid);
     killAll(tree);
+  }
+
+  #root(leader: number): Root {
+    return { leader, group: this.#options.confinement.user && runnerGroup(leader) };
   }
 
   #take(chunk: Buffer): void {
@@ -335,7 +339,7 @@ export class RunnerProcess implements Runner {
 
   async #lookAt(pid: number | undefined): Promise<void> {
     if (pid === undefined) return;
-    const tree = await processTree(pid);
+    const tree = await processTree(this.#root(pid));
     if (this.#hasExited || this.#isOver) return;
     this.#tree = tree;
     const problem = this.#problem() ?? (await this.#spaceProblem());
@@ -381,7 +385,7 @@ export class RunnerProcess implements Runner {
     const { pid } = this.#child;
     if (pid === undefined) return;
     killGroup(pid);
-    killAll([...this.#tree, ...(await leftBy(pid, `${MARK}=${this.#mark}`, this.#startTicks))]);
+    killAll([...this.#tree, ...(await leftBy(this.#root(pid), `${MARK}=${this.#mark}`, this.#startTicks))]);
   }
 
   #over(code: number | null, signal: string | null): void {

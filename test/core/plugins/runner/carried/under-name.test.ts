@@ -5,10 +5,7 @@ import { noticesUnderName, underName } from '../../../../../core/plugins/runner/
 
 describe('a sentence of a plugin in a process of its own', () => {
   it('is under its name, on one line', () => {
-    assert.equal(
-      underName('odd', 'The sign-in\r\nhas\u2028expired.\u0007'),
-      'odd: The sign-in has expired.',
-    );
+    assert.equal(underName('odd', 'The sign-in\r\nhas\u2028expired.\u0007'), 'odd: The sign-in has expired.');
     assert.equal(underName('odd', 'odd: dry'), 'odd: dry');
     assert.equal(underName('odd', '\nodd: dry'), 'odd: dry');
   });

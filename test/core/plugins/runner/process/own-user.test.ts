@@ -15,6 +15,7 @@ import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { letOthersEnter } from '../../../../support/platform/folder-access.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
+import { until } from '../../../../support/platform/wait.ts';
 import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 interface Traits {
@@ -128,6 +129,20 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
         .concat(done(() => fs.readdirSync('${stateDir}/store/first')));`,
     );
     assert.deepEqual(said, ['EACCES', 'EACCES', 'EACCES', 'EACCES', 'ENOENT']);
+  });
+
+  it('takes along what has a session of its own, no parent and nothing in its environment', async () => {
+    const { supervisor, said: pid } = await begun<number>(
+      'escapes',
+      `const { execFileSync } = await import('node:child_process');
+      const start = '(setsid env -i sleep 61.7 >/dev/null 2>&1 & echo $!)';
+      return Number(execFileSync('/bin/sh', ['-c', start], { encoding: 'utf8' }));`,
+    );
+    const isSleeping = async (): Promise<boolean> =>
+      (await readFile(`/proc/${String(pid)}/cmdline`, 'utf8').catch(() => '')).startsWith('sleep');
+    await until('it has begun', isSleeping, { timeoutMs: 20_000 });
+    await supervisor.stop('disable');
+    await until('it has ended', async () => !(await isSleeping()), { timeoutMs: 5_000 });
   });
 
   it('finds what it kept as root, and as root what it kept since', async () => {

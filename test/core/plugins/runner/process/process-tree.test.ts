@@ -27,15 +27,18 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number> {
 
 describe('a look at the processes of the machine', () => {
   it('lets others have their turn after each fifty of them', async () => {
-    const [before, turns] = [countProcesses(), await turnsOf(() => processTree(process.pid, true))];
+    const [before, turns] = [
+      countProcesses(),
+      await turnsOf(() => processTree({ leader: process.pid }, true)),
+    ];
     const least = Math.floor(Math.min(before, countProcesses()) / 50);
     assert.ok(turns >= least, `${turns} turns for ${before} processes`);
   });
 
   it('serves all who ask at the same time', async () => {
-    const alone = await turnsOf(() => processTree(process.pid, true));
+    const alone = await turnsOf(() => processTree({ leader: process.pid }, true));
     const together = await turnsOf(() =>
-      Promise.all(Array.from({ length: 40 }, () => processTree(process.pid, true))),
+      Promise.all(Array.from({ length: 40 }, () => processTree({ leader: process.pid }, true))),
     );
     // One after the other, they would take forty times as many.
     assert.ok(together <= 4 * alone + 20, `${together} turns beside ${alone}`);
@@ -49,11 +52,16 @@ describe('a look at the processes of the machine', () => {
     });
     try {
       await once(child.stdout, 'data');
-      const [tree] = await Promise.all([processTree(child.pid ?? 0, true), processTree(1, true)]);
+      const [tree] = await Promise.all([
+        processTree({ leader: child.pid ?? 0 }, true),
+        processTree({ leader: 1 }, true),
+      ]);
       assert.equal(tree.length, 2);
       const left = async (value: string) =>
         new Set(
-          (await leftBy(NOBODY, `LOOKED_FOR=${value}`, tree[0]?.startTicks ?? '0')).map(({ pid }) => pid),
+          (await leftBy({ leader: NOBODY }, `LOOKED_FOR=${value}`, tree[0]?.startTicks ?? '0')).map(
+            ({ pid }) => pid,
+          ),
         );
       assert.deepEqual(await left('here'), new Set(tree.map(({ pid }) => pid)));
       assert.deepEqual(await left('elsewhere'), new Set());

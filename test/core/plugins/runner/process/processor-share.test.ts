@@ -49,7 +49,7 @@ describe('the share of a processor', () => {
     });
     try {
       await once(child.stdout, 'data');
-      const tree = await processTree(child.pid ?? 0, true);
+      const tree = await processTree({ leader: child.pid ?? 0 }, true);
       const busyMs = tree.reduce((sum, one) => sum + one.busyMs, 0);
       assert.equal(tree.length, 1);
       // The kernel counts in hundredths of a second, and starting Node twice is in it.
