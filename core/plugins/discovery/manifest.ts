@@ -12,7 +12,10 @@ import { permissionsIn } from '../permissions.ts';
 export const API_VERSION = 1;
 export const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 /** Names that mean something else in the configuration. */
-const RESERVED = new Set(['core', 'dirs']);
+const IN_CONFIGURATION = ['core', 'dirs'];
+/** What types of our own notifications begin with: those of a stranger's begin with its name. */
+const IN_NOTIFICATIONS = ['cache', 'file', 'nas', 'share', 'writeback'];
+const RESERVED = new Set([...IN_CONFIGURATION, ...IN_NOTIFICATIONS]);
 /** Packages that a plugin must take from its host. */
 const HOST_PACKAGES = /^(?:mountkeeper|joi|tapable|@hapi\/.+)$/;
 

@@ -40,6 +40,10 @@ describe('manifest', () => {
       /its name is "yard" but its folder is called "garden"/,
     ],
     ['a reserved name', { name: 'dirs' }, /the name "dirs" is reserved/],
+    ...['cache', 'file', 'nas', 'share', 'writeback'].map(
+      (name) =>
+        [`the first word of our notifications, ${name}`, { name }, /the name "\w+" is reserved/] as const,
+    ),
     ['no version', { version: 1 }, /version must be a text like/],
     ['no description', { description: '' }, /description is missing/],
     ['no register', { register: undefined }, /register\(ctx\) is missing/],
