@@ -31,7 +31,7 @@ const NEEDED_CAPABILITIES = { CAP_KILL: 5, CAP_SYS_PTRACE: 19 } as const;
  * Groups from here on are nobody's: systemd leaves them free. Each runner has one of its own, by its process id: the
  * kernel lets a process read another one's memory, with secrets in it, where both user and group are the same.
  */
-const FIRST_GROUP = 1_879_048_192;
+export const FIRST_GROUP = 1_879_048_192;
 /**
  * Arguments: the state folder, user and group, what is shown of the folder, `--`, the command. Begins in a mount
  * namespace of its own, as a slave: what is unmounted outside is so in it. Where the machine's mounts do not propagate,

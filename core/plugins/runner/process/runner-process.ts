@@ -3,8 +3,8 @@
  * own, low priority within it, a user of its own beside a daemon that is root, no capabilities where `setpriv` can
  * drop them (root alone can empty the bounding set), five variables for its environment and one socket to the daemon.
  * A shell beside it reads from a pipe that the daemon holds open: when the daemon is gone, however it went, the shell
- * kills the whole session. Where the machine runs out of memory between two looks, the kernel ends the runner first,
- * not the daemon or a mount.
+ * kills the whole session, and where it has a user of its own all of its group. Where the machine runs out of memory
+ * between two looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ import { nodeFlags, ownFolder } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { OwnSpace, SPACE } from './own-space.ts';
 import type { SpaceLimit } from './own-space.ts';
-import { asUser, runnerGroup } from './own-user.ts';
+import { asUser, FIRST_GROUP, runnerGroup } from './own-user.ts';
 import { hasOwnNetwork, killAll, killGroup, leftBy, memoryOf, processTree } from './process-tree.ts';
 import type { Root, Seen } from './process-tree.ts';
 import { ProcessorShare } from './processor-share.ts';
@@ -31,8 +31,17 @@ import type { CallKind, FromRunner, Said, Seated, ToRunner } from '../protocol.t
 const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));
 const CHANNEL = 3;
 const LIFELINE = 4;
+/** Its own process group, with the shell itself, comes last. */
 const WITH_LIFELINE = `{
   read -r _ <&${LIFELINE}
+  is='[[:space:]]+' end='([[:space:]]|$)'
+  for round in 1 2 3; do
+    all=$(grep -lsE "^(NSsid:$is$$|Gid:$is$((${FIRST_GROUP} + $$)))$end" /proc/[0-9]*/status)
+    for other in $(grep -LsE "^NSpgid:$is$$$end" $all /dev/null); do
+      other=\${other#/proc/}
+      kill -s KILL "\${other%/status}"
+    done
+  done
   kill -s KILL -- -$$
 } </dev/null >/dev/null 2>&1 ${CHANNEL}>&- &
 exec ${LIFELINE}<&-

@@ -50,20 +50,20 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   });
   after(() => scratch.close());
 
-  /** What the plugin's only effect says, and its process, which lives on. */
-  async function begun<T>(
-    name: string,
-    body: string,
-    { as, permissions }: Traits = { as: user, permissions: ALL },
-  ) {
+  async function staged(name: string, body: string, { as, permissions }: Traits) {
     await mkdir(scratch.path('sources', name), { recursive: true });
     await writeFile(scratch.path('sources', name, 'package.json'), '{ "type": "module" }');
     await writeFile(scratch.path('sources', name, 'index.js'), source(name, body));
     const { folder } = await stagePlugin(scratch.path('sources', name), name, stateDir);
     if (as) await showCopy(folder, as);
-    const { log, entries } = collectLog();
     const entry = `${folder}/index.js`;
-    const confinement = { entry, folder, permissions, name, stateDir, packageDir, user: as };
+    return { entry, folder, permissions, name, stateDir, packageDir, user: as };
+  }
+
+  /** What the plugin's only effect says, and its process, which lives on. */
+  async function begun<T>(name: string, body: string, traits: Traits = { as: user, permissions: ALL }) {
+    const confinement = await staged(name, body, traits);
+    const { log, entries } = collectLog();
     const supervisor = supervisorOf({ log }, confinement);
     scratch.defer(() => supervisor.stop('shutdown'));
     await supervisor.start();
@@ -131,18 +131,37 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     assert.deepEqual(said, ['EACCES', 'EACCES', 'EACCES', 'EACCES', 'ENOENT']);
   });
 
-  it('takes along what has a session of its own, no parent and nothing in its environment', async () => {
-    const { supervisor, said: pid } = await begun<number>(
-      'escapes',
-      `const { execFileSync } = await import('node:child_process');
+  /** Away from its session, its parents and its mark. */
+  const ESCAPES = `const { execFileSync } = await import('node:child_process');
       const start = '(setsid env -i sleep 61.7 >/dev/null 2>&1 & echo $!)';
-      return Number(execFileSync('/bin/sh', ['-c', start], { encoding: 'utf8' }));`,
-    );
-    const isSleeping = async (): Promise<boolean> =>
-      (await readFile(`/proc/${String(pid)}/cmdline`, 'utf8').catch(() => '')).startsWith('sleep');
-    await until('it has begun', isSleeping, { timeoutMs: 20_000 });
+      return Number(execFileSync('/bin/sh', ['-c', start], { encoding: 'utf8' }));`;
+  const isSleeping = async (pid: number): Promise<boolean> =>
+    (await readFile(`/proc/${String(pid)}/cmdline`, 'utf8').catch(() => '')).startsWith('sleep');
+
+  it('takes along what has a session of its own, no parent and nothing in its environment', async () => {
+    const { supervisor, said: pid } = await begun<number>('escapes', ESCAPES);
+    await until('it has begun', () => isSleeping(pid), { timeoutMs: 20_000 });
     await supervisor.stop('disable');
-    await until('it has ended', async () => !(await isSleeping()), { timeoutMs: 5_000 });
+    await until('it has ended', async () => !(await isSleeping(pid)), { timeoutMs: 5_000 });
+  });
+
+  it('takes that along also when the daemon is killed', async () => {
+    const confinement = await staged('flees', ESCAPES, { as: user, permissions: ALL });
+    const support = new URL('../../../../support/', import.meta.url).href;
+    const script = `
+      import { collectLog } from '${support}platform/collected-log.js';
+      import { supervisorOf } from '${support}plugins/supervised-runner.js';
+      const { log, entries } = collectLog();
+      await supervisorOf({ log }, ${JSON.stringify(confinement)}).start();
+      console.log(entries[0].msg);`;
+    const daemon = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    scratch.defer(() => daemon.kill('SIGKILL'));
+    const pid = Number(String((await once(daemon.stdout, 'data'))[0]));
+    await until('it has begun', () => isSleeping(pid), { timeoutMs: 20_000 });
+    daemon.kill('SIGKILL');
+    await until('it has ended', async () => !(await isSleeping(pid)), { timeoutMs: 20_000 });
   });
 
   it('finds what it kept as root, and as root what it kept since', async () => {
