@@ -94,6 +94,7 @@ export class ActiveMount implements RunningRclone {
       address: notes.rc,
       fs: notes.fs,
       end: this.#end.signal,
+      around: (refresh, folder) => this.around(refresh, folder),
     });
     const { clock } = tools;
     const trees = treesOf(notes.cacheDir);
@@ -232,14 +233,7 @@ export class ActiveMount implements RunningRclone {
     options: { readonly recursive: boolean; readonly signal: AbortSignal },
   ): Promise<RefreshResult> {
     const isAll = options.recursive && path.replaceAll('/', '') === '';
-    const folder = path
-      .split('/')
-      .filter((name) => name !== '')
-      .join('/');
-    return this.around(
-      () => this.#listings.during(isAll, () => this.#refresher(path, options)),
-      options.recursive ? undefined : folder,
-    );
+    return this.#listings.during(isAll, () => this.#refresher(path, options));
   }
 
   async unmount(): Promise<void> {

@@ -14,6 +14,8 @@ export interface RefreshSource {
   readonly fs: string;
   /** Aborted with the mount. */
   readonly end: AbortSignal;
+  /** Wraps each refresh, of one folder or of any, until its real end; or rejects. */
+  readonly around: <T>(refresh: () => Promise<T>, folder?: string) => Promise<T>;
 }
 
 export type Refresher = (
@@ -39,31 +41,45 @@ interface Failure {
  * listed without the mount, and the mount reads it only once the remote is known to answer; the recursive
  * form takes the lock only after it has listed. One unreadable folder makes the recursive form fail for all
  * of them (1.75 then refreshes none): in that case each folder is read on its own. rclone goes on with a
- * call whose client has gone; no other call begins before that one has ended.
+ * call whose client has gone: whoever gives up is let go at once, but no other refresh begins, and what
+ * `around` guards stays guarded, before that call has ended.
  */
 export function createRefresher(source: RefreshSource): Refresher {
   let running: Promise<unknown> | undefined;
   return async (path, { recursive, signal }) => {
     if (running) throw new Error('a refresh of this share is under way already');
     signal.throwIfAborted();
-    const top = path.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
-    // Its own connection, so that the figures never wait behind it.
-    const rc = createRcClient(source.address);
-    const refreshing = (recursive ? refreshTree : refreshOne)(top, {
-      rc,
-      fs: source.fs,
-      end: source.end,
-      signal,
-    });
+    const folder = path
+      .split('/')
+      .filter((name) => name !== '')
+      .join('/');
+    const refreshing = source.around(
+      () => refreshed(folder, recursive, { ...source, signal }),
+      recursive ? undefined : folder,
+    );
     // Whoever asked hears of it; here only the end counts.
     running = refreshing
       .catch(() => undefined)
       .finally(() => {
-        rc.close();
         running = undefined;
       });
     return orAborted(refreshing, signal);
   };
+}
+
+async function refreshed(
+  folder: string,
+  isDeep: boolean,
+  { address, ...call }: Omit<Call, 'rc'> & { readonly address: RcAddress },
+): Promise<RefreshResult> {
+  stopIfEnded(call);
+  // Its own connection, so that the figures never wait behind it.
+  const rc = createRcClient(address);
+  try {
+    return await (isDeep ? refreshTree : refreshOne)(folder, { ...call, rc });
+  } finally {
+    rc.close();
+  }
 }
 
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -127,6 +143,7 @@ async function walk(top: string, call: Call): Promise<RefreshResult> {
   return { ok, failed };
 }
 
+/** Rejects with the first failure, once no visit is under way any more. */
 export async function mapSome(
   folders: readonly string[],
   atOnce: number,
@@ -134,15 +151,22 @@ export async function mapSome(
 ): Promise<readonly string[]> {
   const found: string[] = [];
   const waiting = [...folders].reverse();
+  const failures: unknown[] = [];
   const work = async (): Promise<void> => {
-    for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop())
-      found.push(...(await visit(folder)));
+    try {
+      for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop())
+        found.push(...(await visit(folder)));
+    } catch (error) {
+      failures.push(error);
+      waiting.length = 0;
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
+  if (failures.length > 0) throw failures[0];
   return found;
 }
 
-function stopIfEnded({ end, signal }: Call): void {
+function stopIfEnded({ end, signal }: Pick<Call, 'end' | 'signal'>): void {
   end.throwIfAborted();
   signal.throwIfAborted();
 }
