@@ -290,8 +290,8 @@ export interface Mount {
    * Ends a mount that hangs: kills its process, aborts the connection in the kernel, clears the mount point.
    */
   kill(): Promise<void>;
-  /** Absent where the mounter cannot look into the cache. */
-  cacheAccess?(): CacheAccess;
+  /** Absent where the mounter cannot look into the cache. Undefined while nobody can, since nothing has read yet. */
+  cacheAccess?(): CacheAccess | undefined;
   /** Dirty files in this mount's own cache folder, read from the disk; works after the mount is down, too. */
   pending(): Promise<PendingFiles>;
   /** Forgets the mount without ending it, for the next daemon to adopt. */

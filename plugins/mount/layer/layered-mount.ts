@@ -385,9 +385,9 @@ export class LayeredMount implements RunningRclone {
     return queuedFiles(this.#uploads.queue());
   }
 
-  cacheAccess(): CacheAccess {
-    if (!this.#latest)
-      throw new Error(`the cache of the share cannot be looked into: ${this.#supervisor.problem}`);
+  /** Undefined while no rclone has ever been up below. */
+  cacheAccess(): CacheAccess | undefined {
+    if (!this.#latest) return undefined;
     const { module, parameters } = this.#latest.cacheAccess();
     return {
       module,

@@ -212,12 +212,14 @@ export class WarmupScheduler {
     }: { readonly mount: Mount; readonly connection: string; readonly terms: Terms },
   ): void {
     const { clock, log, folder, start } = this.#options;
-    const access = mount.cacheAccess?.();
-    if (access === undefined)
+    if (mount.cacheAccess === undefined)
       return this.#end(task, {
         outcome: 'failed',
         reason: 'this mount does not let its cache be looked into',
       });
+    const access = mount.cacheAccess();
+    // Nothing has read from its remote yet: the task stays due.
+    if (access === undefined) return;
     const { share, path, newerThan, isDryRun } = task.target;
     const listFile = join(folder, `${(this.#listFiles += 1)}.list`);
     const order: Order = {

@@ -1,7 +1,7 @@
 /** Helpers whose course the test decides, and shares to go with them. */
 import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
-import type { LiveShare } from 'mountkeeper';
+import type { CacheAccess, LiveShare } from 'mountkeeper';
 import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
 import type { WarmupConfig } from '../../../plugins/warmup/config.ts';
 import type { StartHelper } from '../../../plugins/warmup/scheduler/worker-process.ts';
@@ -11,7 +11,10 @@ import { WarmupScheduler } from '../../../plugins/warmup/scheduler/scheduler.ts'
 import type { Task } from '../../../plugins/warmup/scheduler/task.ts';
 
 export class OpenMount extends FakeMount {
-  cacheAccess = () => ({ module: '/module.js', parameters: { name: this.shareName } });
+  cacheAccess: () => CacheAccess | undefined = () => ({
+    module: '/module.js',
+    parameters: { name: this.shareName },
+  });
 }
 
 export interface FakeHelper {

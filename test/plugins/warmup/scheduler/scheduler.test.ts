@@ -109,6 +109,28 @@ describe('warmup rules', () => {
     assert.deepEqual(beside(), ['b', 'd']);
   });
 
+  it('wait for a share below which no rclone has been up, and run for the others meanwhile', async () => {
+    const kit = createKit(
+      ['a@one', 'b@one'],
+      [
+        { share: 'a', path: '' },
+        { share: 'b', path: '' },
+      ],
+      { auto: false },
+    );
+    const { mount } = kit.share('a');
+    const { cacheAccess } = mount!;
+    mount!.cacheAccess = () => undefined;
+    kit.station.wantRules();
+    await kit.pass();
+    assert.deepEqual([kit.states(), kit.last().terms.otherMounts], [['pending', 'listing'], []]);
+    kit.last().end({});
+    mount!.cacheAccess = cacheAccess;
+    await kit.pass();
+    await kit.pass();
+    assert.deepEqual(kit.states(), ['listing', 'complete']);
+  });
+
   it('that say the same are one piece of work, and one entry each', async () => {
     const kit = createKit(['photos'], [photos, { share: 'photos', path: 'x' }, photos]);
     assert.deepEqual(
