@@ -49,10 +49,20 @@ export function slower(one: Bandwidth, other: Bandwidth): Bandwidth {
   return { up: least(one.up, other.up), down: least(one.down, other.down) };
 }
 
-/** What is left of a budget after others have taken their parts; never 0 for a limited budget. */
+/** The faster of two of which at least one is limited, or unlimited (0) when both are. */
+export function faster(one: Bandwidth, other: Bandwidth): Bandwidth {
+  return { up: Math.max(one.up, other.up), down: Math.max(one.down, other.down) };
+}
+
+/**
+ * What is left of a budget after others have taken their parts: never less than idle shares keep, so that
+ * nobody stands still because another one has everything and gives up nothing.
+ */
 export function remaining(budget: Bandwidth, taken: readonly Bandwidth[]): Bandwidth {
   const rest = (whole: number, parts: readonly number[]): number =>
-    whole === 0 ? 0 : Math.max(LEAST, whole - parts.reduce((sum, one) => sum + one, 0));
+    whole === 0
+      ? 0
+      : Math.max(LEAST, Math.floor(whole * IDLE_PART), whole - parts.reduce((sum, one) => sum + one, 0));
   return {
     up: rest(
       budget.up,

@@ -8,9 +8,13 @@ import type { Bandwidth, Mount, MountStats, ShareLimit } from '../contract/mount
 import type { BandwidthState } from '../contract/shares.ts';
 import type { Clock } from '../contract/platform.ts';
 import type { Config } from '../contract/config.ts';
-import { divideBandwidth, remaining, slower } from './budget.ts';
+import { timeBoxOr } from '../platform/deadline.ts';
+import { divideBandwidth, faster, remaining, slower } from './budget.ts';
 
+/** How long a division waits for a mount. */
 const DEADLINE_MS = 2_000;
+/** rclone takes a new limit only between two reads that the former one paces: its answer may come late. */
+const LONGEST_MS = 60_000;
 const UNLIMITED: Bandwidth = { up: 0, down: 0 };
 
 export interface BandwidthUser {
@@ -28,8 +32,10 @@ export interface BandwidthControlOptions {
 export class BandwidthControl {
   readonly #options: BandwidthControlOptions;
   readonly #given = new WeakMap<Mount, Bandwidth>();
-  /** Mounts that did not accept their last part: they keep the former one, at the others' expense. */
-  readonly #deaf = new WeakSet<Mount>();
+  /** The most that mounts may have that did not accept their last part in time, at the others' expense. */
+  readonly #deaf = new WeakMap<Mount, Bandwidth>();
+  /** Mounts whose answer is still due: they are told nothing more until it is there. */
+  readonly #asked = new WeakSet<Mount>();
   #budget: Bandwidth;
   /** By share name. */
   #limits: ReadonlyMap<string, Bandwidth> = new Map();
@@ -88,32 +94,38 @@ export class BandwidthControl {
       const all = this.#options.users();
       const parts = this.#partsOf(all);
       const users = all.filter(({ mount }) => !this.#has(mount, parts.get(mount.shareName) ?? UNLIMITED));
+      const wereDeaf = users.map(({ mount }) => this.#deaf.has(mount));
       const slowed = await Promise.all(
-        users.map(({ mount }) =>
-          this.#give(
-            mount,
-            slower(this.#given.get(mount) ?? UNLIMITED, parts.get(mount.shareName) ?? UNLIMITED),
-          ),
-        ),
+        users.map(({ mount }) => this.#slowDown(mount, parts.get(mount.shareName) ?? UNLIMITED)),
       );
-      // The next division subtracts what such a mount keeps; until then nobody may go faster.
-      if (slowed.includes(false)) return;
-      await Promise.all(users.map(({ mount }) => this.#give(mount, parts.get(mount.shareName) ?? UNLIMITED)));
+      // The next division subtracts what a mount keeps that has just become deaf; until then nobody may go faster.
+      if (slowed.some((isSlowed, index) => !isSlowed && wereDeaf[index] === false)) return;
+      await Promise.all(
+        users
+          .filter((_, index) => slowed[index])
+          .map(({ mount }) => this.#give(mount, parts.get(mount.shareName) ?? UNLIMITED)),
+      );
     }
   }
 
+  /** A deaf mount is meant to have what it would have among all; what it may have besides is taken off the rest. */
   #partsOf(users: readonly BandwidthUser[]): Map<string, Bandwidth> {
-    const deaf = users.filter(({ mount }) => this.#deaf.has(mount) && this.#given.has(mount));
-    const listening = users.filter((user) => !deaf.includes(user));
-    const kept = new Map(deaf.map(({ mount }) => [mount.shareName, this.#given.get(mount) ?? UNLIMITED]));
-    const budget = remaining(this.#wholeBudget(), [...kept.values()]);
-    const demands = listening.map(({ mount, stats }) => ({
+    const demands = users.map(({ mount, stats }) => ({
       share: mount.shareName,
       up: stats?.uploading === true,
       down: stats?.downloading ?? (stats?.transfers ?? 0) > 0,
       limit: this.#limits.get(mount.shareName),
     }));
-    return new Map([...kept, ...divideBandwidth(budget, demands)]);
+    const whole = this.#wholeBudget();
+    const parts = divideBandwidth(whole, demands);
+    const deaf = users.filter(({ mount }) => this.#deaf.has(mount)).map(({ mount }) => mount);
+    if (deaf.length === 0) return parts;
+    const taken = deaf.map((mount) =>
+      faster(this.#deaf.get(mount) ?? UNLIMITED, parts.get(mount.shareName) ?? UNLIMITED),
+    );
+    const names = new Set(deaf.map(({ shareName }) => shareName));
+    const listening = demands.filter(({ share }) => !names.has(share));
+    return new Map([...parts, ...divideBandwidth(remaining(whole, taken), listening)]);
   }
 
   #wholeBudget(): Bandwidth {
@@ -129,19 +141,44 @@ export class BandwidthControl {
     return !this.#deaf.has(mount) && given?.up === part.up && given.down === part.down;
   }
 
-  /** False when the mount did not accept it. */
+  /** False when the mount did not accept it; one that need not slow down is not asked. */
+  async #slowDown(mount: Mount, part: Bandwidth): Promise<boolean> {
+    const now = this.#deaf.get(mount) ?? this.#given.get(mount) ?? UNLIMITED;
+    const target = slower(now, part);
+    return (target.up === now.up && target.down === now.down) || this.#give(mount, target);
+  }
+
+  /** False when the mount did not accept it in time. */
   async #give(mount: Mount, part: Bandwidth): Promise<boolean> {
-    const { clock, log } = this.#options;
     if (this.#has(mount, part)) return true;
+    if (this.#asked.has(mount)) return false;
+    const most = faster(this.#deaf.get(mount) ?? this.#given.get(mount) ?? UNLIMITED, part);
+    const isAccepted = await timeBoxOr(
+      this.#options.clock,
+      DEADLINE_MS,
+      this.#tell(mount, part),
+      () => false,
+    );
+    if (!isAccepted) this.#deaf.set(mount, most);
+    return isAccepted;
+  }
+
+  /** Resolves with whether the mount has accepted it, however late that is. */
+  async #tell(mount: Mount, part: Bandwidth): Promise<boolean> {
+    const { clock, log } = this.#options;
+    const end = new AbortController();
+    this.#asked.add(mount);
     try {
-      await mount.setBandwidth(part, clock.deadline(DEADLINE_MS));
+      await mount.setBandwidth(part, clock.deadline(LONGEST_MS, end.signal));
       this.#given.set(mount, part);
       this.#deaf.delete(mount);
       return true;
     } catch (error) {
-      this.#deaf.add(mount);
       log.debug({ share: mount.shareName, err: error }, 'bandwidth not set');
       return false;
+    } finally {
+      end.abort();
+      this.#asked.delete(mount);
     }
   }
 }

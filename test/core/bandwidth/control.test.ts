@@ -70,6 +70,73 @@ describe('bandwidth over mounts', () => {
     assert.ok(kit.mounter.of('video').limits.every(({ up }) => up <= 500));
   });
 
+  it('raises the others also while one mount takes nothing, by what that one leaves', async (t) => {
+    const kit = createKit();
+    const names = ['photos', 'video', 'music'];
+    await start(
+      t,
+      kit,
+      loaded(
+        names.map((name) => spec(name)),
+        { bandwidth: { up: '900B', down: '0', adaptive: false, adaptive_interval: '10s' } },
+      ),
+    );
+    await kit.clock.advance(3_000);
+    const silent = kit.mounter.of('photos');
+    silent.setBandwidth = async () => {
+      throw new Error('silent');
+    };
+    kit.mounter.of('video').dirty(1);
+    await kit.clock.advance(30_000);
+    const [, video = 0, music = 0] = names.map((name) => kit.mounter.of(name).limits.at(-1)?.up);
+    assert.ok(video > 500, `${video}`);
+    assert.ok(music > 0 && video + music <= 600, `${video} + ${music}`);
+  });
+
+  it('leaves a share what idle ones keep when a mount has everything and gives up nothing', async (t) => {
+    const kit = createKit();
+    const withOne = loaded([spec('photos')], {
+      bandwidth: { up: '1000B', down: '0', adaptive: false, adaptive_interval: '10s' },
+    });
+    const { supervisor } = await start(t, kit, withOne);
+    await kit.clock.advance(3_000);
+    kit.mounter.of('photos').setBandwidth = async () => {
+      throw new Error('silent');
+    };
+    supervisor.applyConfig(limited('1000B'), false);
+    await kit.clock.advance(10_000);
+    assert.deepEqual(lastUp(kit), [1_000, 50]);
+  });
+
+  it('tells a mount that answers late nothing more until it has answered, then what holds now', async (t) => {
+    const kit = createKit();
+    await start(t, kit, limited('1000B'));
+    await kit.clock.advance(3_000);
+    const late = kit.mounter.of('photos');
+    const { limits } = late;
+    let answer = (): void => undefined;
+    late.setBandwidth = async (limit) => {
+      await new Promise<void>((resolve) => (answer = resolve));
+      limits.push(limit);
+    };
+    const told = limits.length;
+    late.dirty(1);
+    await kit.clock.advance(10_000);
+    late.dirty(0);
+    await kit.clock.advance(10_000);
+    assert.equal(limits.length, told);
+    assert.ok((kit.mounter.of('video').limits.at(-1)?.up ?? 0) <= 50, 'it may go faster at any time');
+    answer();
+    await kit.clock.advance(4_000);
+    answer();
+    await kit.clock.advance(4_000);
+    assert.deepEqual(
+      limits.slice(told).map(({ up }) => up),
+      [950, 500],
+    );
+    assert.deepEqual(lastUp(kit), [500, 500]);
+  });
+
   it('holds the least limit that plugins give a share, as long as they give it', async (t) => {
     const kit = createKit();
     await start(t, kit, limited('1000B'));
