@@ -47,6 +47,8 @@ export interface CoreShareStatus {
   rcPort: number;
   cacheBytes: number;
   dirtyCount: number;
+  /** True while nobody has counted them since the daemon began: there may be more. */
+  isDirtyCountUnknown?: boolean;
   erroredFiles: number;
   /** Bytes per second. */
   speed: number;

@@ -35,6 +35,7 @@ export class MountedShare {
   #exitReason = '';
   #left: PendingFiles | undefined;
   #filesOnDisk = 0;
+  #isCounted = false;
 
   constructor(options: MountedShareOptions) {
     this.#options = options;
@@ -57,6 +58,11 @@ export class MountedShare {
   /** Dirty files in its cache as last seen; counts as long as no mount tells. */
   get filesOnDisk(): number {
     return this.#filesOnDisk;
+  }
+
+  /** False until its dirty files have been counted once, by a mount or on the disk. */
+  get isCounted(): boolean {
+    return this.#isCounted;
   }
 
   /** `probeFailure`: the remote did not answer when it was mounted. */
@@ -82,6 +88,7 @@ export class MountedShare {
   letGo(active: ActiveMount): void {
     active.watch.stop();
     this.#active = undefined;
+    if (active.watch.stats) this.#isCounted = true;
     this.#filesOnDisk = (active.watch.stats?.dirtyFiles ?? this.#filesOnDisk) + active.watch.strandedFiles;
     this.#options.inbox.take('exited', 'hung');
   }
@@ -89,12 +96,17 @@ export class MountedShare {
   /** The mount has ended; `left` is what its cache held then. */
   tookDown(left: PendingFiles | undefined): void {
     this.#left = left;
-    if (left) this.#filesOnDisk = left.count;
+    if (left) this.#count(left.count);
   }
 
   /** Found on disk while the share is not mounted; undefined while the disk has not been read. */
   foundOnDisk(count: number | undefined): void {
-    if (count !== undefined && !this.#active) this.#filesOnDisk = count;
+    if (count !== undefined && !this.#active) this.#count(count);
+  }
+
+  #count(files: number): void {
+    this.#filesOnDisk = files;
+    this.#isCounted = true;
   }
 
   /** Leaves the mount as it is, for the next daemon. */

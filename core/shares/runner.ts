@@ -166,6 +166,7 @@ export class ShareRunner {
       state: this.#health.state,
       active: this.#share.active,
       filesOnDisk: this.#share.filesOnDisk,
+      isCounted: this.#share.isCounted,
       note,
     });
   }

@@ -35,6 +35,8 @@ export interface ShareFacts {
   readonly active: ActiveMount | undefined;
   /** Dirty files in its cache as last seen; used while no mount reports figures. */
   readonly filesOnDisk: number;
+  /** They have been counted since this daemon began. */
+  readonly isCounted: boolean;
   readonly note: string | undefined;
 }
 
@@ -44,6 +46,7 @@ export function describeShare(facts: ShareFacts): ShareStatus {
     ...emptyShareStatus(facts.name),
     health: state.health,
     healthMessage: message(facts),
+    ...(facts.isCounted || active?.watch.stats ? {} : { isDirtyCountUnknown: true }),
   };
   if (!active) return { ...base, dirtyCount: facts.filesOnDisk };
   const { mount, watch } = active;

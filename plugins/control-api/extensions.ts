@@ -29,6 +29,7 @@ const TOLD_OF_SHARE = new Set([
   'rcPort',
   'cacheBytes',
   'dirtyCount',
+  'isDirtyCountUnknown',
   'erroredFiles',
   'speed',
   'transfers',

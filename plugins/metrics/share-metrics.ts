@@ -23,7 +23,11 @@ type Read = (seen: Seen) => number | undefined;
 const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
   ['mounted', 'Whether the share is mounted.', ({ status }) => Number(status.mounted)],
   ['cache_bytes', "Bytes in the share's cache.", ({ status }) => status.cacheBytes],
-  ['dirty_files', 'Files whose content is not on the remote yet.', ({ status }) => status.dirtyCount],
+  [
+    'dirty_files',
+    'Files whose content is not on the remote yet; left out until they are counted.',
+    ({ status }) => (status.isDirtyCountUnknown === true ? undefined : status.dirtyCount),
+  ],
   ['dirty_bytes', 'Bytes of those files; left out while they cannot be told for all of them.', dirtyBytes],
   [
     'oldest_dirty_seconds',
@@ -75,10 +79,12 @@ const COUNTERS: readonly (readonly [name: string, help: string, read: Read])[] =
 ];
 
 function dirtyBytes({ status, live }: Seen): number | undefined {
+  if (status.isDirtyCountUnknown === true) return undefined;
   return status.dirtyCount === 0 ? 0 : live?.figures?.stats.dirtyBytes;
 }
 
 function oldestDirtySeconds({ status, live, nowMs }: Seen): number | undefined {
+  if (status.isDirtyCountUnknown === true) return undefined;
   if (status.dirtyCount === 0) return 0;
   const since = live?.figures?.stats.oldestDirtyAt;
   return since === undefined ? undefined : Math.max(0, nowMs - since) / 1000;

@@ -108,6 +108,7 @@ const CORE_SHARE: ReadonlySet<string> = new Set([
   'rcPort',
   'cacheBytes',
   'dirtyCount',
+  'isDirtyCountUnknown',
   'erroredFiles',
   'speed',
   'transfers',

@@ -39,7 +39,10 @@ export class StatusEvents {
     this.#take(
       crossDepth(
         this.#crossed,
-        record.shares.reduce((sum, share) => sum + share.dirtyCount, 0),
+        {
+          files: record.shares.reduce((sum, share) => sum + share.dirtyCount, 0),
+          isWhole: !record.shares.some(({ isDirtyCountUnknown }) => isDirtyCountUnknown === true),
+        },
         by,
       ),
     );

@@ -32,17 +32,23 @@ export interface Crossing {
   readonly events: readonly NotificationEvent[];
 }
 
+/** Files that wait; more may while it is not whole. */
+export interface Depth {
+  readonly files: number;
+  readonly isWhole: boolean;
+}
+
 /** One event per crossing: going up is reported, and again only after it has clearly come down. */
 export function crossDepth(
   crossed: Crossed,
-  depth: number,
+  { files, isWhole }: Depth,
   { limits, now }: { readonly limits: Limits; readonly now: number },
 ): Crossing {
   const limit = limits.writebackDepth;
   if (limit <= 0) return { crossed: { ...crossed, writeback: false }, events: [] };
-  const data = { files: depth, limit };
-  if (!crossed.writeback && depth > limit) {
-    const message = `${depth} files wait to be uploaded, more than the ${limit} set.`;
+  const data = { files, limit };
+  if (!crossed.writeback && files > limit) {
+    const message = `${files} files wait to be uploaded, more than the ${limit} set.`;
     return {
       crossed: { ...crossed, writeback: true },
       events: [
@@ -50,8 +56,8 @@ export function crossDepth(
       ],
     };
   }
-  if (crossed.writeback && depth <= limit * NORMAL_DEPTH) {
-    const message = `The number of files that wait to be uploaded is back to normal: ${depth}.`;
+  if (crossed.writeback && isWhole && files <= limit * NORMAL_DEPTH) {
+    const message = `The number of files that wait to be uploaded is back to normal: ${files}.`;
     return {
       crossed: { ...crossed, writeback: false },
       events: [{ type: 'writeback.normal', severity: 'info', message, data, key: `writeback.normal/${now}` }],

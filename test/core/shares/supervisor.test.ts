@@ -163,6 +163,25 @@ describe('supervisor', () => {
     assert.deepEqual([of('photos')?.mounted, of('photos')?.dirtyCount], [false, 3]);
   });
 
+  it('says that the number of waiting files is unknown until a mount or the disk has told it', async (t) => {
+    const kit = createKit();
+    let read = (): void => undefined;
+    kit.mounter.cached = () => new Promise((resolve) => (read = () => resolve(['photos'])));
+    kit.mounter.onDisk.set('photos', 3);
+    kit.prober.hangs.add('photos');
+    const { of } = await start(t, kit, two);
+    await kit.clock.advance(3_000);
+    const seen = () =>
+      ['photos', 'video'].map((name) => [of(name)?.dirtyCount, of(name)?.isDirtyCountUnknown]);
+    assert.deepEqual(seen(), [
+      [0, true],
+      [0, undefined],
+    ]);
+    read();
+    await kit.clock.advance(3_000);
+    assert.deepEqual(seen()[0], [3, undefined]);
+  });
+
   it('drains a share that left the configuration and shows it until it is down', async (t) => {
     const kit = createKit();
     const { supervisor, status, of } = await start(t, kit, two);

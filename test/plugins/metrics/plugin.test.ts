@@ -128,13 +128,19 @@ describe('/metrics', () => {
   it('leaves out what is not known, and says 0 only where it is', async (t) => {
     const { values, host } = await start(
       t,
-      [{ name: 'known', dirtyCount: 1 }, { name: 'unknown', dirtyCount: 1 }, { name: 'clean' }],
+      [
+        { name: 'known', dirtyCount: 1 },
+        { name: 'unknown', dirtyCount: 1 },
+        { name: 'clean' },
+        { name: 'uncounted', isDirtyCountUnknown: true },
+      ],
       {
         known: { dirtyBytes: 77, oldestDirtyAt: 0, remoteAnswers: true, remoteTookMs: 250 },
         unknown: {},
         clean: { dirtyBytes: 5, remoteAnswers: false },
       },
     );
+    assert.deepEqual(await values('mountkeeper_share_dirty_files'), { known: 1, unknown: 1, clean: 0 });
     assert.deepEqual(await values('mountkeeper_share_dirty_bytes'), { known: 77, clean: 0 });
     assert.deepEqual(await values('mountkeeper_share_oldest_dirty_seconds'), {
       known: host.clock.now() / 1000,

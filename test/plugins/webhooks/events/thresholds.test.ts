@@ -33,7 +33,7 @@ function createKit(former: Crossed = NOTHING_CROSSED) {
     former,
   );
   const look = async (
-    ...shares: readonly { name: string; dirtyCount?: number; cacheBytes?: number }[]
+    ...shares: readonly (Pick<ShareStatus, 'name'> & Partial<ShareStatus>)[]
   ): Promise<readonly string[]> => {
     const before = events.length;
     const filled = shares.map((share) => ({ dirtyCount: 0, cacheBytes: 0, ...share }) as ShareStatus);
@@ -71,6 +71,16 @@ describe('the write-back depth', () => {
     const again = createKit({ ...NOTHING_CROSSED, writeback: true });
     assert.deepEqual(await again.look({ name: 'a', dirtyCount: 20 }), []);
     assert.deepEqual(await again.look({ name: 'a', dirtyCount: 0 }), ['writeback.normal']);
+  });
+
+  it('is not back to normal before all files have been counted, but may be exceeded', async () => {
+    const again = createKit({ ...NOTHING_CROSSED, writeback: true });
+    const uncounted = { name: 'a', isDirtyCountUnknown: true };
+    assert.deepEqual(await again.look(uncounted, { name: 'b' }), []);
+    assert.deepEqual(await again.look({ name: 'a', dirtyCount: 20 }, { name: 'b' }), []);
+    assert.deepEqual(await createKit().look(uncounted, { name: 'b', dirtyCount: 11 }), [
+      'writeback.exceeded',
+    ]);
   });
 });
 
