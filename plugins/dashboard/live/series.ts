@@ -61,9 +61,9 @@ export class Series {
 function add(points: Point[], span: Span, now: number, { speed, cacheBytes, dirtyCount }: Figures): void {
   const { stepMs, points: most } = SPANS[span];
   const at = Math.floor(now / stepMs) * (stepMs / 1_000);
+  // After the clock was set back, the line would run backwards: what lies ahead goes, the rest is true.
+  while ((points.at(-1)?.[0] ?? -Infinity) > at) points.pop();
   const last = points.at(-1);
-  // After the clock was set back, the line would run backwards.
-  if (last && last[0] > at) points.length = 0;
   if (last?.[0] === at)
     points[points.length - 1] = [
       at,

@@ -144,6 +144,24 @@ describe('figures over time', () => {
   });
 });
 
+describe('figures over time, after the clock was set back', () => {
+  it('lose what lies ahead, and nothing else', () => {
+    let now = 1_700_000_000_000;
+    const series = new Series({ ...createManualClock(), now: () => now }, seriesFrom(undefined));
+    const times = (): readonly number[] => series.of('files', 'hour').map(([at]) => at);
+    for (let steps = 0; steps < 10; steps += 1, now += SPANS.hour.stepMs)
+      series.sample(record({ speed: steps }));
+    const before = times();
+    now -= 4 * SPANS.hour.stepMs;
+    series.sample(record({ speed: 99 }));
+    assert.deepEqual(times(), before.slice(0, 7));
+    assert.deepEqual(
+      series.of('files', 'hour').map(([, speed]) => speed),
+      [0, 1, 2, 3, 4, 5, 99],
+    );
+  });
+});
+
 describe('the memory', () => {
   let folder: string;
   before(async () => {
