@@ -8,6 +8,13 @@ import type { Bandwidth } from '../contract/mount.ts';
  * Fraction of each direction that idle shares keep together, so that a first byte never waits for a cycle.
  */
 const IDLE_PART = 0.05;
+/**
+ * Bytes per second of one idle share. rclone takes a new limit only when the read that is under way is paid for by the
+ * former one: 64 KiB, which must not take longer than anybody waits for it.
+ */
+const IDLE_LEAST = 65_536;
+/** The most of each direction that idle shares keep together for that. */
+const MOST_IDLE_PART = 0.25;
 /** Bytes per second. Never 0, because a mount reads 0 as unlimited. */
 const LEAST = 1;
 
@@ -108,7 +115,10 @@ function divide(total: number, busy: readonly boolean[]): readonly number[] {
   const busyCount = busy.filter(Boolean).length;
   const idleCount = busy.length - busyCount;
   if (busyCount === 0 || idleCount === 0) return busy.map(() => part(total, busy.length));
-  const forIdle = Math.max(idleCount * LEAST, Math.floor(total * IDLE_PART));
+  const wanted = Math.max(total * IDLE_PART, idleCount * IDLE_LEAST);
+  // Never more than the busy ones have.
+  const most = Math.min(total * MOST_IDLE_PART, (total * idleCount) / busy.length);
+  const forIdle = Math.max(idleCount * LEAST, Math.floor(Math.min(wanted, most)));
   return busy.map((isBusy) => (isBusy ? part(total - forIdle, busyCount) : part(forIdle, idleCount)));
 }
 

@@ -20,19 +20,32 @@ describe('division of the bandwidth budget', () => {
   });
 
   it('leaves the idle ones a twentieth together', () => {
-    assert.deepEqual(ups(1_000, true, false, true, false), [475, 25, 475, 25]);
+    const [much, little] = [4_750_000, 250_000];
+    assert.deepEqual(ups(10_000_000, true, false, true, false), [much, little, much, little]);
+  });
+
+  it('leaves each idle one what pays for a read in time, where all of them have a quarter at most', () => {
+    const mib = 1_048_576;
+    assert.deepEqual(ups(mib, true, false), [mib - 65_536, 65_536]);
+    assert.deepEqual(ups(mib, true, false, false, false, false), [mib * 0.75, ...Array(4).fill(65_536)]);
+    const [busy = 0, idle = 0] = ups(mib, true, ...Array<boolean>(19).fill(false));
+    assert.deepEqual([busy, idle], [mib * 0.75, Math.floor((mib * 0.25) / 19)]);
+  });
+
+  it('leaves an idle one no more than a busy one', () => {
+    assert.deepEqual(ups(200_000, ...Array<boolean>(9).fill(true), false), Array(10).fill(20_000));
   });
 
   it('divides each direction by its own demand', () => {
-    const parts = divideBandwidth({ up: 1_000, down: 1_000 }, [
+    const parts = divideBandwidth({ up: 10_000_000, down: 10_000_000 }, [
       { share: 'a', up: true, down: false },
       { share: 'b', up: false, down: true },
     ]);
     assert.deepEqual(
       [...parts.values()],
       [
-        { up: 950, down: 50 },
-        { up: 50, down: 950 },
+        { up: 9_500_000, down: 500_000 },
+        { up: 500_000, down: 9_500_000 },
       ],
     );
   });
