@@ -274,8 +274,8 @@ export interface Mount {
   readonly uploadPause?: UploadPause;
   /**
    * Reads a folder's listing from the remote again, with everything below it when `recursive`. Readers and
-   * figures do not wait for it. Rejects when the signal ends it or another refresh of this mount is
-   * running; folders that could not be read are in the result.
+   * figures do not wait for it; it waits for another refresh of this mount. Rejects when the signal ends it; folders
+   * that could not be read are in the result.
    */
   refreshDirectories(
     path: string,

@@ -1,3 +1,4 @@
+import { createSerialQueue, unlessAborted } from 'mountkeeper';
 import type { RefreshResult } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
@@ -41,29 +42,25 @@ interface Failure {
  * listed without the mount, and the mount reads it only once the remote is known to answer; the recursive
  * form takes the lock only after it has listed. One unreadable folder makes the recursive form fail for all
  * of them (1.75 then refreshes none): in that case each folder is read on its own. rclone goes on with a
- * call whose client has gone: whoever gives up is let go at once, but no other refresh begins, and what
- * `around` guards stays guarded, before that call has ended.
+ * call whose client has gone: whoever gives up is let go at once, but the next refresh waits, and what
+ * `around` guards stays guarded, until that call has ended.
  */
 export function createRefresher(source: RefreshSource): Refresher {
-  let running: Promise<unknown> | undefined;
-  return async (path, { recursive, signal }) => {
-    if (running) throw new Error('a refresh of this share is under way already');
-    signal.throwIfAborted();
+  const turns = createSerialQueue();
+  return (path, { recursive, signal }) => {
     const folder = path
       .split('/')
       .filter((name) => name !== '')
       .join('/');
-    const refreshing = source.around(
-      () => refreshed(folder, recursive, { ...source, signal }),
-      recursive ? undefined : folder,
-    );
-    // Whoever asked hears of it; here only the end counts.
-    running = refreshing
-      .catch(() => undefined)
-      .finally(() => {
-        running = undefined;
-      });
-    return orAborted(refreshing, signal);
+    const refreshing = turns.run(async () => {
+      // Given up while it waited.
+      signal.throwIfAborted();
+      return source.around(
+        () => refreshed(folder, recursive, { ...source, signal }),
+        recursive ? undefined : folder,
+      );
+    });
+    return unlessAborted(signal, refreshing);
   };
 }
 
@@ -80,14 +77,6 @@ async function refreshed(
   } finally {
     rc.close();
   }
-}
-
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', giveUp, { once: true });
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
-  });
 }
 
 async function refreshOne(folder: string, call: Call): Promise<RefreshResult> {

@@ -71,10 +71,6 @@ describe('a refresh of listings', () => {
     await assert.rejects(refreshing, /given up/);
     await setImmediate();
     assert.deepEqual(events, ['guard anywhere', 'asked a/b']);
-    await assert.rejects(
-      refresher('', { recursive: true, signal: new AbortController().signal }),
-      /under way already/,
-    );
     answer();
     await until('the guard is gone', () => events.includes('free anywhere'), PATIENCE);
     assert.deepEqual(events, ['guard anywhere', 'asked a/b', 'shown a/b', 'free anywhere']);
@@ -90,6 +86,24 @@ describe('a refresh of listings', () => {
     assert.deepEqual(events.splice(0), ['guard a', 'asked a', 'shown a', 'free a']);
     await assert.rejects(refresher('a', { recursive: false, signal: AbortSignal.abort() }));
     assert.deepEqual(events, []);
+  });
+
+  it('waits for another one, until its own end', async (t) => {
+    const { refresher, events, answer } = await createWorld(t);
+    const [signal, giveUp] = [new AbortController().signal, new AbortController()];
+    const first = refresher('a', { recursive: true, signal });
+    const impatient = refresher('b', { recursive: true, signal: giveUp.signal });
+    const last = refresher('c', { recursive: true, signal });
+    await until('rclone is asked', () => events.includes('asked a'), PATIENCE);
+    giveUp.abort(new Error('given up'));
+    await assert.rejects(impatient, /given up/);
+    answer();
+    assert.deepEqual(await Promise.all([first, last]), Array(2).fill({ ok: 1, failed: [] }));
+    assert.deepEqual(
+      events.filter((event) => event.startsWith('asked')),
+      ['asked a', 'asked c'],
+    );
+    assert.ok(events.indexOf('shown a') < events.indexOf('asked c'));
   });
 
   it('folder by folder ends with the last folder that is being read, also after a failure', async () => {

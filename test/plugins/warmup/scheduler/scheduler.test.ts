@@ -38,7 +38,7 @@ describe('warmup rules', () => {
     kit.last().hear({ kind: 'refresh', id: 1, folder: '2024', isDeep: true });
     await kit.pass();
     assert.ok(mount.calls.includes('refresh 2024'));
-    mount.refreshDirectories = () => Promise.reject(new Error('another one is running'));
+    mount.refreshDirectories = () => Promise.reject(new Error('nothing can be read'));
     kit.last().hear({ kind: 'refresh', id: 2, folder: '', isDeep: false });
     await kit.pass();
     assert.deepEqual(kit.last().refreshed, [1, 2]);
