@@ -1,6 +1,7 @@
 import type { Health, LiveShare, RemoteEvidence } from 'mountkeeper';
 
-export type Verdict = RemoteEvidence | 'unknown';
+/** `unclear`: something failed, and it may as well be for a reason of this machine. */
+export type Verdict = RemoteEvidence | 'unclear' | 'unknown';
 
 /** What one check of a remote has shown, and when (monotonic milliseconds). */
 export interface Evidence {
@@ -38,7 +39,7 @@ export function evidenceOf(
 ): readonly Evidence[] {
   const probes = lastProbe ? [lastProbe] : [];
   if (share.mount === undefined || share.remoteAnswers === undefined) return probes;
-  const verdict = share.remoteAnswers ? 'answers' : (share.remoteEvidence ?? 'silent');
+  const verdict = share.remoteAnswers ? 'answers' : (share.remoteEvidence ?? 'unclear');
   return [{ verdict, atMs: nowMs }, ...probes.filter(({ verdict }) => verdict === 'answers')];
 }
 
@@ -46,7 +47,8 @@ export function evidenceOf(
 export function weigh(evidence: readonly Evidence[], nowMs: number): Verdict {
   const isFresh = ({ atMs }: Evidence, ms: number): boolean => nowMs - atMs < ms;
   if (evidence.some((one) => one.verdict === 'answers' && isFresh(one, ANSWER_FRESH_MS))) return 'answers';
-  return evidence.some((one) => one.verdict === 'silent' && isFresh(one, SILENCE_FRESH_MS))
-    ? 'silent'
-    : 'unknown';
+  const isSeen = (verdict: Verdict): boolean =>
+    evidence.some((one) => one.verdict === verdict && isFresh(one, SILENCE_FRESH_MS));
+  if (isSeen('silent')) return 'silent';
+  return isSeen('unclear') ? 'unclear' : 'unknown';
 }

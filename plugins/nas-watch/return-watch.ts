@@ -2,6 +2,8 @@ import type { Clock, ShareSpec } from 'mountkeeper';
 
 const KNOCK_EVERY_MS = 500;
 const KNOCK_TIMEOUT_MS = 2_000;
+/** Where something accepts and only the check of this machine fails: servers note who comes and says nothing. */
+const RARELY_EVERY_MS = 5_000;
 
 export interface ReturnWatchOptions {
   readonly clock: Clock;
@@ -19,6 +21,11 @@ export class ReturnWatch {
     this.#options = options;
   }
 
+  /** Whether it has been dialled since it fell silent, and there was an end to that. */
+  isDialled(name: string): boolean {
+    return this.#seen.has(name);
+  }
+
   /** Something is listening there, as of the last dial. */
   isOpen(name: string): boolean {
     return this.#seen.get(name)?.isOpen === true;
@@ -28,13 +35,16 @@ export class ReturnWatch {
     this.#seen.delete(name);
   }
 
-  /** Resolves with true when nothing listened before and something does now. */
-  async look(connection: ShareSpec['connection']): Promise<boolean> {
+  /**
+   * Resolves with true when nothing listened before and something does now. `isUnclear`: it need not be silent, and is
+   * dialled rarely while something listens.
+   */
+  async look(connection: ShareSpec['connection'], isUnclear: boolean): Promise<boolean> {
     const { clock, dial, signal } = this.#options;
     const { name } = connection;
     const before = this.#seen.get(name);
-    if (this.#dialling.has(name) || (before && clock.monotonic() - before.atMs < KNOCK_EVERY_MS))
-      return false;
+    const everyMs = isUnclear && before?.isOpen === true ? RARELY_EVERY_MS : KNOCK_EVERY_MS;
+    if (this.#dialling.has(name) || (before && clock.monotonic() - before.atMs < everyMs)) return false;
     this.#dialling.add(name);
     const end = new AbortController();
     try {

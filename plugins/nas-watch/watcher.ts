@@ -120,17 +120,24 @@ export class NasWatcher {
     const evidence = shares.flatMap((share) =>
       evidenceOf(share, this.#probes.get(share.spec.share.name), at.monotonicMs),
     );
-    const verdict = weigh(evidence, at.monotonicMs);
+    const weighed = weigh(evidence, at.monotonicMs);
+    const verdict = weighed === 'unclear' ? this.#heardAtItsDoor(connection) : weighed;
     const { began, ended } = watch.judge(verdict, at);
     if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed)
       void this.#confirm(connection, shares, watch);
     if (began) this.#gone(connection, shares);
     if (ended) this.#back(connection, ended, at.now);
-    this.#callBack(connection, { shares, verdict, at });
+    this.#callBack(connection, { shares, verdict: weighed, at });
     if (watch.isOffline) this.#tellWhenDue(connection, watch, at.now);
   }
 
-  /** Dials a silent NAS to notice its return. */
+  /** Silent unless something accepts at its address; unknown until it has been dialled. */
+  #heardAtItsDoor(connection: string): Verdict {
+    const isSilent = this.#returnWatch.isDialled(connection) && !this.#returnWatch.isOpen(connection);
+    return isSilent ? 'silent' : 'unknown';
+  }
+
+  /** Dials a silent NAS to notice its return, and one of which that is unclear. */
   #callBack(
     connection: string,
     {
@@ -140,10 +147,11 @@ export class NasWatcher {
     }: { readonly shares: readonly LiveShare[]; readonly verdict: Verdict; readonly at: Moment },
   ): void {
     const isOffline = this.#watches.get(connection)?.isOffline === true;
-    if (verdict !== 'silent' && !isOffline) return this.#returnWatch.forget(connection);
+    if (verdict !== 'silent' && verdict !== 'unclear' && !isOffline)
+      return this.#returnWatch.forget(connection);
     const share = shares.find(({ health }) => health === 'failed') ?? shares[0];
     if (!share) return;
-    void this.#returnWatch.look(share.spec.connection).then((hasOpened) => {
+    void this.#returnWatch.look(share.spec.connection, verdict === 'unclear').then((hasOpened) => {
       if (!hasOpened) return;
       this.#openedAt.set(connection, this.#options.clock.monotonic());
       if (share.health !== 'failed') return this.#probe(connection, share);
@@ -176,7 +184,8 @@ export class NasWatcher {
     } catch (error) {
       if ((error as RemoteFailure).remote === 'answers')
         this.#probes.set(share.spec.share.name, { verdict: 'answers', atMs: clock.monotonic() });
-      else watch.confirm();
+      else if ((error as RemoteFailure).remote === 'silent' || this.#heardAtItsDoor(connection) === 'silent')
+        watch.confirm();
     } finally {
       end.abort();
       this.#confirming.delete(connection);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
-import type { LiveShare, Mount, NotificationEvent, ShareStatus } from 'mountkeeper';
+import type { LiveShare, Mount, NotificationEvent, RemoteEvidence, ShareStatus } from 'mountkeeper';
 import { evidenceOf, verdictOfChange } from '../../../plugins/nas-watch/evidence.ts';
 import type { Outages } from '../../../plugins/nas-watch/outage-file.ts';
 import { NasWatcher } from '../../../plugins/nas-watch/watcher.ts';
@@ -17,22 +17,25 @@ interface FakeShare {
   answers: boolean | undefined;
   speed: number;
   confirms: boolean;
+  /** What its failed checks show. */
+  evidence: RemoteEvidence | undefined;
 }
 
 /** Checks that the plugin made itself. */
 const asked = { checks: 0 };
 
-function live({ name, connection, mounted, answers, confirms }: FakeShare): LiveShare {
+function live({ name, connection, mounted, answers, confirms, evidence }: FakeShare): LiveShare {
   const own = spec(name);
   const checkRemote = async (): Promise<void> => {
     asked.checks += 1;
-    if (confirms) throw new Error('no answer');
+    if (confirms) throw Object.assign(new Error('no answer'), { remote: evidence });
   };
   return {
     spec: { ...own, connection: { ...own.connection, name: connection } },
     health: mounted ? 'healthy' : 'failed',
     mount: mounted ? ({ checkRemote } as unknown as Mount) : undefined,
     remoteAnswers: mounted ? answers : undefined,
+    remoteEvidence: mounted && answers === false ? evidence : undefined,
   };
 }
 
@@ -95,6 +98,7 @@ function createKit(former: Outages = {}, minutes = 5) {
       answers: true,
       speed: 0,
       confirms: true,
+      evidence: 'silent' as const,
       ...rest,
     };
     shares.push(share);
@@ -123,13 +127,22 @@ describe('the evidence', () => {
     const verdict = (change: Partial<LiveShare>) =>
       evidenceOf(
         {
-          ...live({ name: 'a', connection: 'nas', mounted: true, answers: false, speed: 0, confirms: true }),
+          ...live({
+            name: 'a',
+            connection: 'nas',
+            mounted: true,
+            answers: false,
+            speed: 0,
+            confirms: true,
+            evidence: 'silent',
+          }),
           ...change,
         },
         undefined,
         5,
       );
     assert.deepEqual(verdict({}), [{ verdict: 'silent', atMs: 5 }]);
+    assert.deepEqual(verdict({ remoteEvidence: undefined }), [{ verdict: 'unclear', atMs: 5 }]);
     assert.deepEqual(verdict({ remoteEvidence: 'answers' }), [{ verdict: 'answers', atMs: 5 }]);
     assert.deepEqual(verdict({ remoteAnswers: true, remoteEvidence: 'silent' }), [
       { verdict: 'answers', atMs: 5 },
@@ -175,6 +188,29 @@ describe('a connection', () => {
     share.answers = false;
     share.confirms = true;
     await kit.pass(14);
+    assert.deepEqual(kit.offline(), ['nas']);
+  });
+
+  it('is not offline for a failure that says nothing of it, while something accepts at its address', async () => {
+    const kit = createKit();
+    kit.door.isOpen = true;
+    const share = kit.add('photos', { answers: false, evidence: undefined });
+    await kit.pass(60);
+    assert.deepEqual(kit.offline(), []);
+    assert.ok(kit.door.knocks <= 15, `${kit.door.knocks} knocks in a minute`);
+    kit.door.isOpen = false;
+    await kit.pass(15);
+    assert.deepEqual(kit.offline(), ['nas']);
+    kit.door.isOpen = true;
+    share.answers = true;
+    await kit.pass(1);
+    assert.deepEqual(kit.offline(), []);
+  });
+
+  it('is offline after a failure that says nothing of it, where nobody can dial it', async () => {
+    const kit = createKit();
+    kit.add('photos', { answers: false, evidence: undefined });
+    await kit.pass(6);
     assert.deepEqual(kit.offline(), ['nas']);
   });
 
