@@ -118,11 +118,11 @@ export default definePlugin<NasWatchConfig>({
     });
     ctx.tap('shareHealthChanged', (change) => watcher()?.healthChanged(change));
     ctx.tap('collectNotices', () =>
-      (watcher()?.offline ?? []).map(({ connection, since }) => ({
+      (watcher()?.offline ?? []).map(({ connection, lastedMs }) => ({
         level: 'warning' as const,
         message:
           `The NAS behind the connection ${connection} has been offline for ` +
-          `${formatDuration(ctx.use('clock').now() - since)}; cached files stay readable, writes wait.`,
+          `${formatDuration(lastedMs)}; cached files stay readable, writes wait.`,
       })),
     );
     ctx.status('nasOffline', { default: false, read: () => (watcher()?.offline.length ?? 0) > 0 });

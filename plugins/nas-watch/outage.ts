@@ -23,6 +23,8 @@ export class ConnectionWatch {
   #isConfirmed = false;
   #movedAtMs = -Infinity;
   #outage: Outage | undefined;
+  /** On the monotonic clock, which no one sets; undefined until a former daemon's outage has been looked at. */
+  #beganAtMs: number | undefined;
   #isSeen = false;
 
   /**
@@ -35,6 +37,16 @@ export class ConnectionWatch {
 
   get outage(): Outage | undefined {
     return this.#outage;
+  }
+
+  /**
+   * How long the outage has lasted, in milliseconds. The wall clock counts only for the time before this daemon, if a
+   * former one knew of it.
+   */
+  lastedMs({ now, monotonicMs }: Moment): number {
+    if (this.#outage === undefined) return 0;
+    this.#beganAtMs ??= monotonicMs - Math.max(0, now - this.#outage.since);
+    return monotonicMs - this.#beganAtMs;
   }
 
   /** True for an outage that this daemon has seen itself. */
@@ -58,17 +70,24 @@ export class ConnectionWatch {
   }
 
   /** Takes the current evidence. Returns the outage that has just ended, if any. */
-  judge(verdict: Verdict, at: Moment): { readonly began?: Outage; readonly ended?: Outage } {
+  judge(
+    verdict: Verdict,
+    at: Moment,
+  ): { readonly began?: Outage; readonly ended?: Outage & { readonly lastedMs: number } } {
     if (verdict !== 'silent') {
       this.#silentSince = undefined;
       this.#isConfirmed = false;
     }
-    if (verdict === 'answers') return this.#answered();
+    const lastedMs = this.lastedMs(at);
+    if (verdict === 'answers') return this.#answered(lastedMs);
     if (verdict === 'unknown' || this.isOffline) return {};
     this.#silentSince ??= at;
     const isLasting = this.#isConfirmed || at.monotonicMs - this.#silentSince.monotonicMs >= SILENT_FOR_MS;
     if (!isLasting || at.monotonicMs - this.#movedAtMs < NOTHING_MOVED_FOR_MS) return {};
-    this.#outage ??= { since: this.#silentSince.now, isTold: false };
+    if (this.#outage === undefined) {
+      this.#outage = { since: this.#silentSince.now, isTold: false };
+      this.#beganAtMs = this.#silentSince.monotonicMs;
+    }
     this.#isSeen = true;
     return { began: this.#outage };
   }
@@ -77,10 +96,11 @@ export class ConnectionWatch {
     if (this.#outage) this.#outage = { ...this.#outage, isTold: true };
   }
 
-  #answered(): { readonly ended?: Outage } {
+  #answered(lastedMs: number): { readonly ended?: Outage & { readonly lastedMs: number } } {
     const ended = this.#outage;
     this.#outage = undefined;
+    this.#beganAtMs = undefined;
     this.#isSeen = false;
-    return ended ? { ended } : {};
+    return ended ? { ended: { ...ended, lastedMs } } : {};
   }
 }

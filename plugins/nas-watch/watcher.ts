@@ -69,10 +69,18 @@ export class NasWatcher {
     this.#returnWatch = new ReturnWatch(options);
   }
 
-  /** Connections whose NAS is offline, with the time since when. */
-  get offline(): readonly { readonly connection: string; readonly since: number }[] {
+  /** Connections whose NAS is offline, with the time since when, and for how many milliseconds. */
+  get offline(): readonly {
+    readonly connection: string;
+    readonly since: number;
+    readonly lastedMs: number;
+  }[] {
+    const { clock } = this.#options;
+    const at = { now: clock.now(), monotonicMs: clock.monotonic() };
     return [...this.#watches].flatMap(([connection, watch]) =>
-      watch.isOffline && watch.outage ? [{ connection, since: watch.outage.since }] : [],
+      watch.isOffline && watch.outage
+        ? [{ connection, since: watch.outage.since, lastedMs: watch.lastedMs(at) }]
+        : [],
     );
   }
 
@@ -126,9 +134,9 @@ export class NasWatcher {
     if (verdict === 'silent' && !watch.isOffline && !watch.isConfirmed)
       void this.#confirm(connection, shares, watch);
     if (began) this.#gone(connection, shares);
-    if (ended) this.#back(connection, ended, at.now);
+    if (ended) this.#back(connection, ended);
     this.#callBack(connection, { shares, verdict: weighed, at });
-    if (watch.isOffline) this.#tellWhenDue(connection, watch, at.now);
+    if (watch.isOffline) this.#tellWhenDue(connection, watch, at);
   }
 
   /** Silent unless something accepts at its address; unknown until it has been dialled. */
@@ -200,18 +208,18 @@ export class NasWatcher {
     onChange({ connection, isOffline: true });
   }
 
-  #back(connection: string, outage: Outage, now: number): void {
+  #back(connection: string, outage: Outage & { readonly lastedMs: number }): void {
     const { log, notify, onBack, onChange } = this.#options;
-    log.info({ connection, seconds: Math.round((now - outage.since) / 1000) }, 'NAS is back');
+    log.info({ connection, seconds: Math.round(outage.lastedMs / 1000) }, 'NAS is back');
     onChange({ connection, isOffline: false });
     onBack(connection);
     if (outage.isTold)
-      notify(backEvent(connection, outage, now)).catch((error: unknown) =>
+      notify(backEvent(connection, outage, outage.lastedMs)).catch((error: unknown) =>
         log.error({ connection, err: error }, 'return of the NAS not told'),
       );
   }
 
-  #tellWhenDue(connection: string, watch: ConnectionWatch, now: number): void {
+  #tellWhenDue(connection: string, watch: ConnectionWatch, at: Moment): void {
     const { log, notify, offlineMinutes } = this.#options;
     const { outage } = watch;
     const minutes = offlineMinutes();
@@ -219,12 +227,12 @@ export class NasWatcher {
       !outage ||
       outage.isTold ||
       minutes <= 0 ||
-      now - outage.since < minutes * MINUTE_MS ||
+      watch.lastedMs(at) < minutes * MINUTE_MS ||
       this.#telling.has(connection)
     )
       return;
     this.#telling.add(connection);
-    void notify(offlineEvent(connection, outage, now))
+    void notify(offlineEvent(connection, outage, watch.lastedMs(at)))
       .then(
         () => watch.told(),
         (error: unknown) => log.error({ connection, err: error }, 'NAS offline not told, trying again'),

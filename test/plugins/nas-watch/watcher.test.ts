@@ -51,9 +51,16 @@ function createKit(former: Outages = {}, minutes = 5) {
   const probe = { ok: false, reason: SILENT, asked: [] as string[], refusals: 0 };
   const door: { isOpen: boolean | undefined; knocks: number } = { isOpen: undefined, knocks: 0 };
   const config = { minutes };
+  let setMs = 0;
   const watcher = new NasWatcher(
     {
-      clock,
+      clock: {
+        now: () => clock.now() + setMs,
+        monotonic: () => clock.monotonic(),
+        sleep: (ms, signal) => clock.sleep(ms, signal),
+        after: (ms, fn) => clock.after(ms, fn),
+        deadline: (ms, parent) => clock.deadline(ms, parent),
+      },
       log: pino({ level: 'silent' }),
       signal: end.signal,
       shares: () => shares.map(live),
@@ -118,6 +125,8 @@ function createKit(former: Outages = {}, minutes = 5) {
     probe,
     door,
     config,
+    /** The wall clock is set by so many milliseconds. */
+    set: (ms: number) => (setMs += ms),
     offline: () => watcher.offline.map(({ connection }) => connection),
   };
 }
@@ -382,6 +391,26 @@ describe('people', () => {
       [2, 'nas.back', 'nas', 418],
     );
     assert.match(back?.message ?? '', /back after 6m 58s/);
+  });
+
+  it('are told of the time that has passed, however the clock is set meanwhile', async () => {
+    const kit = createKit();
+    const share = kit.add('a', { answers: false });
+    await kit.pass(60);
+    kit.set(3_600_000);
+    await kit.pass(60);
+    assert.deepEqual([kit.events, kit.watcher.offline[0]?.lastedMs], [[], 120_000]);
+    kit.set(-3_600_000);
+    await kit.pass(240);
+    share.answers = true;
+    await kit.pass(1);
+    assert.deepEqual(
+      kit.events.map(({ type, data }) => [type, data['duration_seconds']]),
+      [
+        ['nas.offline', 300],
+        ['nas.back', 360],
+      ],
+    );
   });
 
   it('are told nothing of a short outage, nor with 0 minutes', async () => {
