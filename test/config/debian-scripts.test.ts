@@ -48,7 +48,8 @@ describe('the scripts of the Debian package', () => {
           `${house}/${which}`,
           text
             .replaceAll(/\/(etc|var\/lib|var\/cache|mnt|run\/systemd)(?=\/)/g, `${house}/$1`)
-            .replaceAll('/usr/share/mountkeeper', `${house}/usr/share/mountkeeper`),
+            .replaceAll('/usr/share/mountkeeper', `${house}/usr/share/mountkeeper`)
+            .replaceAll('/proc/self/mountinfo', `${house}/mountinfo`),
         );
         const done = await run('sh', [`${house}/${which}`, ...args], {
           env: { PATH: `${house}/bin:/usr/bin:/bin`, ...env },
@@ -92,6 +93,34 @@ describe('the scripts of the Debian package', () => {
     await writeFile(at('etc/mountkeeper/mountkeeper.toml'), 'changed');
     await script('postinst', ['configure', '0.0.9']);
     assert.equal(await readFile(at('etc/mountkeeper/mountkeeper.toml'), 'utf8'), 'changed');
+  });
+
+  it('refuse a removal and a purge while a share is mounted, wherever it is', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    const other = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw';
+    const mounts = [
+      '60 22 0:50 / /srv/photos rw,nosuid shared:9 - fuse.rclone mountkeeper:photos rw,user_id=0',
+      '61 22 0:51 / /srv/films rw,relatime shared:8 - overlay mountkeeper-layer:films rw,lowerdir=x',
+    ];
+    const below = `62 22 0:52 / ${at('var/lib/mountkeeper/mount/lower/films/through')} rw - fuse.bindfs x rw`;
+    for (const mount of [...mounts, below]) {
+      await writeFile(at('mountinfo'), `${other}\n${mount}\n`);
+      const place = mount.split(' ')[4] ?? '';
+      const refused = await Promise.all([
+        mount === below ? undefined : script('prerm', ['remove']),
+        script('postrm', ['purge']),
+      ]);
+      for (const one of refused.filter((done) => done !== undefined)) {
+        assert.equal(one.code, 1, mount);
+        assert.ok(one.said.split('\n').includes(place), one.said);
+      }
+      assert.ok((await exists(at('var/cache/mountkeeper'))) && (await exists(at('var/lib/mountkeeper'))));
+      assert.deepEqual(await script('prerm', ['upgrade', '2']), { code: 0, said: '' });
+    }
+    await writeFile(at('mountinfo'), `${other}\n`);
+    assert.deepEqual(await script('prerm', ['remove']), { code: 0, said: '' });
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
   });
 
   it('refuse a purge while files wait, and never delete them', async (t) => {

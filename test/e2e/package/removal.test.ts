@@ -1,0 +1,64 @@
+// @load loud
+/** The Debian package on a machine with a real systemd: removed and upgraded while something goes wrong. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { unlessControlGroups } from '../../runner/skips.ts';
+import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { buildDeb } from '../../support/package/build-packages.ts';
+import { isUp, setUpShare } from '../../support/package/upgrade-under-load.ts';
+import { SystemdMachine } from '../../support/package/systemd-machine.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+
+const CONFIG = '/etc/mountkeeper/mountkeeper.toml';
+const FILE = '/mnt/mountkeeper/files/small.bin';
+const STATE = 'systemctl show --property=ActiveState --value mountkeeper';
+
+describe('the Debian package when something goes wrong', { skip: unlessControlGroups }, () => {
+  let scratch: Scratch;
+  let machine: SystemdMachine;
+
+  before(
+    async () => {
+      scratch = await createScratch('removal');
+      const current = await buildDeb(scratch.path('packages'), '--fast');
+      machine = await SystemdMachine.boot(scratch);
+      await machine.put(currentRclone(), '/usr/local/bin/rclone');
+      await machine.put(current, '/srv/current.deb');
+      await machine.must('dpkg --install /srv/current.deb', 300_000);
+      await setUpShare(machine, 3);
+      await isUp(machine, '0.1.0');
+    },
+    { timeout: 300_000 },
+  );
+  after(() => scratch.close());
+
+  const isState = (state: string): Promise<unknown> =>
+    until(`the unit is ${state}`, async () => (await machine.must(STATE)) === state, { timeoutMs: 60_000 });
+
+  it('is not removed from under mounted shares, and then as it says', async () => {
+    await machine.must(
+      `cp ${CONFIG} /root/config; echo 'no key' >>${CONFIG}; systemctl kill --signal=KILL --kill-who=main mountkeeper`,
+    );
+    await isState('failed');
+    const refused = await machine.run('dpkg --remove mountkeeper');
+    assert.notEqual(refused.code, 0);
+    assert.match(
+      refused.stderr,
+      /not removed\. Shares are still mounted:\n(?:\/.*\n)*\/mnt\/mountkeeper\/files\n/,
+    );
+    assert.equal((await machine.run(`cmp ${FILE} /srv/nas/files/small.bin`)).code, 0);
+    assert.match(
+      await machine.must('dpkg --status mountkeeper'),
+      /^Status: install|^Status: deinstall ok installed/m,
+    );
+    await machine.must(`cp /root/config ${CONFIG}`);
+    const told = /^ {2}(systemctl start .*)$/m.exec(refused.stderr)?.[1] ?? '';
+    await machine.must(told);
+    await machine.must('dpkg --remove mountkeeper');
+    assert.equal((await machine.run('grep -c mountkeeper: /proc/mounts')).stdout.trim(), '0');
+    await machine.must('dpkg --install /srv/current.deb', 300_000);
+    await isUp(machine, '0.1.0');
+  });
+});
