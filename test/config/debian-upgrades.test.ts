@@ -9,7 +9,10 @@ import { run } from '../support/package/build-packages.ts';
 
 const DEBIAN = `${PROJECT}config/debian/`;
 
-/** `state`, `status`, `load`: what it says of the unit. `runs`: the version that was started last. */
+/**
+ * `state`, `status`, `load`: what it says of the unit. `runs`: the version that was started last. `signal`: what the
+ * script that calls it gets when it ends the daemon.
+ */
 const SYSTEMCTL = `
 cd HOUSE
 printf '%s\\n' "$*" >>asked
@@ -21,7 +24,15 @@ case "$*" in
   *LoadState*) cat load ;;
   # Before 252 it knows no such option.
   'kill --kill-whom='*) exit 1 ;;
-  'kill '*) ! grep -qx active state || set_state inactive ;;
+  'kill '*)
+    # The script gets a signal before the daemon has ended, or after it.
+    if [ -s signal ] && read -r signal when <signal; then
+      : >signal
+      [ "$when" = before ] || set_state inactive
+      kill -s "$signal" $PPID
+    else
+      ! grep -qx active state || set_state inactive
+    fi ;;
   'start '*)
     grep -qx active state && exit 0
     lib=usr/lib/mountkeeper
@@ -187,6 +198,34 @@ describe('an upgrade of the Debian package', () => {
     );
     assert.deepEqual(await readdir(at('run/systemd/system')), []);
     assert.equal((await readdir(at('usr/lib/mountkeeper.former'))).includes('instead-of'), false);
+  });
+
+  it('that is broken off by a signal leaves a daemon that runs, the new one', async () => {
+    for (const [signal, code] of [
+      ['HUP', 129],
+      ['INT', 130],
+      ['TERM', 143],
+    ] as const)
+      for (const when of ['before', 'after']) {
+        await unpack(`2-${signal}-${when}`);
+        await put('signal', `${signal} ${when}\n`);
+        await assert.rejects(configure, { code });
+        assert.deepEqual((await now()).state, 'active');
+        assert.equal(await read('runs'), `2-${signal}-${when}`);
+        assert.deepEqual(await readdir(at('run/systemd/system')), [], 'restarts are on');
+      }
+    assert.equal(await install('3'), '');
+    assert.deepEqual(await now(), { runs: '3', state: 'active', left: [] });
+  });
+
+  it('starts the daemon when the upgrade before was killed while none ran', async () => {
+    await unpack('2');
+    await put('signal', 'KILL after\n');
+    await assert.rejects(configure);
+    assert.deepEqual([await read('runs'), await read('state')], ['1', 'inactive']);
+    assert.equal(await install('3'), '');
+    assert.deepEqual(await now(), { runs: '3', state: 'active', left: [] });
+    assert.deepEqual(await readdir(at('run/systemd/system')), []);
   });
 
   it('that is broken off leaves nothing', async () => {

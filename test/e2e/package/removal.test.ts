@@ -61,4 +61,24 @@ describe('the Debian package when something goes wrong', { skip: unlessControlGr
     await machine.must('dpkg --install /srv/current.deb', 300_000);
     await isUp(machine, '0.1.0');
   });
+
+  for (const signal of ['HUP', 'INT', 'KILL'])
+    it(`is upgraded and gets SIG${signal} meanwhile: the daemon is back, if need be by the next one`, async () => {
+      const former = await machine.must('systemctl show --property=MainPID --value mountkeeper');
+      // A shell that started it in the background would keep SIGINT from it.
+      await machine.must('systemd-run --quiet --unit=upgrade --collect dpkg --install /srv/current.deb');
+      await machine.must(
+        `until [ -e /run/systemd/system/mountkeeper.service.d/trial.conf ]; do sleep 0.02; done
+        pkill -${signal} --full '[m]ountkeeper.postinst'
+        while systemctl is-active --quiet upgrade; do sleep 0.1; done`,
+      );
+      assert.match(await machine.must('dpkg --status mountkeeper'), /^Status: install ok half-configured$/m);
+      assert.equal((await machine.run(`cmp ${FILE} /srv/nas/files/small.bin`)).code, 0);
+      if (signal === 'KILL') await machine.must('dpkg --install /srv/current.deb', 300_000);
+      await isState('active');
+      await isUp(machine, '0.1.0');
+      assert.notEqual(await machine.must('systemctl show --property=MainPID --value mountkeeper'), former);
+      assert.equal(await machine.must('systemctl show --property=Restart --value mountkeeper'), 'on-failure');
+      await machine.must('dpkg --configure -a', 300_000);
+    });
 });
