@@ -99,7 +99,7 @@ async function refuseBeforeState(configFile: string): Promise<void> {
     )
   )
     return;
-  const offline = await openOffline(configFile);
+  const offline = await openOffline(configFile, { isDaemon: true });
   try {
     const check = await offline.config.loadFile();
     if (!check.ok) throw new ConfigRefused(check);

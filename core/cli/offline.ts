@@ -5,7 +5,7 @@
 import { pino } from 'pino';
 import type { Clock } from '../contract/platform.ts';
 import type { Services } from '../contract/services.ts';
-import { createSecrets } from '../config/secrets/secrets.ts';
+import { SERVICE_CREDENTIALS, createSecrets } from '../config/secrets/secrets.ts';
 import { createConfigService } from '../config/service.ts';
 import { enabledIn, peekConfig } from '../config/peek.ts';
 import { createPluginHost } from '../plugins/host.ts';
@@ -34,25 +34,36 @@ export interface Offline {
   close(): Promise<void>;
 }
 
+export interface OfflineOptions {
+  /** This process will be the daemon: its secrets are those that it has. */
+  readonly isDaemon?: boolean;
+}
+
 /** Discovers the plugins that `configFile` names. Without the file, only the in-tree ones. */
-export async function openOffline(configFile: string): Promise<Offline> {
-  const offline = await openInTree(configFile);
+export async function openOffline(configFile: string, options: OfflineOptions = {}): Promise<Offline> {
+  const offline = await openInTree(configFile, options);
   await offline.discoverAll();
   return offline;
 }
 
 /** Discovers only in-tree plugins; most subcommands need no others. */
-export async function openInTree(configFile: string): Promise<Offline> {
+export async function openInTree(
+  configFile: string,
+  { isDaemon = false }: OfflineOptions = {},
+): Promise<Offline> {
   const peeked = await peekConfig(configFile);
   const log = pino({ level: 'silent' });
   const clock = createClock();
-  const secrets = createSecrets({ env: process.env });
+  const secrets = createSecrets({
+    env: isDaemon ? process.env : { CREDENTIALS_DIRECTORY: SERVICE_CREDENTIALS, ...process.env },
+  });
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
   const reader = createMountReader({ clock, log });
   const scheduler = createScheduler({ clock, log });
   const config = createConfigService({
     file: configFile,
     log,
+    isOffline: !isDaemon,
     entries: () => host.entries(),
     protocols: () => host.protocols(),
     services: { processes, secrets, clock },

@@ -46,6 +46,8 @@ export interface LoadOptions {
   readonly kept?: readonly KeptSecret[];
   /** Whose request brought it. */
   readonly requestedBy?: Requester | undefined;
+  /** This is not the daemon's process. */
+  readonly isOffline?: boolean | undefined;
   /** Somebody is looking: a protocol that nobody knows is a problem. Otherwise it is a warning. */
   readonly isStrict?: boolean;
 }
@@ -78,7 +80,8 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   // document names.
   const untrusted = untrustedProblems(parsed.document, config, options);
   if (untrusted.length > 0) return failure('validate', locate([...problems, ...untrusted], text));
-  const wrong = [...problems, ...secretProblems(config, options.services.secrets)];
+  const secrets = secretProblems(config, options.services.secrets, options.isOffline);
+  const wrong = [...problems, ...secrets.filter(({ isWarning }) => isWarning !== true)];
   if (wrong.length > 0) return failure('validate', locate(wrong, text));
   const found = await pluginFindings(config, options);
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
@@ -87,6 +90,7 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
     ...(options.told ?? []),
     ...warnings(document, options.assembly),
     ...told,
+    ...secrets.map(({ message }) => message),
     ...found.warnings,
   ]);
   const { origin, requestedBy } = options;

@@ -53,6 +53,8 @@ export interface ConfigServiceOptions {
   readonly protocols?: () => readonly ProtocolName[];
   readonly services: CheckServices;
   readonly log: Logger;
+  /** Not the daemon's process: what only the daemon's environment and credentials may have is no problem here. */
+  readonly isOffline?: boolean;
   /** Third-party plugins; absent where there are none. */
   readonly strangers?: () => ThirdPartyPlugins;
   /**
@@ -132,6 +134,7 @@ class FileConfigService implements OwnedConfigService {
       kept,
       told: warnings,
       isStrict,
+      isOffline: this.#options.isOffline,
       requestedBy: this.#options.requester?.(),
     });
     if (!result.ok) return result;

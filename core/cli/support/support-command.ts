@@ -9,12 +9,13 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
 import type { CliContext } from '../../contract/cli.ts';
 import type { Config } from '../../contract/config.ts';
+import { createMountTable } from '../../platform/mounts/mount-table.ts';
 import { packageVersion } from '../../platform/package.ts';
 import { problemLines } from '../check-command.ts';
 import type { Invocation } from '../invocation.ts';
 import { runDoctor } from '../doctor-command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { createScrub, secretsIn, textsIn } from './support-scrub.ts';
+import { createScrub, secretsIn, secretsNamedIn, textsIn } from './support-scrub.ts';
 import type { Scrub } from './support-scrub.ts';
 
 const LOG_BYTES = 512 * 1024;
@@ -76,7 +77,14 @@ async function readConfig(
       'configuration.txt',
       `not valid, so it is left out\n${problemLines(configFile, check).join('\n')}\n`,
     );
-    return { config: undefined, scrub: createScrub([...own, ...textsIn(text)]) };
+    const mounts = await createMountTable().list();
+    const ours = mounts.filter(({ source }) => /^mountkeeper(?:-layer)?:/.test(source));
+    const named = secretsNamedIn(
+      text,
+      offline.secrets,
+      ours.map(({ mountPoint }) => mountPoint),
+    );
+    return { config: undefined, scrub: createScrub([...own, ...textsIn(text), ...named]) };
   }
   offline.config.commit(check.loaded);
   const shown = offline.config.redacted();

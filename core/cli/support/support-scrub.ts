@@ -2,16 +2,12 @@
  * Removes secrets from texts that leave the machine: those that the configuration contains or refers to, in
  * every form in which a log may show them, and everything that looks like one.
  */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { MASK } from '../../sdk/config-types.ts';
 import { isReference } from '../../config/secrets/secrets.ts';
 import type { SecretReference } from '../../config/secrets/secrets.ts';
 import type { Secrets } from '../../contract/config.ts';
 import { maskAddresses } from '../../platform/log/redaction.ts';
 
-/** Where systemd keeps the credentials of the running service. */
-const CREDENTIALS = '/run/credentials/mountkeeper.service';
 /** Shorter secrets occur inside other words by chance, so they are masked only as whole words. */
 const SHORT = 6;
 
@@ -91,7 +87,7 @@ export async function secretsIn(
   shown: unknown,
   secrets: Secrets,
 ): Promise<readonly string[]> {
-  if (isReference(document)) return resolved(document, secrets);
+  if (isReference(document)) return resolved([document], secrets);
   if (shown === MASK) return leaves(document);
   if (Array.isArray(document)) {
     const list = shown as readonly unknown[];
@@ -108,18 +104,33 @@ function leaves(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(leaves) : [];
 }
 
-async function resolved(reference: SecretReference, secrets: Secrets): Promise<readonly string[]> {
-  try {
-    return [secrets.resolve(reference)];
-  } catch {
-    // This process is not the service: systemd keeps the service's credentials where only root can read
-    // them.
-    if (!('credential' in reference)) return [];
-    return readFile(join(CREDENTIALS, reference.credential), 'utf8').then(
-      (text) => [text],
-      () => [],
-    );
-  }
+function resolved(references: readonly SecretReference[], secrets: Secrets): readonly string[] {
+  return references.flatMap((reference) => {
+    try {
+      return [secrets.resolve(reference)];
+    } catch {
+      // What cannot be read here cannot be told from other texts.
+      return [];
+    }
+  });
+}
+
+/**
+ * The same for an invalid document: whatever its references lead to, wherever they stand. A file below one of
+ * `mounts` is not touched: it may hang.
+ */
+export function secretsNamedIn(text: string, secrets: Secrets, mounts: readonly string[]): readonly string[] {
+  const named = text.matchAll(/\b(env|file|credential)["']?\s{0,8}=\s{0,8}(["'])([^"'\n]*)\2/g);
+  const references = [...named].map(([, form = '', , value = '']) => [form, value] as const);
+  const safe = references.filter(
+    ([form, value]) =>
+      // The daemon's log is no secret, and is what the archive is for.
+      form !== 'file' || !(value.endsWith('.log') || mounts.some((mount) => value.startsWith(`${mount}/`))),
+  );
+  return resolved(
+    safe.map(([form, value]) => ({ [form]: value }) as unknown as SecretReference),
+    secrets,
+  );
 }
 
 /**

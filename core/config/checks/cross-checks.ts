@@ -128,8 +128,11 @@ function overlap(mountPoint: string, folder: string, key: string): string | unde
   return holdsFiles && mountPoint.startsWith(folder) ? `lies inside ${key}` : undefined;
 }
 
-/** References that cannot be resolved. A file on a share is not touched: it could hang the daemon. */
-export function secretProblems(config: Config, secrets: Secrets): ConfigProblem[] {
+/**
+ * References that cannot be resolved. A file on a share is not touched: it could hang the daemon. `isOffline`: of the
+ * daemon's environment and credentials nothing is known here, so what is missing there is a warning.
+ */
+export function secretProblems(config: Config, secrets: Secrets, isOffline = false): ConfigProblem[] {
   const mounts = placed(config.shares).map(({ folder }) => folder);
   return references(config, []).flatMap(({ path, reference }) => {
     const label = joinPath(path);
@@ -141,7 +144,9 @@ export function secretProblems(config: Config, secrets: Secrets): ConfigProblem[
       secrets.resolve(reference);
       return [];
     } catch (error) {
-      return [{ path: label, message: `${label}: ${(error as Error).message}` }];
+      const message = `${label}: ${(error as Error).message}`;
+      if (!isOffline || 'file' in reference) return [{ path: label, message }];
+      return [{ path: label, message: `${message}; the daemon may have it all the same`, isWarning: true }];
     }
   });
 }

@@ -6,6 +6,9 @@ import { isTable } from '../../sdk/toml/document.ts';
 
 const FORMS = ['env', 'file', 'credential'] as const;
 
+/** Where systemd keeps the credentials of the running service, for root to read. */
+export const SERVICE_CREDENTIALS = '/run/credentials/mountkeeper.service';
+
 export type SecretReference = Exclude<Secret, string>;
 
 /** True for `{ env = … }`, `{ file = … }` and `{ credential = … }`. */

@@ -5,7 +5,7 @@ import { appendFile, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/p
 import { after, before, describe, it } from 'node:test';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Daemon } from '../../support/daemon/daemon.ts';
+import { Daemon, runCli } from '../../support/daemon/daemon.ts';
 import { NAS_PASSWORD, Nas } from '../../support/nas/nas.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
@@ -15,8 +15,9 @@ const run = promisify(execFile);
 const WEB = 'web-planted-3fK9';
 const FROM_FILE = 'file-planted-q81Z';
 const FROM_ENV = 'env-planted-77aB';
+const CREDENTIAL = 'systemd-planted-04Lm';
 const URL_TOKEN = 'url-planted-55Xy';
-const PLANTED = [WEB, FROM_FILE, FROM_ENV, URL_TOKEN, NAS_PASSWORD];
+const PLANTED = [WEB, FROM_FILE, FROM_ENV, CREDENTIAL, URL_TOKEN, NAS_PASSWORD];
 const inEachForm = (secret: string): readonly string[] => [
   secret,
   Buffer.from(secret).toString('base64').replace(/=+$/, ''),
@@ -27,11 +28,16 @@ const inEachForm = (secret: string): readonly string[] => [
 describe('the archive for support', () => {
   let scratch: Scratch;
   let daemon: Daemon;
+  /** What the daemon is given, and nobody else. */
+  let given: Readonly<Record<string, string>>;
 
   before(async () => {
     scratch = await createScratch('support');
     const nas = await Nas.create(scratch, { files: { 'files/a.bin': 10 } });
     await writeFile(scratch.path('nas-secret'), FROM_FILE, { mode: 0o600 });
+    await mkdir(scratch.path('credentials'));
+    await writeFile(scratch.path('credentials/nas'), CREDENTIAL, { mode: 0o600 });
+    given = { PLANTED: FROM_ENV, CREDENTIALS_DIRECTORY: scratch.path('credentials') };
     daemon = await Daemon.create(scratch, {
       connections: [
         nas.connection('nas'),
@@ -45,13 +51,18 @@ describe('the archive for support', () => {
           type: 'webdav',
           options: { url: 'https://nas.example', bearer_token: { env: 'PLANTED' } },
         },
+        {
+          name: 'third',
+          type: 'webdav',
+          options: { url: 'https://nas.example', pass: { credential: 'nas' } },
+        },
       ],
       shares: [{ name: 'files', connection: 'nas', remote_path: 'files' }],
       sections: {
         web: { username: 'ada', password: WEB },
         notifications: { webhook_url: `https://hooks.example/${URL_TOKEN}` },
       },
-      env: { PLANTED: FROM_ENV },
+      env: given,
     });
     daemon.spawn().catch(() => undefined);
   });
@@ -59,10 +70,14 @@ describe('the archive for support', () => {
 
   async function gather(
     name: string,
+    env = given,
   ): Promise<{ readonly folder: string; readonly files: readonly string[]; readonly text: string }> {
     const archive = scratch.path(`${name}.tar.gz`);
-    process.env['PLANTED'] = FROM_ENV;
-    const { code, stdout, stderr } = await daemon.cli('support', archive);
+    const { code, stdout, stderr } = await runCli(
+      ['support', archive, '--config', daemon.configFile],
+      60_000,
+      { ...env, NODE_OPTIONS: '' },
+    );
     assert.equal(code, 0, stderr);
     assert.ok(stdout.startsWith(archive));
     assert.equal((await stat(archive)).mode & 0o777, 0o600);
@@ -132,18 +147,32 @@ describe('the archive for support', () => {
     assertClean(text);
   });
 
+  it('holds the configuration, and is about it, where only the daemon has its secrets', async () => {
+    const { files, text } = await gather('root-shell', {});
+    assert.ok(files.includes('configuration.json'));
+    assert.match(text, new RegExp(`web port .*:${String(daemon.port)}`));
+    for (const secret of [WEB, FROM_FILE, URL_TOKEN, NAS_PASSWORD]) assert.ok(!text.includes(secret), secret);
+    assert.match(text, /credential nas cannot be read: [^;]*; the daemon may have it all the same/);
+    const args = ['check', '--config', daemon.configFile];
+    const { code, stdout } = await runCli(args, 60_000, { NODE_OPTIONS: '' });
+    assert.equal(code, 0);
+    assert.match(
+      stdout,
+      /warning: connections\[2\]\.options\.bearer_token: .*PLANTED is not set; the daemon/,
+    );
+  });
+
   it('is gathered without a daemon, and from a configuration that is not valid', async () => {
     await daemon.stop();
     const stopped = await gather('stopped');
     assert.match(stopped.text, /notAnswered/);
     assertClean(stopped.text);
-    await writeFile(
-      daemon.configFile,
-      `${await readFile(daemon.configFile, 'utf8')}\n[nonsense]\nkey = "x"\n`,
-    );
+    // The problems name these tables.
+    const unknown = PLANTED.map((secret) => `[${secret}]\n`).join('');
+    await appendFile(daemon.configFile, `\n${unknown}`);
     const broken = await gather('broken');
     assert.match(broken.text, /not valid, so it is left out/);
     assert.ok(!broken.files.includes('configuration.json'));
-    for (const secret of [WEB, URL_TOKEN, NAS_PASSWORD]) assert.ok(!broken.text.includes(secret), secret);
+    for (const secret of PLANTED) assert.ok(!broken.text.includes(secret), secret);
   });
 });

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createScrub, secretsIn, textsIn } from '../../../../core/cli/support/support-scrub.ts';
+import {
+  createScrub,
+  secretsIn,
+  secretsNamedIn,
+  textsIn,
+} from '../../../../core/cli/support/support-scrub.ts';
 
 const MASK = '********';
 
@@ -69,6 +74,23 @@ describe('the secrets of a document', () => {
     };
     const shown = { a: MASK, list: [{ pass: MASK, plain: 'no' }, { pass: { file: '/x' } }], odd: MASK };
     assert.deepEqual(await secretsIn(document, shown, { resolve }), ['one', 'two', 'from elsewhere', '42']);
+  });
+
+  it('are what the references of one that is not valid lead to, wherever they stand', () => {
+    const text =
+      'a = { file = "/secret" }\n[b]\nenv = \'B\'\nc.credential="c"\n[log]\nfile = "/var/log/x.log"\n' +
+      'd = { file = "/mnt/share/hangs" }\nfile = "/gone"\n[broken';
+    const secrets = {
+      resolve: (reference: unknown) => {
+        if (JSON.stringify(reference).includes('gone')) throw new Error('there is no such file');
+        return JSON.stringify(reference);
+      },
+    };
+    assert.deepEqual(secretsNamedIn(text, secrets, ['/mnt/share']), [
+      '{"file":"/secret"}',
+      '{"env":"B"}',
+      '{"credential":"c"}',
+    ]);
   });
 
   it('are all its texts when it is not valid', () => {

@@ -79,6 +79,18 @@ describe('checks across keys', () => {
     ]);
   });
 
+  it('warn of secrets that only the daemon may have, where it is another process', async () => {
+    const opened = rooms.open({ isOffline: true });
+    const text = `${NAS}a = { env = "NOT_SET" }\nb = { credential = "nas" }\n`;
+    const check = await opened.service.check(text, 'file');
+    assert.deepEqual(check.ok && check.loaded.warnings, [
+      'connections[0].options.a: the environment variable NOT_SET is not set; the daemon may have it all the same',
+      'connections[0].options.b: the credential nas cannot be found: $CREDENTIALS_DIRECTORY is not set; ' +
+        'pass it with LoadCredential= of systemd; the daemon may have it all the same',
+    ]);
+    assert.match((await problemsOf(`${text}c = { file = "/no-such" }\n`, opened))[0] ?? '', /no such file/);
+  });
+
   it('do not touch a secret that lies on a share', async () => {
     const found = await problemsOf(
       `${NAS}key = { file = "/srv/a/key" }\n${shareText('a', 'mount_point = "/srv/a"')}`,
