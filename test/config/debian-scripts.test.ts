@@ -175,6 +175,37 @@ describe('the scripts of the Debian package', () => {
     assert.ok(await exists(at('elsewhere')));
   });
 
+  it('look into every cache that the daemon has noted, and miss none whose disk is away', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    await mkdir(at('var/lib/mountkeeper/mount'), { recursive: true });
+    for (const path of ['former one/files/vfs', 'empty', 'other', 'back', 'away'])
+      await mkdir(at(path), { recursive: true });
+    await writeFile(at('former one/files/vfs/a'), 'x');
+    await writeFile(at('back/cache-id'), 'mark-b');
+    const roots = ['empty', 'gone', 'former one', 'other'].map(at);
+    await writeFile(at('var/lib/mountkeeper/mount/cache-folders.json'), `${JSON.stringify(roots)}\n`);
+    const disks = at('var/lib/mountkeeper/mount/cache-disks.jsonl');
+    const line = (root: string, mounted: string, mark: string): string =>
+      `${JSON.stringify([at(root), { at: mounted, mark }])}\n`;
+    const present =
+      line('gone', '/', 'mark-g') + line('back', at('back'), 'mark-b') + line('other', '/proc', 'x');
+    await writeFile(disks, present + line('away/cache', at('away'), 'mark-a'));
+    const refused = await script('postrm', ['purge']);
+    assert.equal(refused.code, 1);
+    const named = refused.said.split('\n').filter((said) => said.startsWith('/'));
+    assert.deepEqual(named, [
+      `${at('former one')}/files/vfs/a`,
+      `${at('away/cache')}: its disk is not mounted at ${at('away')} ` +
+        `(if it is gone for good, remove its line from ${disks})`,
+    ]);
+    assert.ok(await exists(disks));
+    await rm(at('former one/files/vfs/a'));
+    assert.equal((await script('postrm', ['purge'])).code, 1);
+    await writeFile(disks, present);
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+  });
+
   it('look into a cache that lies elsewhere, too', async (t) => {
     const { at, script } = await machine(t);
     await script('postinst', ['configure', '']);
