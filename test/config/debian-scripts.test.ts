@@ -1,6 +1,6 @@
 /** The maintainer scripts of the Debian package, each on a machine that is nothing but a folder. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -173,6 +173,23 @@ describe('the scripts of the Debian package', () => {
     for (const path of ['etc/mountkeeper', 'var/lib/mountkeeper', 'var/cache/mountkeeper', 'mnt/mountkeeper'])
       assert.equal(await exists(at(path)), false, path);
     assert.ok(await exists(at('elsewhere')));
+  });
+
+  it('leave no password behind after a purge without a word', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    await mkdir(at('etc/mountkeeper/secrets'));
+    for (const name of ['bak', 'bak.1', 'bak.12', 'refused'].map((end) => `mountkeeper.toml.${end}`))
+      await writeFile(at(`etc/mountkeeper/${name}`), 'pass = "secret"');
+    await writeFile(at('etc/mountkeeper/secrets/nas-pass'), 'secret');
+    await writeFile(at('etc/mountkeeper/nas-password'), 'of the administrator');
+    const { code, said } = await script('postrm', ['purge']);
+    assert.equal(code, 0, said);
+    assert.deepEqual(said.trim().split('\n'), [
+      'mountkeeper: these stay where they are; passwords may be in them:',
+      at('etc/mountkeeper/nas-password'),
+    ]);
+    assert.deepEqual(await readdir(at('etc/mountkeeper')), ['nas-password']);
   });
 
   it('look into every cache that the daemon has noted, and miss none whose disk is away', async (t) => {
