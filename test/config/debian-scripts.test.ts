@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
+import { unlessRoot } from '../runner/skips.ts';
 import { PROJECT } from '../runner/test-files.ts';
 import { MAIN } from '../support/daemon/daemon.ts';
 import { run } from '../support/package/build-packages.ts';
@@ -19,6 +20,8 @@ describe('the scripts of the Debian package', () => {
       which: string,
       args: readonly string[],
       env?: Record<string, string>,
+      /** Words of the shell that calls it, in a mount namespace of their own. */
+      before?: readonly string[],
     ): Promise<{ code: number; said: string }>;
   }> {
     const house = await mkdtemp(join(tmpdir(), 'mountkeeper-scripts-'));
@@ -42,7 +45,7 @@ describe('the scripts of the Debian package', () => {
     );
     return {
       at: (path) => `${house}/${path}`,
-      async script(which, args, env = {}) {
+      async script(which, args, env = {}, before = []) {
         const text = await readFile(`${DEBIAN}${which}`, 'utf8');
         await writeFile(
           `${house}/${which}`,
@@ -51,7 +54,10 @@ describe('the scripts of the Debian package', () => {
             .replaceAll('/usr/share/mountkeeper', `${house}/usr/share/mountkeeper`)
             .replaceAll('/proc/self/mountinfo', `${house}/mountinfo`),
         );
-        const done = await run('sh', [`${house}/${which}`, ...args], {
+        const inside = `${before.join(' ')} sh ${house}/${which} "$@"`;
+        const own = before.length === 0 ? [] : ['unshare', '--mount'];
+        const [command = '', ...rest] = [...own, 'sh', '-c', inside, 'sh', ...args];
+        const done = await run(command, rest, {
           env: { PATH: `${house}/bin:/usr/bin:/bin`, ...env },
         }).catch((error: { code: number; stderr: string }) => error);
         return { code: 'code' in done ? done.code : 0, said: done.stderr };
@@ -173,6 +179,23 @@ describe('the scripts of the Debian package', () => {
     for (const path of ['etc/mountkeeper', 'var/lib/mountkeeper', 'var/cache/mountkeeper', 'mnt/mountkeeper'])
       assert.equal(await exists(at(path)), false, path);
     assert.ok(await exists(at('elsewhere')));
+  });
+
+  it('purge caches and state that are file systems of their own', { skip: unlessRoot }, async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    const below = 'var/lib/mountkeeper/on-another-disk';
+    await mkdir(at(below));
+    // What is mounted in the shell's own namespace is gone with it.
+    const { code, said } = await script('postrm', ['purge'], {}, [
+      `for path in var/lib/mountkeeper var/cache/mountkeeper ${below}; do`,
+      `mkdir -p ${at('')}$path; mount -t tmpfs none ${at('')}$path; echo x >${at('')}$path/file; done;`,
+      `trap 'find ${at('var')} -type f >${at('left')}' EXIT;`,
+    ]);
+    assert.equal(code, 0, said);
+    assert.match(said, /^find: cannot delete .*on-another-disk.*busy$/m);
+    assert.equal(await readFile(at('left'), 'utf8'), `${at(below)}/file\n`);
+    assert.equal(await exists(at('etc/mountkeeper')), false);
   });
 
   it('leave no password behind after a purge without a word', async (t) => {
