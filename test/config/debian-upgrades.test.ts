@@ -86,7 +86,9 @@ describe('an upgrade of the Debian package', () => {
 
   async function script(which: string, ...args: string[]): Promise<string> {
     const text = await readFile(`${DEBIAN}${which}`, 'utf8');
-    await put(which, text.replaceAll(/(?<![\w.])\/(etc|var|mnt|run|usr)(?=\/)/g, `${house}/$1`));
+    const own = text.replaceAll(/(?<![\w.])\/(etc|var|mnt|run|usr)(?=\/)/g, `${house}/$1`);
+    // Other tests' shares are mounted on this machine.
+    await put(which, own.replaceAll('/proc/self/mountinfo', at('mountinfo')));
     const env = { PATH: `${at('bin')}:/usr/bin:/bin` };
     return (await run('sh', [at(which), ...args], { env })).stderr;
   }
@@ -216,6 +218,25 @@ describe('an upgrade of the Debian package', () => {
       }
     assert.equal(await install('3'), '');
     assert.deepEqual(await now(), { runs: '3', state: 'active', left: [] });
+  });
+
+  it('is no removal: one that ends early starts the daemon again, unless somebody has stopped it', async () => {
+    for (const [state, after] of [
+      ['active', 'active'],
+      ['deactivating', 'active'],
+      ['inactive', 'inactive'],
+      ['failed', 'failed'],
+    ] as const) {
+      await put('state', state);
+      await script('prerm', 'remove');
+      if (state === 'active') await put('state', 'inactive');
+      await script('postinst', 'abort-remove');
+      assert.deepEqual(await now(), { runs: '1', state: after, left: [] }, state);
+    }
+    await put('state', 'inactive');
+    await script('prerm', 'remove');
+    await script('postrm', 'remove');
+    assert.deepEqual((await now()).left, []);
   });
 
   it('starts the daemon when the upgrade before was killed while none ran', async () => {
