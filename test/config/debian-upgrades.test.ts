@@ -1,6 +1,6 @@
 /** What the maintainer scripts do with the service in an upgrade, by a systemctl that is nothing but a few files. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, afterEach, describe, it } from 'node:test';
@@ -22,6 +22,7 @@ case "$*" in
   *ActiveState*) cat state ;;
   *ExecMainStatus*) cat status ;;
   *LoadState*) cat load ;;
+  *MainPID*) echo 7 ;;
   # Before 252 it knows no such option.
   'kill --kill-whom='*) exit 1 ;;
   'kill '*)
@@ -38,6 +39,7 @@ case "$*" in
     lib=usr/lib/mountkeeper
     [ ! -r "$lib.former/instead-of" ] || lib=$lib.former
     cat "$lib/version" >runs
+    ln -f "$lib/bin/node" proc/7/exe
     if grep -q broken "$lib/version"; then set_state failed; exit 1; fi
     set_state active ;;
 esac
@@ -62,7 +64,14 @@ describe('an upgrade of the Debian package', () => {
 
   beforeEach(async () => {
     house = await mkdtemp(join(tmpdir(), 'mountkeeper-upgrades-'));
-    const folders = ['bin', 'etc/mountkeeper', 'run/systemd/system', 'usr/lib/mountkeeper', 'usr/sbin'];
+    const folders = [
+      'bin',
+      'etc/mountkeeper',
+      'run/systemd/system',
+      'usr/lib/mountkeeper/bin',
+      'usr/sbin',
+      'proc/7',
+    ];
     for (const folder of [...folders, 'var/lib/mountkeeper', 'var/cache/mountkeeper', 'mnt/mountkeeper'])
       await mkdir(at(folder), { recursive: true });
     for (const [name, text] of Object.entries(STUBS)) await stub(`bin/${name}`, text);
@@ -74,8 +83,10 @@ describe('an upgrade of the Debian package', () => {
       asked: '',
       'etc/mountkeeper/mountkeeper.toml': '',
       'usr/lib/mountkeeper/version': '1',
+      'usr/lib/mountkeeper/bin/node': '1',
     }))
       await put(name, text);
+    await link(at('usr/lib/mountkeeper/bin/node'), at('proc/7/exe'));
   });
   afterEach(() => rm(house, { recursive: true, force: true }));
 
@@ -86,9 +97,8 @@ describe('an upgrade of the Debian package', () => {
 
   async function script(which: string, ...args: string[]): Promise<string> {
     const text = await readFile(`${DEBIAN}${which}`, 'utf8');
-    const own = text.replaceAll(/(?<![\w.])\/(etc|var|mnt|run|usr)(?=\/)/g, `${house}/$1`);
-    // Other tests' shares are mounted on this machine.
-    await put(which, own.replaceAll('/proc/self/mountinfo', at('mountinfo')));
+    const own = text.replaceAll(/(?<![\w.])\/(etc|var|mnt|run|usr|proc)(?=\/)/g, `${house}/$1`);
+    await put(which, own);
     const env = { PATH: `${at('bin')}:/usr/bin:/bin` };
     return (await run('sh', [at(which), ...args], { env })).stderr;
   }
@@ -98,6 +108,8 @@ describe('an upgrade of the Debian package', () => {
     await script('preinst', 'upgrade', '0', version);
     await rm(at('usr/lib/mountkeeper/version'));
     await put('usr/lib/mountkeeper/version', version);
+    await rm(at('usr/lib/mountkeeper/bin/node'));
+    await put('usr/lib/mountkeeper/bin/node', version);
   }
   const configure = (): Promise<string> => script('postinst', 'configure', '0');
   async function install(version: string): Promise<string> {
@@ -139,6 +151,17 @@ describe('an upgrade of the Debian package', () => {
     await unpack('2-broken');
     await install('3-broken');
     assert.equal(await read('runs'), '1');
+  });
+
+  it('goes back to what runs, and not to what ran before that', async () => {
+    await put('load', 'masked');
+    await install('2');
+    assert.deepEqual((await now()).left, ['mountkeeper.former'], 'it runs from there');
+    await put('load', 'loaded');
+    await put('state', 'inactive');
+    await run(at('bin/systemctl'), ['start', 'mountkeeper.service']);
+    await install('3-broken');
+    assert.deepEqual(await now(), { runs: '2', state: 'active', left: ['mountkeeper.former'] });
   });
 
   it('starts no daemon that somebody has stopped, and later the new version', async () => {
