@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { unlessControlGroups } from '../../runner/skips.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { buildDeb } from '../../support/package/build-packages.ts';
-import { isUp, NAS, setUpShare } from '../../support/package/upgrade-under-load.ts';
+import { isUp, setUpShare } from '../../support/package/upgrade-under-load.ts';
 import { SystemdMachine } from '../../support/package/systemd-machine.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
@@ -60,23 +60,6 @@ describe('the Debian package when something goes wrong', { skip: unlessControlGr
     assert.equal((await machine.run('grep -c mountkeeper: /proc/mounts')).stdout.trim(), '0');
     await machine.must('dpkg --install /srv/current.deb', 300_000);
     await isUp(machine, '0.1.0');
-  });
-
-  it('is back after a removal that was broken off while it drained, with what waited on the NAS', async () => {
-    await machine.must("echo 'not yet up' >/mnt/mountkeeper/files/last.txt; systemctl stop nas");
-    await machine.must('systemd-run --quiet --unit=removal --collect dpkg --remove mountkeeper');
-    await isState('deactivating');
-    // As Ctrl-C: all that run for it get the signal.
-    await machine.must(
-      'kill -INT -- -$(systemctl show --property=MainPID --value removal); ' +
-        'while systemctl is-active --quiet removal; do sleep 0.1; done',
-    );
-    assert.match(await machine.must('dpkg --status mountkeeper'), /^Status: \w+ ok installed$/m);
-    assert.equal(await machine.must(STATE), 'deactivating', 'it drains still');
-    await machine.must(`systemctl reset-failed nas; ${NAS}`);
-    await isState('active');
-    await isUp(machine, '0.1.0');
-    assert.equal(await machine.must('cat /srv/nas/files/last.txt'), 'not yet up');
   });
 
   for (const signal of ['HUP', 'INT', 'KILL'])
