@@ -26,6 +26,9 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
     records.set(place, { remote: NOTHING, isMaking: true });
     await records.saved();
     await remote.makeFolder(place, { signal });
+    // Over WebDAV, rclone takes the refusal of a NAS that is read-only just now (405) for "it is there already".
+    if ((await ask(tools, place)).kind !== 'folder')
+      throw new Error('The remote said that the folder was made, and does not have it.');
   }
   tools.touched(parentOf(place));
   records.set(place, { remote: { kind: 'folder' }, ...(entry?.key !== undefined && { folder: entry.key }) });
