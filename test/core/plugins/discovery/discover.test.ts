@@ -336,8 +336,8 @@ describe('discovery', () => {
       { mountkeeper: { section: 'web' } },
     );
     await at.plugin(
-      'share',
-      shell('share', '', 'config: { schema: Joi.object({}), share: Joi.object({ name: Joi.string() }) },'),
+      'keyed',
+      shell('keyed', '', 'config: { schema: Joi.object({}), share: Joi.object({ name: Joi.string() }) },'),
       { mountkeeper: { shareKeys: ['name'] } },
     );
     await at.write('third/notes/readme.txt', 'no plugin');
@@ -355,7 +355,7 @@ describe('discovery', () => {
       /its entry dist\/index\.js does not exist; name a \.js, \.mjs or \.ts file/,
     );
     assert.match(problem(found, 'nosy'), /clash.*web\.port/);
-    assert.match(problem(found, 'share'), /clash.*name/);
+    assert.match(problem(found, 'keyed'), /clash.*name/);
     assert.match(problem(found, 'notes'), /has no readable package\.json; add one/);
   });
 
