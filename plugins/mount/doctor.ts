@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { formatBytes, sizeBytes } from 'mountkeeper';
 import type { Check, Config, MountTable, Processes } from 'mountkeeper';
+import { turnableMountPoints } from './lifecycle/passage.ts';
 import { fuseProblem, userAllowOther } from './lifecycle/fuse-access.ts';
 import { freeBytes } from './cache/free-bytes.ts';
 import { holderOf } from './cache/file-system.ts';
@@ -23,6 +24,7 @@ export async function checks(
     await writingCheck(config, mountTable),
     await cacheCheck(config, mountTable),
     await rootCheck(config, mountTable),
+    ...(await mountPointsCheck(config, processes)),
   ];
   return [await rcloneCheck(config, finder), ...onThisMachine, await tcpConnectionsCheck(processes)];
 }
@@ -135,6 +137,20 @@ async function rootCheck(config: Config, mountTable: MountTable): Promise<Check>
     detail: isFuse ? `${config.mount.root} lies below the mount ${holder.source}` : config.mount.root,
     advice: isFuse ? 'Set mount.root to a folder on a local disk.' : '',
   };
+}
+
+/** Nothing where no user of this machine has a hand in the way to a mount point. */
+async function mountPointsCheck(config: Config, processes: Processes): Promise<readonly Check[]> {
+  const said = await turnableMountPoints(config.shares, processes);
+  if (said.size === 0) return [];
+  return [
+    {
+      title: 'mount points',
+      result: 'error',
+      detail: [...said].map(([share, message]) => `share "${share}": ${message}`).join('; '),
+      advice: 'These shares are not mounted.',
+    },
+  ];
 }
 
 /** Free space of the folder, or of its nearest ancestor that exists. */

@@ -48,7 +48,7 @@ import { LocalLayer } from './upper/local-layer.ts';
 import { listBelow, lookBelow } from './upper/look-below.ts';
 import { LowerSupervisor } from './lower-supervisor.ts';
 import { NameDropper } from './name-dropper.ts';
-import { overlaySource } from './overlay.ts';
+import { flagsOf, overlaySource } from './overlay.ts';
 import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
@@ -310,7 +310,8 @@ export class LayeredMount implements RunningRclone {
     this.#isFrozen = true;
     try {
       await this.#names.dropped();
-      await freezeMount(this.plan.mountPoint, this.#options.tools, this.#end.signal);
+      const flags = flagsOf({ ...this.#options, readOnly: true });
+      await freezeMount({ mountPoint: this.plan.mountPoint, flags }, this.#options.tools, this.#end.signal);
     } catch (error) {
       this.#isFrozen = false;
       throw error;

@@ -10,6 +10,7 @@ import type { Processes } from 'mountkeeper';
 import { NO_OVERLAYFS } from './needs.ts';
 import type { LayerPaths } from './paths.ts';
 import { parentOf } from './upper/entry-check.ts';
+import { inFolder } from '../lifecycle/passage.ts';
 
 export type OverlayTools = { readonly processes: Processes };
 
@@ -116,10 +117,9 @@ export async function dropNames(
   spec: DropSpec,
   { processes }: OverlayTools,
 ): Promise<void> {
-  const args = ['-i', '-o', `remount,${flagsOf(spec)}`, mountPoint];
+  const command = ['mount', '-i', '-n', '-c', '-o', `remount,${flagsOf(spec)}`, 'none', '.'];
   const { code, stderr } = await processes.run({
-    command: 'mount',
-    args,
+    ...inFolder(mountPoint, command),
     timeoutMs: UNMOUNT_TIMEOUT_MS,
   });
   if (code !== 0) throw new Error(`names of the overlay at ${mountPoint} not dropped: ${stderr.trim()}`);
@@ -141,7 +141,7 @@ my @names = split /\\0/, <STDIN>, -1;
 # Cut off by the death of who was writing it: a name that is not whole would lead to another.
 exit 1 unless @names % 3 == 1 && $names[-1] eq ".";
 pop @names;
-my ($none, $data, $done) = ("none", "", "");
+my ($none, $here, $data, $done) = ("none", ".", "", "");
 chdir($upper) or die "$upper: $!";
 my $root = readlink("/proc/self/cwd");
 while (my ($folder, $name, $to) = splice @names, 0, 3) {
@@ -149,7 +149,9 @@ while (my ($folder, $name, $to) = splice @names, 0, 3) {
   my $is_there = chdir($at) && (readlink("/proc/self/cwd") // "") eq $at;
   $done .= $is_there && rename($name, $to) ? "r" : "-";
 }
-$done .= "d" if $call && syscall($call + 0, $none, $overlay, $none, $flags + 0, $data) == 0;
+if ($call && chdir($overlay) && (readlink("/proc/self/cwd") // "") eq $overlay) {
+  $done .= "d" if syscall($call + 0, $none, $here, $none, $flags + 0, $data) == 0;
+}
 print $done;`;
 
 export interface Move {

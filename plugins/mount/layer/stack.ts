@@ -13,6 +13,7 @@ import { deviceName } from '../rclone/arguments.ts';
 import { startBindfs } from './bindfs/start.ts';
 import type { BindfsTools } from './bindfs/start.ts';
 import type { StackPaths } from './paths.ts';
+import { ENTER } from '../lifecycle/passage.ts';
 
 export const STACK_PREFIX = 'layer/';
 /** The placeholder's source in the kernel's mount table. */
@@ -26,12 +27,13 @@ const MOST_MOUNTS = 32;
 const PASS_ON = ['-o', `ro,fsname=${PASSED_ON}`];
 
 /** A FUSE connection without a server: it is dead as soon as the file is closed. */
-const SHOW = `
+const SHOW = `${ENTER}
+shift
 exec 3<>/dev/fuse || exit 1
 mount -i -n -t fuse -o ro,nosuid,nodev,fd=3,rootmode=40000,user_id=0,group_id=0 "$2" "$1" || exit 1
 exec 3>&-
 [ -z "$3" ] || mount -n -i --no-canonicalize --move "$3" "$1" || exit 1
-exec mount -n -i --no-canonicalize --move "$4" "$5"`;
+exec mount -n -i --no-canonicalize --move "$4" .`;
 
 export type StackTools = BindfsTools;
 
@@ -101,7 +103,7 @@ export async function show(
 ): Promise<void> {
   await run(
     'sh',
-    ['-c', SHOW, 'sh', place, PLACEHOLDER_SOURCE, isFresh ? fresh : '', staging, mountPoint],
+    ['-c', SHOW, 'sh', mountPoint, place, PLACEHOLDER_SOURCE, isFresh ? fresh : '', staging],
     'what lies below the share cannot be put in its place',
     tools,
   );

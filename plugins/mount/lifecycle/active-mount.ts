@@ -37,6 +37,7 @@ import type { ControlPort } from '../rclone/control/control-ports.ts';
 import { createRefresher } from '../rclone/refresh.ts';
 import type { Refresher } from '../rclone/refresh.ts';
 import { freezeMount } from './freeze.ts';
+import { flagsOf, mayRun } from './mount-flags.ts';
 import { createSpaceWatch } from '../cache/space-watch.ts';
 import { createTcpConnections } from '../outage/tcp-connections.ts';
 import { killMount, takeDown } from './unmount.ts';
@@ -224,7 +225,8 @@ export class ActiveMount implements RunningRclone {
     const { mountPoint } = this.plan;
     // A plain user's share, which is read-only: that user could not make it so either.
     if (this.#isFrozen || (await this.#tools.mountTable.find(mountPoint))?.readOnly === true) return;
-    await freezeMount(mountPoint, this.#tools, this.#end.signal);
+    const flags = flagsOf(mayRun(this.shareName, this.#tools));
+    await freezeMount({ mountPoint, flags }, this.#tools, this.#end.signal);
     this.#isFrozen = true;
   }
 

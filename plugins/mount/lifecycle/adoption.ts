@@ -7,7 +7,7 @@ import type { LayeredMount } from '../layer/layered-mount.ts';
 import { STACK_PREFIX } from '../layer/stack.ts';
 import { ActiveMount } from './active-mount.ts';
 import { FREEZE_SOURCE } from './mount-point.ts';
-import { narrowMount } from './mount-flags.ts';
+import { mayRun, narrowMount } from './mount-flags.ts';
 import { fromNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
 import { createRcClient } from '../rclone/control/remote-control.ts';
@@ -118,10 +118,6 @@ async function working(key: string, tools: MountingTools): Promise<Working | und
   );
   await endFaulty(process, notes, tools);
   return undefined;
-}
-
-function mayRun(shareName: string, { config }: MountTools): boolean {
-  return config().shares.some(({ name, exec }) => name === shareName && exec === true);
 }
 
 /** Never rejects. */

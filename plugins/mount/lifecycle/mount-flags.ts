@@ -1,9 +1,18 @@
 import type { ShareConfig } from 'mountkeeper';
+import { inFolder } from './passage.ts';
 import type { MountTools } from './tools.ts';
 
 const REMOUNT_TIMEOUT_MS = 5_000;
-/** Flags that fusermount3 gives every mount. */
-const ALWAYS = ['nosuid', 'nodev'];
+
+/** Those that a mount of rclone alone has; nosuid and nodev are fusermount3's. */
+export function flagsOf(exec: boolean): string {
+  return `nosuid,nodev,${exec ? 'exec' : 'noexec'}`;
+}
+
+/** Whether programs on the share may be executed. */
+export function mayRun(shareName: string, { config }: Pick<MountTools, 'config'>): boolean {
+  return config().shares.some(({ name, exec }) => name === shareName && exec === true);
+}
 
 /**
  * A share's files come from a NAS: set-user-ID bits and device files must have no effect, and programs must
@@ -18,9 +27,12 @@ export async function narrowMount(
   if (process.getuid?.() !== 0) return;
   const { name, mount_point: mountPoint, exec } = share;
   const readOnly = (await tools.mountTable.find(mountPoint))?.readOnly === true ? ['ro'] : [];
-  const options = ['remount', 'bind', ...readOnly, ...ALWAYS, exec === true ? 'exec' : 'noexec'].join(',');
+  const options = ['remount', 'bind', ...readOnly, flagsOf(exec === true)].join(',');
   const result = await tools.processes
-    .run({ command: 'mount', args: ['-i', '-o', options, mountPoint], timeoutMs: REMOUNT_TIMEOUT_MS })
+    .run({
+      ...inFolder(mountPoint, ['mount', '-i', '-n', '-c', '-o', options, 'none', '.']),
+      timeoutMs: REMOUNT_TIMEOUT_MS,
+    })
     .catch((error: unknown) => ({ code: -1, stderr: (error as Error).message }));
   if (result.code === 0) return;
   tools.log.warn(

@@ -3,6 +3,8 @@ import { open } from 'node:fs/promises';
 import { detachOverlay, isOverlaySource, overlaySource } from '../layer/overlay.ts';
 import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
+import { ENTER, passageTo, strangerRefusal } from './passage.ts';
+import type { Passage } from './passage.ts';
 
 export interface MountPointTools {
   readonly processes: Processes;
@@ -33,14 +35,15 @@ cd -P -- "$1" || exit 12
 for first in * .[!.]* ..?*; do
   { [ ! -e "$first" ] && [ ! -L "$first" ]; } || { printf '%s' "$first"; exit 13; }
 done
-if [ "$2" -ne 0 ]; then chmod 755 -- "$1" || exit 14; exit 0; fi
-chattr +i -- "$1" 2>/dev/null || chmod 555 -- "$1" 2>/dev/null
+if [ "$2" -ne 0 ]; then chmod 755 -- . || exit 14; exit 0; fi
+chattr +i -- . 2>/dev/null || chmod 555 -- . 2>/dev/null
 exit 0`;
-const UNLOCK = 'chattr -i -- "$1" 2>/dev/null; chmod 755 -- "$1" 2>/dev/null; exit 0';
+const UNLOCK = `${ENTER}
+chattr -i -- . 2>/dev/null; chmod 755 -- . 2>/dev/null; exit 0`;
 
 /**
- * Removes what a dead mount left and prepares the folder. Rejects with a plain sentence. `share`: the one that is to
- * be mounted there, whose own overlay a killed daemon may have left.
+ * Removes what a dead mount left and prepares the folder. Rejects with a plain sentence, also where another user could
+ * turn the path. `share`: the one that is to be mounted there, whose own overlay a killed daemon may have left.
  */
 export async function prepareMountPoint(path: string, share: string, tools: MountPointTools): Promise<void> {
   const above = (await tools.mountTable.list()).find(
@@ -51,18 +54,46 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
       `the mount point ${path} lies below another mount (${above.source} at ${above.mountPoint}); ` +
         'choose another mount_point',
     );
+  const { isOpen } = await requirePassage(path, tools);
   const overlay = (await tools.mountTable.list()).findLast((entry) => entry.mountPoint === path);
   if (overlay && isOverlaySource(overlay.source) && overlay.source !== overlaySource(share))
     throw new Error(
       `another share (${overlay.source}) is already in use at ${path}; unmount it or choose another mount_point`,
     );
   await clearMountPoint(path, tools, { active: 'refuse' });
+  if (isOpen) {
+    // Why it cannot be made, the script below says.
+    await tools.processes.run({
+      command: 'mkdir',
+      args: ['-p', '-m', '755', '--', path],
+      timeoutMs: PREPARE_TIMEOUT_MS,
+    });
+    await requirePassage(path, tools, { whole: true });
+  }
   const { code, stdout, stderr } = await tools.processes.run({
     command: 'sh',
     args: ['-c', PREPARE, 'sh', path, String(process.geteuid?.())],
     timeoutMs: PREPARE_TIMEOUT_MS,
   });
   if (code !== 0) throw new Error(refusal(path, code, { stdout, stderr }));
+}
+
+/** Rejects with a plain sentence where the path leads elsewhere, or somebody could make it lead there. */
+async function requirePassage(
+  path: string,
+  { processes }: MountPointTools,
+  options?: { readonly whole: boolean },
+): Promise<Passage> {
+  const passage = await passageTo(path, processes, options);
+  const { link, stranger } = passage;
+  if (stranger !== undefined) throw new Error(strangerRefusal(path, stranger));
+  if (link === undefined) return passage;
+  const { stdout } = await processes.run({
+    command: 'realpath',
+    args: ['-m', '--', path],
+    timeoutMs: PREPARE_TIMEOUT_MS,
+  });
+  throw new Error(linkRefusal(path, stdout.trimEnd()));
 }
 
 /**
@@ -92,11 +123,7 @@ function refusal(
       `the mount point ${path} is not empty ("${said.stdout}" lies there); ` +
       'move its contents away or choose another mount_point'
     );
-  if (code === 15)
-    return (
-      `the mount point ${path} is reached through a symbolic link; ` +
-      `the kernel knows it as ${said.stdout}: name that in mount_point, or its folder in mount.root`
-    );
+  if (code === 15) return linkRefusal(path, said.stdout);
   const reason =
     said.stderr
       .trim()
@@ -104,6 +131,13 @@ function refusal(
       .at(-1)
       ?.replace(/^[^:]*: /, '') ?? '';
   return `the mount point ${path} cannot be used: ${said.stdout.trim() || reason || 'no reason given'}`;
+}
+
+function linkRefusal(path: string, real: string): string {
+  return (
+    `the mount point ${path} is reached through a symbolic link; ` +
+    `the kernel knows it as ${real}: name that in mount_point, or its folder in mount.root`
+  );
 }
 
 /** Makes a folder that is no longer a mount point usable again. Never touches a path that is mounted. */

@@ -4,6 +4,7 @@ import type { Provider } from './providers.ts';
 import { rcloneToRun, systemRclone } from '../releases/chosen.ts';
 import { createRcloneFinder } from '../rclone/installed.ts';
 import type { KnownBackends, RcloneFinder } from '../rclone/installed.ts';
+import { turnableMountPoints } from '../lifecycle/passage.ts';
 import { isPasswordOption } from './secret-options.ts';
 
 const finders = new WeakMap<Services['processes'], RcloneFinder>();
@@ -29,7 +30,12 @@ export async function check(
   config: Config,
   services: Pick<Services, 'processes' | 'secrets' | 'clock'>,
 ): Promise<readonly ConfigProblem[]> {
-  const problems = [...addressProblems(config), ...optionValueProblems(config), ...samePlaceProblems(config)];
+  const problems = [
+    ...addressProblems(config),
+    ...optionValueProblems(config),
+    ...samePlaceProblems(config),
+    ...(await turnableWarnings(config, services)),
+  ];
   if (config.connections.length === 0) return problems;
   const stateDir = config.supervisor.state_dir;
   // Without rclone nothing is known of backends; that rclone is missing is a problem of its own.
@@ -37,6 +43,21 @@ export async function check(
     .then(() => finderFor(services.processes, stateDir).providers(rcloneFor(config)))
     .catch(() => undefined);
   return providers ? [...problems, ...backendProblems(config, providers)] : problems;
+}
+
+/** Of shares that are not mounted where they should be; the others are. */
+async function turnableWarnings(
+  { shares }: Config,
+  { processes }: Pick<Services, 'processes'>,
+): Promise<ConfigProblem[]> {
+  const said = await turnableMountPoints(shares, processes);
+  return shares.flatMap(({ name }, index) => {
+    const message = said.get(name);
+    if (message === undefined) return [];
+    return [
+      { path: `shares[${index}].mount_point`, message: `share "${name}": ${message}`, isWarning: true },
+    ];
+  });
 }
 
 /** Whoever may not see which one is chosen asks the system's: it knows nearly the same. */

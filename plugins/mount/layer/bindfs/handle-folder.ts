@@ -8,6 +8,7 @@ import { createSerialQueue, makeFolder } from 'mountkeeper';
 import type { HandleFolder, ManagedProcess } from 'mountkeeper';
 import { flagsOf, overlaySource } from '../overlay.ts';
 import type { OverlaySpec } from '../overlay.ts';
+import { ENTER } from '../../lifecycle/passage.ts';
 import { endBindfs, startBindfs } from './start.ts';
 import type { BindfsTools } from './start.ts';
 
@@ -31,8 +32,8 @@ const OTHERS_FILES = ['dac_override', 'fowner'];
  * would lead it out of the share. A former daemon's overlay may lack it. Frozen overlays stay read-only, since
  * only the mount is changed.
  */
-const LOCK = `
-mount -n -i -o "remount,bind,$2" "$1" && findmnt -n -o VFS-OPTIONS -M "$1" | grep -qw nosymfollow`;
+const LOCK = `${ENTER}
+mount -n -i -c -o "remount,bind,$2" none . && findmnt -n -o VFS-OPTIONS -M "$1" | grep -qw nosymfollow`;
 
 export interface HandleFolderOptions {
   readonly shareName: string;
