@@ -516,6 +516,7 @@ export class LayeredMount implements RunningRclone {
   async #takeOffPath(): Promise<void> {
     // Also removes the cover that refuses new writes.
     await clearMountPoint(this.plan.mountPoint, this.#options.tools, {
+      share: this.shareName,
       active: 'detach',
     });
   }

@@ -24,7 +24,7 @@ import { recoverAside, recoverUnmounted } from './upper/set-aside.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { endHandles } from './bindfs/handle-folder.ts';
 import { endBindfs } from './bindfs/start.ts';
-import { dropNames, isOverlaySource, mountOverlay, overlaySource } from './overlay.ts';
+import { dropNames, mountOverlay, overlaySource } from './overlay.ts';
 import type { LayerPlan } from './layer-plan.ts';
 import { layerPaths, stackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
@@ -191,12 +191,16 @@ interface Parts {
   readonly lower?: ActiveMount | undefined;
 }
 
-async function undo({ shown, stack }: LayerPlan, { bindfs, lower }: Parts, tools: MountTools): Promise<void> {
+async function undo(
+  { shown, stack, lowerSpec }: LayerPlan,
+  { bindfs, lower }: Parts,
+  tools: MountTools,
+): Promise<void> {
   await lower?.kill();
   if (bindfs) await endBindfs(bindfs);
-  const entry = await tools.mountTable.find(shown.mountPoint);
-  if (entry && isOverlaySource(entry.source))
-    await clearMountPoint(shown.mountPoint, tools, { active: 'detach' });
+  const share = lowerSpec.share.name;
+  if ((await tools.mountTable.find(shown.mountPoint))?.source === overlaySource(share))
+    await clearMountPoint(shown.mountPoint, tools, { share, active: 'detach' });
   await clearStack(stack, tools);
 }
 

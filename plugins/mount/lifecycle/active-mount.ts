@@ -28,7 +28,7 @@ import { layerPaths } from '../layer/paths.ts';
 import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
-import type { MountNotes } from './mount-record.ts';
+import type { MountNotes, MountPlace } from './mount-record.ts';
 import { openFiles } from '../stats/open-files.ts';
 import { writtenBytes } from '../stats/written-bytes.ts';
 import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
@@ -240,7 +240,7 @@ export class ActiveMount implements RunningRclone {
 
   async unmount(): Promise<void> {
     this.#end.abort();
-    await takeDown(this.#process, this.plan.mountPoint, this.#tools);
+    await takeDown(this.#process, this.#place, this.#tools);
     this.#rc.close();
     await this.#process.exited;
     let isOnDisk = false;
@@ -255,7 +255,7 @@ export class ActiveMount implements RunningRclone {
 
   async kill(): Promise<void> {
     this.#end.abort();
-    await killMount(this.#process, this.plan.mountPoint, this.#tools);
+    await killMount(this.#process, this.#place, this.#tools);
     this.#rc.close();
   }
 
@@ -325,6 +325,10 @@ export class ActiveMount implements RunningRclone {
   /** Address of its remote control. */
   get address(): RcAddress {
     return this.#notes.rc;
+  }
+
+  get #place(): MountPlace {
+    return { share: this.shareName, mountPoint: this.plan.mountPoint };
   }
 
   get #remotePath(): string {

@@ -8,7 +8,7 @@ import { STACK_PREFIX } from '../layer/stack.ts';
 import { ActiveMount } from './active-mount.ts';
 import { FREEZE_SOURCE } from './mount-point.ts';
 import { mayRun, narrowMount } from './mount-flags.ts';
-import { fromNotes } from './mount-record.ts';
+import { fromNotes, placeOf } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
 import { createRcClient } from '../rclone/control/remote-control.ts';
 import { endFormer, startLower } from './start.ts';
@@ -121,13 +121,9 @@ async function working(key: string, tools: MountingTools): Promise<Working | und
 }
 
 /** Never rejects. */
-async function endFaulty(
-  process: ManagedProcess,
-  { plan, share }: MountNotes,
-  tools: MountTools,
-): Promise<void> {
-  await killMount(process, plan.mountPoint, tools).catch((error: unknown) =>
-    tools.log.error({ share, err: error }, 'former mount not cleared'),
+async function endFaulty(process: ManagedProcess, notes: MountNotes, tools: MountTools): Promise<void> {
+  await killMount(process, placeOf(notes), tools).catch((error: unknown) =>
+    tools.log.error({ share: notes.share, err: error }, 'former mount not cleared'),
   );
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { detachOverlay, isOverlaySource, overlaySource } from '../layer/overlay.ts';
 import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
+import { deviceName } from '../rclone/arguments.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
 import { ENTER, passageTo, strangerRefusal } from './passage.ts';
 import type { Passage } from './passage.ts';
@@ -60,7 +61,7 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
     throw new Error(
       `another share (${overlay.source}) is already in use at ${path}; unmount it or choose another mount_point`,
     );
-  await clearMountPoint(path, tools, { active: 'refuse' });
+  await clearMountPoint(path, tools, { share, active: 'refuse' });
   if (isOpen) {
     // Why it cannot be made, the script below says.
     await tools.processes.run({
@@ -150,22 +151,26 @@ export async function unlockMountPoint(path: string, tools: MountPointTools): Pr
   });
 }
 
-/**
- * Removes every stacked mount at the path. A living mount of another program is refused or left, as
- * `living` says.
- */
+export interface Clearing {
+  /** Whose mounts they are. */
+  readonly share: string;
+  /** `refuse` makes room: it leaves what is alive, and takes off what is dead, whosesoever it is. */
+  readonly active: 'refuse' | 'detach';
+}
+
+/** Removes every stacked mount of the share at the path. Rejects with a plain sentence at one of somebody else. */
 export async function clearMountPoint(
   path: string,
   tools: MountPointTools,
-  { active }: { readonly active: 'refuse' | 'detach' },
+  clearing: Clearing,
 ): Promise<void> {
   for (let layer = 0; layer < MAX_LAYERS; layer += 1) {
     const entry = await tools.mountTable.find(path);
     // The placeholder below a share with a write layer stays for as long as the share's overlay.
     if (!entry || entry.source === PLACEHOLDER_SOURCE) return;
     if (entry.source === FREEZE_SOURCE) await unfreeze(path, tools);
-    else if (isOverlaySource(entry.source)) await detachOverlay(path, tools);
-    else await clearLayer(entry, tools, active);
+    else if (entry.source === overlaySource(clearing.share)) await detachOverlay(path, tools);
+    else await clearLayer(entry, tools, clearing);
   }
   throw new Error(`the mount point ${path} could not be cleared: too many mounts lie on it`);
 }
@@ -182,10 +187,11 @@ export async function unfreeze(path: string, { processes }: MountPointTools): Pr
 async function clearLayer(
   entry: MountEntry,
   tools: MountPointTools,
-  active: 'refuse' | 'detach',
+  { active, share }: Clearing,
 ): Promise<void> {
   const { mountPoint } = entry;
-  if (!entry.fsType.startsWith('fuse')) {
+  const isForeign = active === 'detach' && entry.source !== deviceName(share);
+  if (isForeign || !entry.fsType.startsWith('fuse')) {
     throw new Error(
       `something else (${entry.fsType}, ${entry.source}) is mounted at ${mountPoint}; ` +
         'unmount it or choose another mount_point',
@@ -199,18 +205,22 @@ async function clearLayer(
   await tools.mountReader.detach(mountPoint, { timeoutMs: DETACH_TIMEOUT_MS });
 }
 
+/** What the kernel says of a FUSE mount whose process has ended. */
+const DEAD = /not connected|connection abort/i;
+
 /**
  * Dead mounts answer at once with an error; one of our own that hangs has no daemon any more and may be
- * ended.
+ * ended. A user's own mount answers root with an error, too: it lets nobody else in.
  */
 async function lives(entry: MountEntry, { mountReader }: MountPointTools): Promise<boolean> {
   try {
     await mountReader.touch(entry.mountPoint, { timeoutMs: TOUCH_TIMEOUT_MS });
     return true;
   } catch (error) {
-    if ((error as Error).name !== 'TimeoutError') return false;
+    const isOurs = entry.source.startsWith(deviceName(''));
+    if ((error as Error).name !== 'TimeoutError') return !isOurs && !DEAD.test((error as Error).message);
+    if (!isOurs) return true;
   }
-  if (!entry.source.startsWith('mountkeeper:')) return true;
   await mountReader.abort(entry.deviceMinor);
   return false;
 }

@@ -29,6 +29,15 @@ export interface OverlayNotes {
   readonly readOnly: boolean;
 }
 
+export interface MountPlace {
+  readonly share: string;
+  readonly mountPoint: string;
+}
+
+export function placeOf({ share, plan }: MountNotes): MountPlace {
+  return { share, mountPoint: plan.mountPoint };
+}
+
 export function toNotes(notes: MountNotes): Record<string, string | number> {
   return {
     share: notes.share,

@@ -12,7 +12,7 @@ import { freePort } from '../rclone/control/free-port.ts';
 import { endFormerStack } from '../layer/layering.ts';
 import type { LayerPlan } from '../layer/layer-plan.ts';
 import { ActiveMount } from './active-mount.ts';
-import { fromNotes, toNotes } from './mount-record.ts';
+import { fromNotes, placeOf, toNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
 import { rcloneRights } from '../options/rights.ts';
 import { removeSocket } from '../rclone/control/remote-control.ts';
@@ -65,7 +65,7 @@ export async function ready(
   try {
     await awaitReady({ process, notes, device: deviceName(spec.share.name) }, tools, signal);
   } catch (error) {
-    await killMount(process, notes.plan.mountPoint, tools).catch((cause: unknown) =>
+    await killMount(process, placeOf(notes), tools).catch((cause: unknown) =>
       tools.log.error({ share: spec.share.name, err: cause }, 'failed mount not cleared'),
     );
     await removeSocket(notes.rc);
@@ -91,7 +91,7 @@ async function endLower(shareName: string, tools: MountTools): Promise<void> {
   if (!former) return;
   const notes = fromNotes(former);
   if (!notes) return void (await former.stop({ graceMs: 1_000 }));
-  await killMount(former, notes.plan.mountPoint, tools);
+  await killMount(former, placeOf(notes), tools);
   await removeSocket(notes.rc);
 }
 

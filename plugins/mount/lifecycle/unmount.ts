@@ -1,6 +1,8 @@
 import { endsWithin } from 'mountkeeper';
 import type { ManagedProcess, MountEntry } from 'mountkeeper';
+import { deviceName } from '../rclone/arguments.ts';
 import { clearMountPoint } from './mount-point.ts';
+import type { MountPlace } from './mount-record.ts';
 import type { MountTools } from './tools.ts';
 
 const OWN_END_MS = 1_500;
@@ -14,13 +16,13 @@ const KILLED_WITHIN_MS = 2_000;
  */
 export async function takeDown(
   process: ManagedProcess,
-  mountPoint: string,
+  { share, mountPoint }: MountPlace,
   tools: MountTools,
 ): Promise<void> {
-  await clearMountPoint(mountPoint, tools, { active: 'detach' });
+  await clearMountPoint(mountPoint, tools, { share, active: 'detach' });
   if (!(await endsWithin(tools.clock, OWN_END_MS, process.exited)))
     await process.stop({ graceMs: TERM_GRACE_MS });
-  await clearMountPoint(mountPoint, tools, { active: 'detach' });
+  await clearMountPoint(mountPoint, tools, { share, active: 'detach' });
 }
 
 /**
@@ -29,10 +31,10 @@ export async function takeDown(
  */
 export async function killMount(
   process: ManagedProcess,
-  mountPoint: string,
+  { share, mountPoint }: MountPlace,
   tools: MountTools,
 ): Promise<void> {
-  const entry = await ownEntry(mountPoint, tools);
+  const entry = await ownEntry({ share, mountPoint }, tools);
   if (process.isAlive()) {
     process.signal('SIGKILL');
     if (!(await endsWithin(tools.clock, KILLED_WITHIN_MS, process.exited)) && entry) {
@@ -43,10 +45,13 @@ export async function killMount(
       await tools.mountReader.abort(entry.deviceMinor);
     }
   }
-  await clearMountPoint(mountPoint, tools, { active: 'detach' });
+  await clearMountPoint(mountPoint, tools, { share, active: 'detach' });
 }
 
-async function ownEntry(mountPoint: string, tools: MountTools): Promise<MountEntry | undefined> {
+async function ownEntry(
+  { share, mountPoint }: MountPlace,
+  tools: MountTools,
+): Promise<MountEntry | undefined> {
   const entries = await tools.mountTable.list();
-  return entries.findLast((entry) => entry.mountPoint === mountPoint && entry.fsType.startsWith('fuse'));
+  return entries.findLast((entry) => entry.mountPoint === mountPoint && entry.source === deviceName(share));
 }
