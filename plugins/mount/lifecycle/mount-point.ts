@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { detachOverlay, isOverlaySource, overlaySource } from '../layer/overlay.ts';
+import { stackPaths } from '../layer/paths.ts';
 import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
 import { deviceName } from '../rclone/arguments.ts';
 import type { MountEntry, MountReader, MountTable, Processes } from 'mountkeeper';
@@ -61,6 +62,7 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
     throw new Error(
       `another share (${overlay.source}) is already in use at ${path}; unmount it or choose another mount_point`,
     );
+  await refuseOthersShare(path, share, tools);
   await clearMountPoint(path, tools, { share, active: 'refuse' });
   if (isOpen) {
     // Why it cannot be made, the script below says.
@@ -77,6 +79,28 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
     timeoutMs: PREPARE_TIMEOUT_MS,
   });
   if (code !== 0) throw new Error(refusal(path, code, { stdout, stderr }));
+}
+
+/**
+ * An overlay of the share's name is ours to take off, unless bindfs below it lives: this daemon's own was ended before,
+ * so it is that of a daemon with another state folder. A user can mount one, too, but in a folder of his own.
+ */
+async function refuseOthersShare(path: string, share: string, tools: MountPointTools): Promise<void> {
+  const entries = await tools.mountTable.list();
+  const isOverlay = ({ fsType, mountPoint, source }: MountEntry): boolean =>
+    fsType === 'overlay' && mountPoint === path && source === overlaySource(share);
+  if (!entries.some(isOverlay)) return;
+  const { through } = stackPaths('/', share);
+  for (const entry of entries) {
+    const { fsType, mountPoint } = entry;
+    if (!fsType.startsWith('fuse') || !mountPoint.endsWith(through)) continue;
+    if ((await passageTo(mountPoint, tools.processes)).stranger !== undefined) continue;
+    if (!(await lives(entry, tools))) continue;
+    throw new Error(
+      `another daemon, whose state folder is ${mountPoint.slice(0, -through.length)}, has its share "${share}" at ` +
+        `${path}: end it (start and stop it once more if it was killed), or choose another mount_point`,
+    );
+  }
 }
 
 /** Rejects with a plain sentence where the path leads elsewhere, or somebody could make it lead there. */

@@ -98,6 +98,25 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
     assert.equal(await isMounted(path), true);
   });
 
+  it('is a share of a daemon with another state folder: it is left there while it lives', async () => {
+    const through = scratch.path('other-state', 'mount', 'lower', 'photos', 'through');
+    for (const folder of ['lower', 'upper', 'work']) await mkdir(scratch.path(folder));
+    await mkdir(through, { recursive: true });
+    assert.equal(spawnSync('bindfs', [scratch.path('lower'), through]).status, 0);
+    const layers = `lowerdir=${through},upperdir=${scratch.path('upper')},workdir=${scratch.path('work')}`;
+    mount('-t', 'overlay', '-o', layers, overlaySource('photos'), path);
+    await assert.rejects(prepareMountPoint(path, 'photos', tools), {
+      message:
+        `another daemon, whose state folder is ${scratch.path('other-state')}, has its share "photos" at ${path}: ` +
+        'end it (start and stop it once more if it was killed), or choose another mount_point',
+    });
+    assert.deepEqual(await sources(), [overlaySource('photos')]);
+    assert.equal(spawnSync('umount', ['-l', through]).status, 0);
+    await prepareMountPoint(path, 'photos', tools);
+    assert.equal(await isMounted(path), false);
+    await unlockMountPoint(path, tools);
+  });
+
   it('has died: it is taken off before the share is mounted', async () => {
     const script =
       'exec 3<>/dev/fuse; ' +
