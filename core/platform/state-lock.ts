@@ -2,12 +2,20 @@
  * Allows one daemon per state folder: the daemon listens on a unix socket in it for as long as it lives. A
  * socket that nobody answers on belongs to a daemon that was killed, and is taken over.
  */
-import { chmod, open, stat, unlink } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { constants } from 'node:fs';
+import { chmod, open, unlink } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import type { Server } from 'node:net';
+import { join } from 'node:path';
+import { childEnvironment } from './processes/environment.ts';
 
 /** Errors of connecting to an abandoned socket. Any other may come from a living daemon. */
 const ABANDONED = ['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'];
+
+const OPEN_LOCK = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
+/** The exit status of flock(1) where somebody else has the lock. */
+const HELD = 1;
 
 /** Resolves with the release. Rejects with a sentence when another daemon holds the folder. */
 export async function lockStateDir(stateDir: string): Promise<() => Promise<void>> {
@@ -25,17 +33,15 @@ export async function lockStateDir(stateDir: string): Promise<() => Promise<void
   }
 }
 
-/**
- * Lets one daemon at a time check, remove and take over. An abstract socket serves as the lock, because the
- * kernel frees it the moment its process ends.
- */
+/** Lets one daemon at a time check, remove and take over. */
 async function inTurn<T>(stateDir: string, act: () => Promise<T>): Promise<T> {
   return holdFolder(stateDir, 'mountkeeper', (cause) => inUse(stateDir, cause), act);
 }
 
 /**
  * Runs `act` while nobody else holds `folder` under the same name; rejects with `taken` where somebody does.
- * The kernel lets go the moment the process ends, however it ends.
+ * The kernel lets go the moment the process ends, however it ends. The lock lies on a file in the folder that other
+ * users cannot open: whoever can open a file can lock it, and names outside of the folder are anybody's.
  */
 export async function holdFolder<T>(
   folder: string,
@@ -43,13 +49,31 @@ export async function holdFolder<T>(
   taken: (cause: Error) => Error,
   act: () => Promise<T>,
 ): Promise<T> {
-  const { dev, ino } = await stat(folder);
-  const turn = await listen(`\0${name}/${dev}/${ino}`, taken);
+  const file = await open(join(folder, `.${name}.lock`), OPEN_LOCK, 0o600);
   try {
+    if (!(await isLockedNow(file.fd))) throw taken(new Error(`${folder} is locked`));
     return await act();
   } finally {
-    await close(turn);
+    await file.close();
   }
+}
+
+/**
+ * Locks the open file, for as long as this process has it open. Node has no such call; flock(1) locks what it is
+ * given open, and that outlives it.
+ */
+async function isLockedNow(fd: number): Promise<boolean> {
+  const child = spawn('flock', ['-n', '-x', '3'], {
+    cwd: '/',
+    env: childEnvironment(),
+    stdio: ['ignore', 'ignore', 'ignore', fd],
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  }).catch((cause: Error) => Promise.reject(lockFailure(cause)));
+  if (code !== 0 && code !== HELD) throw lockFailure(new Error(`flock ended with ${code ?? 'a signal'}`));
+  return code === 0;
 }
 
 async function takeOver(stateDir: string, path: string): Promise<Server> {
@@ -80,15 +104,15 @@ function inUse(stateDir: string, cause?: Error): Error {
   return new Error(sentence, cause ? { cause } : {});
 }
 
+function lockFailure(cause: Error): Error {
+  return new Error(`the state folder cannot be locked: ${cause.message}`, { cause });
+}
+
 function listen(path: string, taken: (cause: Error) => Error): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
-      reject(
-        cause.code === 'EADDRINUSE'
-          ? taken(cause)
-          : new Error(`the state folder cannot be locked: ${cause.message}`, { cause }),
-      );
+      reject(cause.code === 'EADDRINUSE' ? taken(cause) : lockFailure(cause));
     });
     server.listen(path, () => resolve(server));
   });

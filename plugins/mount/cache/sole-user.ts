@@ -1,23 +1,43 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { realFolder } from '../stats/open-files.ts';
 
 const OPTION = '--cache-dir=';
 /** Processes that are examined before the event loop gets its turn. */
 const SLICE = 200;
+const SET_USER_ID = 0o4000;
 
 /**
- * The process id of a process that already uses the cache folder, whoever started it: two of them would
- * lose each other's files.
+ * The process id of a process that already uses the cache folder: two of them would lose each other's files. Of
+ * root, the daemon's user or the folder's owner, that is: anybody may write the folder's name into a command line.
  */
 export async function userOfCache(cacheDir: string): Promise<number | undefined> {
+  const users = usersOf(cacheDir);
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   for (let start = 0; start < pids.length; start += SLICE) {
-    const found = pids.slice(start, start + SLICE).find((pid) => isSame(cacheOf(pid), cacheDir));
+    const found = pids
+      .slice(start, start + SLICE)
+      .find((pid) => isSame(cacheOf(pid), cacheDir) && isOfOneOf(pid, users));
     if (found !== undefined) return Number(found);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return undefined;
+}
+
+function usersOf(cacheDir: string): ReadonlySet<number> {
+  const owner = attempt(() => statSync(cacheDir).uid);
+  return new Set([0, process.geteuid?.() ?? 0, owner ?? 0]);
+}
+
+/**
+ * By who started it. The owner of its folder in /proc is root where it only has made itself unreadable, and so is the
+ * user of a program that anybody may run as root.
+ */
+function isOfOneOf(pid: string, users: ReadonlySet<number>): boolean {
+  const status = attempt(() => readFileSync(`/proc/${pid}/status`, 'utf8'));
+  const uid = /^Uid:\t(\d+)/m.exec(status ?? '')?.[1];
+  const mode = attempt(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
+  return uid !== undefined && users.has(Number(uid)) && (mode & SET_USER_ID) === 0;
 }
 
 function isSame(other: string | undefined, cacheDir: string): boolean {
@@ -27,13 +47,17 @@ function isSame(other: string | undefined, cacheDir: string): boolean {
 
 /** Undefined for a process without a cache folder, or one that has ended. */
 function cacheOf(pid: string): string | undefined {
+  return attempt(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+    ?.split('\0')
+    .find((one) => one.startsWith(OPTION))
+    ?.slice(OPTION.length);
+}
+
+function attempt<T>(look: () => T): T | undefined {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-      .split('\0')
-      .find((one) => one.startsWith(OPTION))
-      ?.slice(OPTION.length);
+    return look();
   } catch {
-    // The process is gone, or another user's: none of this daemon's caches is its own.
+    // The process or the folder is gone, or another user's: none of this daemon's caches is its own.
     return undefined;
   }
 }

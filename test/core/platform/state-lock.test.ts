@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { lockStateDir } from '../../../core/platform/state-lock.js';
+import { unlessRoot } from '../../runner/skips.ts';
 
 async function folder(t: TestContext, ...below: readonly string[]): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'mountkeeper-lock-'));
@@ -67,6 +68,56 @@ describe('lock of the state folder', () => {
   it('takes over from a file that is no socket', async (t) => {
     const dir = await folder(t);
     await writeFile(join(dir, 'daemon.sock'), '');
+    await (
+      await lockStateDir(dir)
+    )();
+  });
+
+  it(
+    'is not held up by another user, who can neither open the lock nor take a name for it',
+    { skip: unlessRoot },
+    async (t) => {
+      const dir = await folder(t);
+      // It can be opened, and so be locked.
+      await chmod(dir, 0o755);
+      await (
+        await lockStateDir(dir)
+      )();
+      const { dev, ino } = await stat(dir);
+      const script = [
+        `require('node:net').createServer().listen('\\0mountkeeper/${dev}/${ino}')`,
+        `require('node:child_process').spawn('flock', ['${dir}/.mountkeeper.lock', 'sleep', '60'])`,
+        `require('node:child_process').spawn('flock', ['${dir}', 'sleep', '60'])`,
+        `setTimeout(() => process.stdout.write('up'), 500)`,
+      ].join(';');
+      const other = spawn(process.execPath, ['-e', script], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+        uid: 65_534,
+        cwd: '/',
+        detached: true,
+      });
+      t.after(() => process.kill(-(other.pid ?? 0), 'SIGKILL'));
+      await once(other.stdout, 'data');
+      await (
+        await lockStateDir(dir)
+      )();
+    },
+  );
+
+  it('is free again once its holder was killed', async (t) => {
+    const dir = await folder(t);
+    const [lib, hold] = [new URL('../../../core/platform/state-lock.js', import.meta.url), 'holdFolder'];
+    const script =
+      `const { ${hold} } = await import('${lib.href}');` +
+      `const forEver = () => new Promise(() => setInterval(() => process.stdout.write('up'), 50));` +
+      `await ${hold}('${dir}', 'mountkeeper', (cause) => cause, forEver)`;
+    const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(holder.stdout, 'data');
+    await assert.rejects(lockStateDir(dir), /another mountkeeper daemon/);
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
     await (
       await lockStateDir(dir)
     )();
