@@ -139,6 +139,9 @@ export interface MountEntry {
   /** Minor of the anonymous device: the name of the connection under `/sys/fs/fuse/connections`. */
   readonly deviceMinor: number;
   readonly readOnly: boolean;
+  /** The kernel's number of the mount, and of the one in which its mount point lies. Absent: not known. */
+  readonly id?: number;
+  readonly parentId?: number;
 }
 
 /** What is mounted, by asking the kernel; never touches a mounted path. */

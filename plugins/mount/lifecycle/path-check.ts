@@ -55,15 +55,54 @@ export class PathCheck {
 
   async check(): Promise<void> {
     const { mountPoint, device, mountTable, onLost } = this.#options;
-    const top = await mountTable.find(mountPoint);
-    const isThere =
-      top?.source === device ||
-      (await mountTable.list()).some((entry) => entry.mountPoint === mountPoint && entry.source === device);
+    const [top, entries] = await Promise.all([mountTable.find(mountPoint), mountTable.list()]);
+    const share =
+      top?.source === device
+        ? top
+        : entries.find((entry) => entry.mountPoint === mountPoint && entry.source === device);
+    const isThere = share !== undefined;
     this.#wasThere ||= isThere;
     this.#checksWithout = isThere ? 0 : this.#checksWithout + 1;
     if (this.#wasThere && this.#checksWithout === CHECKS_WITHOUT) onLost();
-    this.#trouble = isThere && top !== undefined ? coverOf(top, device) : undefined;
+    this.#trouble = share && ((top && coverOf(top, device)) ?? coverAbove(share, entries));
   }
+}
+
+/** As of the last two arrays: which mounts lie in which changes seldom, and every share asks once a second. */
+const numbered = new WeakMap<readonly MountEntry[], ReadonlyMap<number, MountEntry>>();
+
+function byId(entries: readonly MountEntry[]): ReadonlyMap<number, MountEntry> {
+  const known = numbered.get(entries) ?? new Map(entries.map((entry) => [entry.id ?? 0, entry]));
+  numbered.set(entries, known);
+  return known;
+}
+
+/** What was mounted over a folder above the share, since the mount in which that folder lies. */
+function coverAbove(share: MountEntry, entries: readonly MountEntry[]): string | undefined {
+  const way = wayTo(share, byId(entries));
+  const cover = entries.find(({ id, parentId, mountPoint }) => {
+    const next = parentId === undefined ? undefined : way.get(parentId);
+    return next !== undefined && next.id !== id && liesIn(next.mountPoint, mountPoint);
+  });
+  if (cover === undefined) return undefined;
+  return (
+    `something else (${cover.fsType}, ${cover.source}) is mounted over ${cover.mountPoint}, above it, ` +
+    'and whoever comes by its path gets that; unmount it'
+  );
+}
+
+/** By the number of each mount on the way: the next one, which lies in it and leads to the share. */
+function wayTo(share: MountEntry, mounts: ReadonlyMap<number, MountEntry>): ReadonlyMap<number, MountEntry> {
+  const way = new Map<number, MountEntry>();
+  for (let at: MountEntry | undefined = share; at?.parentId !== undefined; at = mounts.get(at.parentId)) {
+    if (way.has(at.parentId)) break;
+    way.set(at.parentId, at);
+  }
+  return way;
+}
+
+function liesIn(path: string, folder: string): boolean {
+  return path !== folder && path.startsWith(folder === '/' ? folder : `${folder}/`);
 }
 
 function coverOf({ source, fsType }: MountEntry, device: string): string | undefined {

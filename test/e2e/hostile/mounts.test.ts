@@ -1,6 +1,7 @@
 /** What somebody with root does to a living mount behind the daemon's back. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { applied, mountedAnew } from '../../support/config/applied-config.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -57,6 +58,23 @@ describe("a mount behind the daemon's back", () => {
     });
     // Whoever looks into it in this very moment keeps it there.
     await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, {
+      timeoutMs: 20_000,
+    });
+    await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });
+    assert.equal(await files.checksum(`${daemon.mountPoint('work')}/x.bin`), await nas.checksum('x.bin'));
+  });
+
+  it('is hidden by a disk over a folder above: the status says by which, until it is gone', async () => {
+    const message = async (): Promise<string> => (await daemon.share('work')).health_message ?? '';
+    // With a folder where the share was: whoever comes by the path finds that, and so does the daemon.
+    await mkdir(scratch.path('disk', 'work'), { recursive: true });
+    run('mount', '--bind', scratch.path('disk'), daemon.mountRoot);
+    await until(
+      'the status tells',
+      async () => new RegExp(`is mounted over ${daemon.mountRoot}, above it`).test(await message()),
+      { timeoutMs: 20_000 },
+    );
+    await until('it is taken away', () => spawnSync('umount', [daemon.mountRoot]).status === 0, {
       timeoutMs: 20_000,
     });
     await until('nothing is wrong any more', async () => (await message()) === '', { timeoutMs: 20_000 });

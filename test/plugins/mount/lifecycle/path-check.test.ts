@@ -17,13 +17,18 @@ const entry = (source: string, fsType = 'fuse.rclone'): MountEntry => ({
 
 describe('a mount at its path', () => {
   let table: MountEntry[];
+  let top: MountEntry | undefined;
   let lost: number;
   let make: (isThere: boolean) => () => Promise<string | undefined>;
   let look: () => Promise<string | undefined>;
   beforeEach(() => {
     table = [entry('mountkeeper:a')];
     lost = 0;
-    const mountTable = { list: () => Promise.resolve(table), find: () => Promise.resolve(table.at(-1)) };
+    top = undefined;
+    const mountTable = {
+      list: () => Promise.resolve(table),
+      find: () => Promise.resolve(top ?? table.at(-1)),
+    };
     make = (isThere) => {
       const check = new PathCheck({
         mountPoint: '/m/a',
@@ -46,6 +51,33 @@ describe('a mount at its path', () => {
     table.push(entry(FREEZE_SOURCE, 'tmpfs'), entry(PLACEHOLDER_SOURCE, 'fuse'));
     assert.equal(await look(), undefined);
     assert.equal(lost, 0);
+  });
+
+  it('is covered by what lies over a folder above it, not by what the mounts on its way hide', async () => {
+    const numbered = (id: number, parentId: number, mountPoint: string, source: string): MountEntry => ({
+      ...entry(source),
+      id,
+      parentId,
+      mountPoint,
+    });
+    const way = [
+      numbered(1, 0, '/', 'root'),
+      numbered(2, 1, '/m/a', 'hidden below the disk'),
+      numbered(3, 1, '/m', 'disk'),
+      numbered(4, 3, '/m/b', 'beside'),
+      numbered(5, 3, '/m/a', 'mountkeeper:a'),
+    ];
+    const said = async (...over: readonly MountEntry[]): Promise<string | undefined> => {
+      table = [...way, ...over];
+      // The topmost by the kernel's own order, as the real table finds it.
+      top = way.at(-1);
+      return look();
+    };
+    assert.equal(await said(), undefined);
+    assert.equal(await said(numbered(6, 4, '/m/b/c', 'x'), numbered(7, 5, '/m/a/in', 'x')), undefined);
+    const cover = /something else \(fuse\.rclone, usb\) is mounted over (\S+), above it/;
+    assert.equal(cover.exec((await said(numbered(6, 3, '/m', 'usb'))) ?? '')?.[1], '/m');
+    assert.equal(cover.exec((await said(numbered(6, 1, '/', 'usb'))) ?? '')?.[1], '/');
   });
 
   it('is lost when it is missing three times in a row, and that is told once', async () => {
