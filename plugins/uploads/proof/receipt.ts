@@ -12,6 +12,7 @@ import type { Waiting } from '../transfer/queue.ts';
 import { ask, localStats } from '../transfer/step-tools.ts';
 import type { StepTools } from '../transfer/step-tools.ts';
 import { filesAt } from './listing.ts';
+import { withLocalFile } from './local-file.ts';
 import type { ProofOptions } from './proof-jobs.ts';
 import type { Listing, UnprovedFile } from './listing.ts';
 import { hasSameContent, isSameThing } from './versions.ts';
@@ -202,7 +203,9 @@ async function differenceFrom(
   version: RemoteVersion,
   { layer, signal }: ReceiptTools,
 ): Promise<string | undefined> {
-  const isSame = await hasSameContent(join(layer.upper, place), version, signal);
+  const isSame = await withLocalFile(join(layer.upper, place), identity, (handle) =>
+    hasSameContent(handle, version, signal),
+  );
   const after = await localStats(layer, place);
   if (after === undefined || !isSameFile(identity, identityOf(after)))
     return 'It was changed here while it was compared.';

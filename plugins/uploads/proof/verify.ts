@@ -1,10 +1,10 @@
 /** Compares files of the upper folder that were uploaded with what the remote has now. */
 import { join } from 'node:path';
-import { undefinedWhenMissing } from 'mountkeeper';
 import { isAtOrInside } from '../compare/paths.ts';
 import { isSameFile, identityOf } from '../compare/records.ts';
 import { ask, localStats } from '../transfer/step-tools.ts';
 import type { StepTools } from '../transfer/step-tools.ts';
+import { withLocalFile } from './local-file.ts';
 import type { ProofOptions } from './proof-jobs.ts';
 import { couldBe, hasSameContent, lookOf } from './versions.ts';
 
@@ -42,11 +42,15 @@ export async function verify(path: string, tools: StepTools & ProofOptions): Pro
 async function verifyOne(place: string, target: string, tools: StepTools): Promise<Verified | undefined> {
   const stats = await localStats(tools.layer, place);
   if (stats === undefined) return undefined;
-  const look = lookOf(identityOf(stats));
+  const identity = identityOf(stats);
+  const look = lookOf(identity);
   const now = await ask(tools, target, true);
   if (now.kind !== 'file') return { path: target, result: 'differs', ...look };
-  const file = join(tools.layer.upper, place);
-  const isSame = await hasSameContent(file, now.version, tools.signal).catch(undefinedWhenMissing);
+  const compared = await withLocalFile(join(tools.layer.upper, place), identity, async (handle) => ({
+    isSame: await hasSameContent(handle, now.version, tools.signal),
+  }));
+  if (compared === undefined) return undefined;
+  const { isSame } = compared;
   if (isSame === undefined)
     return {
       path: target,

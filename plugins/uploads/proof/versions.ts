@@ -1,6 +1,7 @@
 /** Whether two versions are the same, as far as size, time and hashes can tell. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { RemoteVersion } from 'mountkeeper';
 import type { Identity, Thing } from '../compare/records.ts';
@@ -61,15 +62,20 @@ export function couldBe(version: RemoteVersion, local: Look, precisionMs: number
   return version.bytes === local.bytes && isNear(version.modifiedMs, local.modifiedMs, precisionMs);
 }
 
-/** True or false where the remote has a hash that can be computed here, too; undefined otherwise. */
+/**
+ * True or false where the remote has a hash that can be computed here, too; undefined otherwise. A path must be one
+ * that no user can put anything at: it is opened as it is.
+ */
 export async function hasSameContent(
-  file: string,
+  file: string | FileHandle,
   version: RemoteVersion,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
   if (version.hash === undefined || !HASHES.has(version.hash.kind)) return undefined;
   const hash = createHash(version.hash.kind);
-  await pipeline(createReadStream(file), hash, { signal });
+  const content =
+    typeof file === 'string' ? createReadStream(file) : file.createReadStream({ autoClose: false, start: 0 });
+  await pipeline(content, hash, { signal });
   return hash.digest('hex') === version.hash.value.toLowerCase();
 }
 
