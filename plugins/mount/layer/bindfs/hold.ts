@@ -49,7 +49,12 @@ export class Hold {
     guard.once('error', (error) => log.warn({ share: shareName, err: error }, 'nobody waits for rclone'));
     if (guard.pid === undefined) return;
     this.#guard = guard;
-    guard.once('exit', () => this.#forget(guard));
+    guard.once('exit', () => {
+      if (this.#guard !== guard) return;
+      this.#guard = undefined;
+      // One that was killed has let nobody go on.
+      bindfs.signal('SIGCONT');
+    });
     bindfs.signal('SIGSTOP');
   }
 
@@ -64,7 +69,7 @@ export class Hold {
   end(): void {
     const guard = this.#guard;
     if (guard?.pid === undefined) return;
-    this.#forget(guard);
+    this.#guard = undefined;
     this.#options.bindfs.signal('SIGCONT');
     try {
       // With what it has started.
@@ -78,10 +83,6 @@ export class Hold {
   close(): void {
     this.#isOver = true;
     this.end();
-  }
-
-  #forget(guard: ChildProcess): void {
-    if (this.#guard === guard) this.#guard = undefined;
   }
 }
 

@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { Hold, isStopped as isSeenStopped } from '../../../../../plugins/mount/layer/bindfs/hold.ts';
 import { sleep, until } from '../../../../support/platform/wait.ts';
+
+/** A guard of a former test may end late. */
+function signalIfAlive(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended with its test.
+  }
+}
 
 describe('calls below a share while rclone is replaced', () => {
   let bindfs: ChildProcess;
@@ -16,13 +25,15 @@ describe('calls below a share while rclone is replaced', () => {
   });
   afterEach(() => bindfs.kill('SIGKILL'));
 
-  const holdOf = (adopted = false): Hold =>
-    new Hold({
+  const holdOf = (adopted = false): Hold => {
+    const of = pid;
+    return new Hold({
       shareName: 's',
-      bindfs: { pid, signal: (name) => void bindfs.kill(name) },
+      bindfs: { pid: of, signal: (name) => signalIfAlive(of, name) },
       adopted,
       log: pino({ level: 'silent' }),
     });
+  };
   const isStopped = (): boolean => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
@@ -46,6 +57,20 @@ describe('calls below a share while rclone is replaced', () => {
   it('wait for a moment only, though nobody ends it', async () => {
     holdOf().begin();
     await waits();
+    await goOn();
+  });
+
+  it('go on when the guard that would end it is killed', async () => {
+    const hold = holdOf();
+    hold.begin();
+    await waits();
+    const guards = execFileSync('pgrep', ['-f', `kill -CONT.* ${pid}$`], { encoding: 'utf8' }).trim();
+    for (const guard of guards.split('\n')) process.kill(Number(guard), 'SIGKILL');
+    await goOn();
+    await until('it has ended', () => !hold.isBegun, { timeoutMs: 1_000, everyMs: 5 });
+    hold.begin();
+    await waits();
+    hold.end();
     await goOn();
   });
 
