@@ -17,6 +17,8 @@ const KICK_DEADLINE_MS = 5_000;
 /** After this much silence of the remote control, the mount itself is checked. */
 const SILENCE_MS = 7_000;
 const ALIVE_DEADLINE_MS = 4_000;
+/** A check may ask several processes, one after the other, each with that deadline: this one ends none of them. */
+const ALIVE_LIMIT_MS = 4 * ALIVE_DEADLINE_MS;
 /**
  * After this much silence a frozen mount is killed without a check: what answers may be the read-only cover
  * over it.
@@ -237,7 +239,7 @@ export class ShareMonitor {
     const { clock, mount, onHung } = this.#options;
     this.#checkingAlive = true;
     try {
-      await timeBox(clock, ALIVE_DEADLINE_MS + GRACE_MS, mount.checkAlive(ALIVE_DEADLINE_MS));
+      await timeBox(clock, ALIVE_LIMIT_MS, mount.checkAlive(ALIVE_DEADLINE_MS));
     } catch {
       // The mount hangs or has died; only longer silence justifies a restart.
       if (!this.#end.signal.aborted && this.#silenceMs() >= SILENCE_MS) onHung();

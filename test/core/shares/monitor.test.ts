@@ -7,11 +7,10 @@ import type { Kit } from '../../support/shares/fake-shares.ts';
 
 function begun(
   kit: Kit,
-  more: Pick<ShareMonitorOptions, 'probeFailure'> = {},
+  more: Partial<Pick<ShareMonitorOptions, 'probeFailure' | 'onHung'>> = {},
 ): { watch: ShareMonitor; mount: FakeMount } {
   const mount = new FakeMount(planOf(spec('photos')), 'photos');
   const watch = new ShareMonitor({
-    ...more,
     mount,
     clock: kit.clock,
     log: kit.lines.log,
@@ -19,6 +18,7 @@ function begun(
     isFrozen: () => false,
     onHung: () => undefined,
     onChange: () => undefined,
+    ...more,
   });
   return { watch, mount };
 }
@@ -60,6 +60,23 @@ describe('the watch of a mount', () => {
     await watch.pulse();
     assert.match(watch.trouble ?? '', /has not answered for 7 s; .* \(the disk takes nothing\)$/);
     assert.equal(watch.isSynced, false);
+    watch.stop();
+  });
+
+  it('lets a check of several processes end, each of which answers late, and takes it as hung after that', async () => {
+    const kit = createKit();
+    let hung = 0;
+    const { watch, mount } = begun(kit, { onHung: () => (hung += 1) });
+    mount.stats = () => Promise.reject(new Error('no figures'));
+    let tookMs = 8_000;
+    mount.checkAlive = () => kit.clock.sleep(tookMs);
+    for (const expected of [0, 1]) {
+      await kit.clock.advance(7_000);
+      await watch.pulse();
+      await kit.clock.advance(20_000);
+      assert.equal(hung, expected);
+      tookMs = 100_000;
+    }
     watch.stop();
   });
 
