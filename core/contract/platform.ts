@@ -165,6 +165,8 @@ export interface MountReader {
   detach(path: string, options: { readonly timeoutMs: number }): Promise<void>;
   /** Aborts a FUSE connection in the kernel: every call into it ends at once. Needs root. */
   abort(deviceMinor: number): Promise<void>;
+  /** How many calls into a FUSE connection have no answer yet; 0 for one that has ended. Needs root. */
+  waiting(deviceMinor: number): Promise<number>;
 }
 
 export interface Paths {

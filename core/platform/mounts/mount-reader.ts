@@ -14,19 +14,23 @@ export interface MountReaderOptions {
   readonly log: Logger;
 }
 
-const ABORT_TIMEOUT_MS = 5_000;
+const CONTROL_TIMEOUT_MS = 5_000;
 const MAX_LISTING_BYTES = 64 * 1_048_576;
 /**
  * The kernel's control files may not be mounted: then this shell mounts them in its own mount namespace,
  * which ends with it. A connection that is not listed has already ended.
  */
-const ABORT = `
+function onConnection(file: 'abort' | 'waiting', work: string): string {
+  return `
 dir=/sys/fs/fuse/connections
-if [ -e "$dir/$1/abort" ]; then echo 1 > "$dir/$1/abort"; exit; fi
+if [ -e "$dir/$1/${file}" ]; then file="$dir/$1/${file}"; ${work}; exit; fi
 if mountpoint -q "$dir"; then exit 0; fi
 exec unshare -m sh -c '
-  mount -t fusectl none "$1" && { [ ! -e "$1/$2/abort" ] || echo 1 > "$1/$2/abort"; }
+  mount -t fusectl none "$1" && { file="$1/$2/${file}"; [ ! -e "$file" ] || ${work}; }
 ' sh "$dir" "$1"`;
+}
+const ABORT = onConnection('abort', 'echo 1 > "$file"');
+const WAITING = onConnection('waiting', 'cat "$file"');
 
 export function createMountReader({ clock, log }: MountReaderOptions): MountReader & { close(): void } {
   const probe = createMountProbe({ clock, log });
@@ -51,8 +55,17 @@ export function createMountReader({ clock, log }: MountReaderOptions): MountRead
     },
     detach: (path, { timeoutMs }) => detach(path, timeoutMs, run),
     abort: async (deviceMinor) => {
-      const { code, stderr } = await run('sh', ['-c', ABORT, 'sh', String(deviceMinor)], ABORT_TIMEOUT_MS);
+      const { code, stderr } = await run('sh', ['-c', ABORT, 'sh', String(deviceMinor)], CONTROL_TIMEOUT_MS);
       if (code !== 0) throw new Error(`abort FUSE connection ${deviceMinor}: ${lastLine(stderr)}`);
+    },
+    waiting: async (deviceMinor) => {
+      const { code, stdout, stderr } = await run(
+        'sh',
+        ['-c', WAITING, 'sh', String(deviceMinor)],
+        CONTROL_TIMEOUT_MS,
+      );
+      if (code !== 0) throw new Error(`calls in FUSE connection ${deviceMinor}: ${lastLine(stderr)}`);
+      return Number(stdout);
     },
     close: () => probe.close(),
   };

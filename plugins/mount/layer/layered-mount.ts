@@ -38,6 +38,7 @@ import {
   uploadRules,
   withUploads,
 } from './layer-figures.ts';
+import { Answers } from './bindfs/answers.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
 import { Hold, isStopped } from './bindfs/hold.ts';
 import { endBindfs } from './bindfs/start.ts';
@@ -53,6 +54,7 @@ import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
+import { SilentControl } from './silent-control.ts';
 import { usedPaths } from './upper/open-for-writing.ts';
 import { clearStack } from './stack.ts';
 
@@ -108,6 +110,8 @@ export class LayeredMount implements RunningRclone {
   readonly #pathCheck: PathCheck;
   readonly #handles: KeptHandles;
   readonly #hold: Hold;
+  readonly #answers: Answers;
+  readonly #control: SilentControl<ActiveMount>;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -140,6 +144,9 @@ export class LayeredMount implements RunningRclone {
         this.#remote.use(undefined);
       },
     });
+    this.#answers = new Answers({ ...tools, stack: options.stack, isHeld: () => this.#hold.isBegun });
+    void this.#answers.run(clock, this.#end.signal);
+    this.#control = new SilentControl(clock, (living, why) => this.#supervisor.replace(living, why));
     this.#remote = new RemoteBelow(options.type, () => this.#supervisor.problem);
     this.#names = new NameDropper({
       shareName,
@@ -255,9 +262,12 @@ export class LayeredMount implements RunningRclone {
     if (lower) this.#supervisor.replace(lower, 'another rclone is in use now');
   }
 
-  /** Rejects while bindfs is stopped by somebody else, too: what is on the NAS alone cannot be read then. */
+  /**
+   * Rejects while bindfs is stopped by somebody else, or hangs, too: what is on the NAS alone cannot be read then.
+   */
   async stats(signal: AbortSignal): Promise<MountStats> {
     if (!this.#hold.isBegun && isStopped(this.pid)) throw new Error('bindfs below the share is stopped');
+    if (this.#answers.problem !== undefined) throw new Error(this.#answers.problem);
     const [reading, looked] = await Promise.all([
       this.#reading(signal),
       this.#uploads.look(signal).catch((error: unknown) => error as Error),
@@ -265,6 +275,7 @@ export class LayeredMount implements RunningRclone {
     // A disk that takes nothing is why what was seen cannot be noted.
     if (looked instanceof Error) throw reading.trouble === undefined ? looked : new Error(reading.trouble);
     const waiting = looked;
+    this.#control.answered();
     this.#cacheBytes = reading.cacheBytes;
     return withUploads(reading, waiting, {
       inTheWay: this.#pathCheck.trouble,
@@ -282,7 +293,7 @@ export class LayeredMount implements RunningRclone {
    * count. bindfs is asked itself, since the overlay knows its own root without it.
    */
   async checkAlive(timeoutMs: number): Promise<void> {
-    const { bindfs, stack, tools } = this.#options;
+    const { bindfs, tools } = this.#options;
     if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
     const lower = this.#supervisor.living;
     const hangs =
@@ -292,11 +303,9 @@ export class LayeredMount implements RunningRclone {
       )) === true;
     // bindfs has waited for it, and is held until another is up: it is asked at the next check.
     if (lower && hangs) return this.#supervisor.replace(lower, 'rclone does not answer');
-    await tools.mountReader.touch(stack.lower, { timeoutMs }).catch((error: unknown) => {
-      // An error is an answer, too: there may be no rclone just now.
-      if ((error as Error).name === 'TimeoutError') throw error;
-    });
+    await this.#answers.checkBindfs(timeoutMs);
     await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+    if (lower) await this.#control.check(lower);
   }
 
   async setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {

@@ -31,7 +31,7 @@ import { ListingAge } from '../rclone/listing-age.ts';
 import type { MountNotes, MountPlace } from './mount-record.ts';
 import { openFiles } from '../stats/open-files.ts';
 import { writtenBytes } from '../stats/written-bytes.ts';
-import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
+import { controlAnswers, createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
 import type { RcAddress, RcClient } from '../rclone/control/remote-control.ts';
 import type { ControlPort } from '../rclone/control/control-ports.ts';
 import { createRefresher } from '../rclone/refresh.ts';
@@ -202,6 +202,11 @@ export class ActiveMount implements RunningRclone {
   async checkAlive(timeoutMs: number): Promise<void> {
     if (!this.#process.isAlive()) throw new Error("the mount's process has ended");
     await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+  }
+
+  /** Whether its remote control answers before the signal aborts. */
+  controlAnswers(signal: AbortSignal): Promise<boolean> {
+    return controlAnswers(this.#notes.rc, signal);
   }
 
   async setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {

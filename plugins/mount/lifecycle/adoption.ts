@@ -10,7 +10,7 @@ import { FREEZE_SOURCE } from './mount-point.ts';
 import { mayRun, narrowMount } from './mount-flags.ts';
 import { fromNotes, placeOf } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
-import { createRcClient } from '../rclone/control/remote-control.ts';
+import { controlAnswers } from '../rclone/control/remote-control.ts';
 import { endFormer, startLower } from './start.ts';
 import { killMount } from './unmount.ts';
 import { PROCESS_PREFIX, processKey } from './tools.ts';
@@ -111,7 +111,8 @@ async function working(key: string, tools: MountingTools): Promise<Working | und
   const entry = (await tools.mountTable.list()).find(
     (one) => one.mountPoint === notes.plan.mountPoint && one.source === deviceName(notes.share),
   );
-  if (entry && (await answers(notes, tools))) return { process, notes, entry };
+  if (entry && (await controlAnswers(notes.rc, tools.clock.deadline(ADOPT_ANSWER_MS))))
+    return { process, notes, entry };
   tools.log.warn(
     { share: notes.share, pid: process.pid, isMounted: entry !== undefined },
     'former mount does not work and is ended',
@@ -138,17 +139,4 @@ async function isFrozen(
 ): Promise<boolean> {
   if ((await mountTable.find(entry.mountPoint))?.source === FREEZE_SOURCE) return true;
   return entry.readOnly && config().shares.find((share) => share.name === shareName)?.read_only === false;
-}
-
-async function answers(notes: MountNotes, { clock }: MountTools): Promise<boolean> {
-  const rc = createRcClient(notes.rc);
-  try {
-    await rc.call('core/pid', {}, clock.deadline(ADOPT_ANSWER_MS));
-    return true;
-  } catch {
-    // However it fails: it gives no answer.
-    return false;
-  } finally {
-    rc.close();
-  }
 }

@@ -40,6 +40,20 @@ export function createRcClient(address: RcAddress): RcClient {
   };
 }
 
+/** Whether it answers on a connection of its own before the signal aborts. */
+export async function controlAnswers(address: RcAddress, signal: AbortSignal): Promise<boolean> {
+  const rc = createRcClient(address);
+  try {
+    await rc.call('core/pid', {}, signal);
+    return true;
+  } catch {
+    // However it fails: it gives no answer.
+    return false;
+  } finally {
+    rc.close();
+  }
+}
+
 /** Removes the socket file of an rclone that has ended; a killed one leaves it behind. */
 export async function removeSocket({ socket }: RcAddress): Promise<void> {
   // The next rclone takes a name of its own.

@@ -109,6 +109,7 @@ describe('mount reader', () => {
     async () => {
       const controls = await controlFileSystems();
       await reader.abort(987_654);
+      assert.equal(await reader.waiting(987_654), 0);
       assert.equal(await controlFileSystems(), controls);
     },
   );
@@ -121,6 +122,7 @@ describe('mount reader', () => {
       mountPoint = mount.mountPoint;
       await reader.touch(mountPoint, { timeoutMs: 20_000 });
       assert.deepEqual(await reader.list(mountPoint, { timeoutMs: 20_000 }), ['folder']);
+      assert.equal(await reader.waiting((await table.find(mountPoint))?.deviceMinor ?? -1), 0);
       mount.hang();
     });
 
@@ -150,6 +152,17 @@ describe('mount reader', () => {
 
     it('gives up listing in time', async () => {
       await assert.rejects(reader.list(`${mountPoint}/folder`, { timeoutMs: 200 }), { name: 'TimeoutError' });
+    });
+
+    it('has calls that wait', async () => {
+      const controls = await controlFileSystems();
+      const entry = await table.find(mountPoint);
+      const hanging = reader.touch(`${mountPoint}/folder`, { timeoutMs: 3_000 }).catch(() => undefined);
+      await until('one waits', async () => (await reader.waiting(entry?.deviceMinor ?? -1)) > 0, {
+        timeoutMs: 2_500,
+      });
+      await hanging;
+      assert.equal(await controlFileSystems(), controls, 'none is left mounted');
     });
 
     it("is detached while its process hangs, and the kernel's abort then frees every helper", async () => {
