@@ -75,7 +75,10 @@ class SmbParts implements ExporterParts<ServedShare> {
   readonly #paths;
   #userProblems: readonly string[] = [];
   #users: readonly string[] = [];
-  /** Why a user's password could not be set, so that the former one may be right; undefined where all could. */
+  /**
+   * Why a user's password could not be set, so that the former one may be right; undefined where all could. It is
+   * tried again at each look.
+   */
   #keptPassword: string | undefined;
   #samba: Samba | undefined;
   #listening: Listening | undefined;
@@ -127,7 +130,7 @@ class SmbParts implements ExporterParts<ServedShare> {
   }
 
   beforeLook(): void {
-    if (this.#isMoreThere()) this.server.renew();
+    if (this.#isMoreThere() || this.#keptPassword !== undefined) this.server.renew();
     this.#again.begin();
   }
 
@@ -212,7 +215,10 @@ class SmbParts implements ExporterParts<ServedShare> {
     if (!this.server.process && !(await processes.adopt(PROCESS_KEY)))
       await this.#askForPort(this.#listening);
     await preparePaths(this.#paths);
-    await this.#settleUsers(this.#samba);
+    await this.#settleUsers(this.#samba).catch((error: unknown) => {
+      this.#keptPassword = (error as Error).message;
+      throw error;
+    });
     const spec = serverSpec(this.#samba, this.#paths, [settings.port, this.#listening.interfaces]);
     return { ...spec, rights: await serverRights(settings.port, processes) };
   }

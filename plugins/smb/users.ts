@@ -51,11 +51,14 @@ function passwordProblem(clear: string): string | undefined {
     : undefined;
 }
 
-/** The content of the password database: name → hash of the password. */
+/** Who may be in the password database: name → hash of the password, or UNSURE. */
 interface Known {
   readonly salt: string;
   readonly marks: Readonly<Record<string, string>>;
 }
+
+/** The password is being set, or could not be: the former one may be right, so the user is kept in mind. */
+const UNSURE = '';
 
 /**
  * Updates the private user list and the password database; unchanged entries are not touched. Resolves with
@@ -76,10 +79,18 @@ export async function settleUsers(
     renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner),
   );
   await removePasswords(leaving, tools, environment);
-  const { marks, failures } = await setPasswords(passwords, known, (name, input) =>
+  const keep = (marks: Known['marks']): Promise<void> =>
+    writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
+  const wanted = marksOf(passwords, known.salt);
+  // Before the tools run: a daemon that is killed meanwhile leaves every name that may be in the database.
+  await keep({
+    ...known.marks,
+    ...unsure([...passwords.keys()].filter((n) => known.marks[n] !== wanted[n])),
+  });
+  const failures = await setPasswords(passwords, [known.marks, wanted], (name, input) =>
     runTool(tools, environment, { command: 'smbpasswd', args: ['-c', paths.conf, '-s', '-a', name], input }),
   );
-  await writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
+  await keep({ ...wanted, ...unsure(failures.keys()) });
   await writeIfOther(paths.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
   const [first] = failures.values();
   if (first !== undefined && failures.size === passwords.size) throw new Error(first);
@@ -101,28 +112,30 @@ async function removePasswords(
   if (leaving.length > 0) await tools.cut(leaving);
 }
 
-interface Settled {
-  readonly marks: Readonly<Record<string, string>>;
-  readonly failures: ReadonlyMap<string, string>;
-}
-
+/** Resolves with the reason for each user whose password could not be set. */
 async function setPasswords(
   passwords: ReadonlyMap<string, string>,
-  { salt, marks: former }: Known,
+  [former, wanted]: readonly [Known['marks'], Known['marks']],
   set: (name: string, input: string) => Promise<void>,
-): Promise<Settled> {
-  const marks: Record<string, string> = {};
+): Promise<ReadonlyMap<string, string>> {
   const failures = new Map<string, string>();
   for (const [name, password] of passwords) {
-    const mark = markOf(salt, name, password);
+    if (former[name] === wanted[name]) continue;
     try {
-      if (former[name] !== mark) await set(name, `${password}\n${password}\n`);
-      marks[name] = mark;
+      await set(name, `${password}\n${password}\n`);
     } catch (error) {
       failures.set(name, (error as Error).message);
     }
   }
-  return { marks, failures };
+  return failures;
+}
+
+function marksOf(passwords: ReadonlyMap<string, string>, salt: string): Known['marks'] {
+  return Object.fromEntries([...passwords].map(([name, password]) => [name, markOf(salt, name, password)]));
+}
+
+function unsure(names: Iterable<string>): Known['marks'] {
+  return Object.fromEntries([...names].map((name) => [name, UNSURE]));
 }
 
 async function knownUsers(paths: SmbPaths): Promise<Known> {

@@ -1,5 +1,6 @@
 /** Who may come in over SMB and who no more, and names that one side knows and the other does not. */
 import assert from 'node:assert/strict';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
@@ -48,6 +49,17 @@ describe('users and names over SMB', () => {
   const submit = async (users: readonly { name: string; password: string }[], guest = false) =>
     assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users, guest } } }))).body.ok, true);
 
+  /** Samba's own, which fails while the file beside it is there. */
+  const brokenTool = async (): Promise<string> => {
+    await mkdir(scratch.path('bin'));
+    await writeFile(
+      scratch.path('bin', 'smbpasswd'),
+      '#!/bin/sh\n[ -e "$0.broken" ] && exit 1\nexec /usr/bin/smbpasswd "$@"\n',
+      { mode: 0o755 },
+    );
+    return `${scratch.path('bin')}:${process.env['PATH']}`;
+  };
+
   before(async () => {
     scratch = await createScratch('smb-users');
     nas = await Nas.create(scratch, {
@@ -58,6 +70,7 @@ describe('users and names over SMB', () => {
       connections: [nas.connection('nas')],
       shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
       sections: { smb: { enabled: true, port, users: USERS } },
+      env: { PATH: await brokenTool() },
     });
     await daemon.start();
     await daemon.healthy();
@@ -135,6 +148,49 @@ describe('users and names over SMB', () => {
       { timeoutMs: 20_000 },
     );
     assert.match(await stays.run('ls'), /plain\.bin/);
+  });
+
+  it('sets a password that could not be set as soon as it can, and throws its user out before, too', async () => {
+    const [alice] = USERS.slice(0, 1);
+    const dora = (password: string) => submit([...(alice ? [alice] : []), { name: 'dora', password }]);
+    const broken = scratch.path('bin', 'smbpasswd.broken');
+    await dora('first');
+    await until('she is let in', async () => /plain\.bin/.test(await lists('dora%first')), {
+      timeoutMs: 20_000,
+    });
+    const session = new SmbSession('team', { port, user: 'dora%first' }, scratch);
+    assert.match(await session.run('ls'), /plain\.bin/);
+    await writeFile(broken, '');
+    await dora('second');
+    await until(
+      'it says so',
+      async () => /dora\\" cannot log in: smbpasswd failed/.test(await notices(daemon)),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    assert.match(await session.run('ls'), /plain\.bin/);
+    await rm(broken);
+    await until('her new password is right', async () => /plain\.bin/.test(await lists('dora%second')), {
+      timeoutMs: 20_000,
+    });
+    assert.match(await lists('dora%first'), /LOGON_FAILURE/);
+    await writeFile(broken, '');
+    await dora('third');
+    await until(
+      'it says so again',
+      async () => /dora\\" cannot log in: smbpasswd failed/.test(await notices(daemon)),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    await submit(USERS.slice(0, 1));
+    await until(
+      'her session is ended',
+      async () => !session.isOpen || /NT_STATUS_/.test(await session.run('ls')),
+      { timeoutMs: 20_000 },
+    );
+    await rm(broken);
   });
 
   it('shows every name of the NAS under one by which a client can read it', async () => {

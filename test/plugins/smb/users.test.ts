@@ -1,0 +1,71 @@
+/** Whose password smbd knows, and whose sessions end with it. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { Processes, Secrets, ShortCommand } from 'mountkeeper';
+import { smbPaths } from '../../../plugins/smb/paths.ts';
+import { settleUsers } from '../../../plugins/smb/users.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+
+async function setUp(t: TestContext) {
+  const scratch = await createScratch('smb-users-unit');
+  t.after(() => scratch.close());
+  const paths = smbPaths(scratch.root);
+  await mkdir(paths.folder('private'), { recursive: true });
+  /** Users whose password cannot be set. */
+  const deaf = new Set<string>();
+  const did: string[] = [];
+  const run = async ({ command, args }: ShortCommand) => {
+    const name = args.at(-1) ?? '';
+    did.push(`${command} ${name}`);
+    await writeFile(paths.passdb, '');
+    assert.match(await readFile(paths.users, 'utf8'), new RegExp(`"${name}"`), 'is known before a tool runs');
+    return { code: command === 'smbpasswd' && deaf.has(name) ? 1 : 0, stdout: '', stderr: 'no' };
+  };
+  const cut = async (users: readonly string[]) => void did.push(`cut ${users.join()}`);
+  const settle = async (passwords: Readonly<Record<string, string>>) => {
+    const failures = await settleUsers(
+      new Map(Object.entries(passwords)),
+      {
+        paths,
+        processes: { run } as unknown as Processes,
+        secrets: {} as Secrets,
+        log: pino({ level: 'silent' }),
+        owner: { uid: 0, gid: 0 },
+        cut,
+      },
+      {},
+    );
+    return [...failures.keys(), '|', ...did.splice(0)].join(' ');
+  };
+  return { deaf, settle };
+}
+
+describe('passwords of smbd', () => {
+  it('are set once, again where they change, and taken away with their user', async (t) => {
+    const { settle } = await setUp(t);
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '| smbpasswd anna smbpasswd ben');
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '|');
+    assert.equal(await settle({ anna: 'a', ben: 'c' }), '| smbpasswd ben');
+    assert.equal(await settle({ anna: 'a' }), '| pdbedit ben cut ben');
+    assert.equal(await settle({ anna: 'a', ben: 'c' }), '| smbpasswd ben');
+  });
+
+  it('that cannot be set are tried again, and their users can still be thrown out', async (t) => {
+    const { deaf, settle } = await setUp(t);
+    await settle({ anna: 'a', ben: 'b' });
+    deaf.add('ben');
+    assert.equal(await settle({ anna: 'a', ben: 'c' }), 'ben | smbpasswd ben');
+    assert.equal(await settle({ anna: 'a', ben: 'c' }), 'ben | smbpasswd ben');
+    // Her former one again: nobody knows whether the database has it.
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), 'ben | smbpasswd ben');
+    assert.equal(await settle({ anna: 'a' }), '| pdbedit ben cut ben');
+    await assert.rejects(settle({ ben: 'b' }), /smbpasswd failed/);
+    deaf.clear();
+    // Both times.
+    assert.equal(await settle({ ben: 'b' }), '| pdbedit anna cut anna smbpasswd ben smbpasswd ben');
+    assert.equal(await settle({}), '| pdbedit ben cut ben');
+  });
+});
