@@ -43,7 +43,7 @@ import {
 } from './smbd.ts';
 import type { Wanted } from './smbd.ts';
 import { createBasis, isUnread, UNREAD } from './unread.ts';
-import { resolveUsers, settleUsers } from './users.ts';
+import { forgetGuests, mayHaveGuests, noteGuests, resolveUsers, settleUsers } from './users.ts';
 
 export interface SmbTools extends ExporterTools {
   readonly secrets: Secrets;
@@ -227,12 +227,18 @@ class SmbParts implements ExporterParts<ServedShare> {
     const { processes, settings, secrets, log, owner } = this.#tools;
     const { passwords, problems } = resolveUsers(settings.users, secrets);
     this.#users = [...passwords.keys()];
+    // A former version kept no note.
     const wasOpen =
-      !settings.guest && this.#enforcement.written?.includes('map to guest = Bad User') === true;
+      this.#enforcement.written?.includes('map to guest = Bad User') === true ||
+      (await mayHaveGuests(this.#paths));
+    if (settings.guest) await noteGuests(this.#paths);
     await this.#apply();
     const env = serverEnvironment(samba, this.#paths);
     const cut = (users: readonly string[]): Promise<void> => this.#cut(users, env);
-    if (wasOpen) await cut([GUEST]);
+    if (wasOpen && !settings.guest) {
+      await cut([GUEST]);
+      await forgetGuests(this.#paths);
+    }
     const failures = await settleUsers(
       passwords,
       { paths: this.#paths, processes, secrets, log, owner, cut },

@@ -7,6 +7,8 @@ export interface SmbPaths {
   readonly conf: string;
   readonly shares: string;
   readonly users: string;
+  /** There while guests may be connected. */
+  readonly guests: string;
   readonly nssPasswd: string;
   readonly nssGroup: string;
   readonly passdb: string;
@@ -27,6 +29,7 @@ export function smbPaths(stateDir: string): SmbPaths {
     conf: join(root, 'smb.conf'),
     shares: join(root, 'shares.json'),
     users: join(root, 'users.json'),
+    guests: join(root, 'guests'),
     nssPasswd: join(root, 'nss_passwd'),
     nssGroup: join(root, 'nss_group'),
     passdb: join(root, 'private', 'passdb.tdb'),

@@ -159,6 +159,23 @@ async function knownUsers(paths: SmbPaths): Promise<Known> {
   }
 }
 
+/** Before the first is let in, so that a daemon that comes after a killed one knows whom to throw out. */
+export async function noteGuests(paths: SmbPaths): Promise<void> {
+  if (!(await mayHaveGuests(paths))) await writeWhole(paths.guests, '');
+}
+
+export function mayHaveGuests({ guests }: SmbPaths): Promise<boolean> {
+  return access(guests).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Once all of them are out. */
+export async function forgetGuests({ guests }: SmbPaths): Promise<void> {
+  await rm(guests, { force: true });
+}
+
 /** The database itself contains a hash that is no harder to attack; both are readable only by the owner. */
 function markOf(salt: string, name: string, password: string): string {
   return createHash('sha256').update(`${salt}\0${name}\0${password}`).digest('hex');

@@ -1,6 +1,7 @@
 /** Who may come in over SMB and who no more, and names that one side knows and the other does not. */
 import assert from 'node:assert/strict';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
@@ -31,6 +32,8 @@ const FILES = {
   'file.txt': 107,
   CON: 108,
 };
+/** Programs take it for an option. */
+const DASHED = '-team';
 const USERS = [
   { name: 'alice', password: 'pw' },
   { name: 'Carol.X', password: ODD },
@@ -68,7 +71,10 @@ describe('users and names over SMB', () => {
     [port, nfsPort] = [await freePort(), await freePort()];
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
-      shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
+      shares: [
+        { name: 'team', connection: 'nas', remote_path: 'team' },
+        { name: DASHED, connection: 'nas', remote_path: 'team' },
+      ],
       sections: { smb: { enabled: true, port, users: USERS } },
       env: { PATH: await brokenTool() },
     });
@@ -150,6 +156,32 @@ describe('users and names over SMB', () => {
     assert.match(await stays.run('ls'), /plain\.bin/);
   });
 
+  it('ends them also where the daemon was killed before it had', async () => {
+    const alice = USERS.slice(0, 1);
+    await submit(alice, true);
+    await until('guests are let in', async () => (await smb('team', 'ls', { port })).code === 0, {
+      timeoutMs: 20_000,
+    });
+    const guest = new SmbSession('team', { port, user: 'stranger%' }, scratch);
+    assert.match(await guest.run('ls'), /plain\.bin/);
+    await daemon.stop('SIGKILL');
+    // All that it had done of the change.
+    const file = join(daemon.stateDir, 'smb', 'smb.conf');
+    const text = await readFile(file, 'utf8');
+    assert.match(text, /Bad User/);
+    await writeFile(file, text.replace('Bad User', 'Never'));
+    await daemon.writeConfig(daemon.text({ sections: { smb: { users: alice, guest: false } } }));
+    await daemon.start();
+    await until(
+      'the guest is refused',
+      async () => !guest.isOpen || /NT_STATUS_/.test(await guest.run('ls')),
+      { timeoutMs: 20_000 },
+    );
+    await until('alice is let in', async () => /plain\.bin/.test(await lists('alice%pw')), {
+      timeoutMs: 30_000,
+    });
+  });
+
   it('sets a password that could not be set as soon as it can, and throws its user out before, too', async () => {
     const [alice] = USERS.slice(0, 1);
     const dora = (password: string) => submit([...(alice ? [alice] : []), { name: 'dora', password }]);
@@ -191,6 +223,19 @@ describe('users and names over SMB', () => {
       { timeoutMs: 20_000 },
     );
     await rm(broken);
+  });
+
+  it('is closed to everybody in it when it goes, whatever it is called', async () => {
+    const session = new SmbSession(DASHED, { port, user: 'alice%pw' }, scratch);
+    assert.match(await session.run('ls'), /plain\.bin/);
+    const left = daemon.text({
+      shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
+      sections: { smb: { users: USERS.slice(0, 1) } },
+    });
+    const { body } = await daemon.submit(left);
+    assert.deepEqual([body.ok, body.still_open], [true, undefined]);
+    assert.match(session.isOpen ? await session.run('ls') : 'NT_STATUS_', /NT_STATUS_/);
+    await submit(USERS.slice(0, 1));
   });
 
   it('shows every name of the NAS under one by which a client can read it', async () => {
