@@ -168,7 +168,8 @@ async function tell(
 ): Promise<void> {
   const { code, stderr } = await processes.run({
     command: 'smbcontrol',
-    args: ['-s', paths.conf, ...order],
+    // A share's name may begin as an option does.
+    args: ['-s', paths.conf, '--', ...order],
     timeoutMs: CONTROL_MS,
   });
   if (code !== 0) throw new Error(`smbcontrol ${order.join(' ')} ended with ${code}: ${stderr.trim()}`);

@@ -34,7 +34,7 @@ function toolsFor({ logins = [], tcons = [], code = 0, stderr = '', control }: S
   const byKey = (all: readonly object[]) => Object.fromEntries(all.map((one, index) => [String(index), one]));
   const run = async ({ command, args }: { command: string; args: readonly string[] }) => {
     const answer = (stdout: string) => ({ code, stdout, stderr, signal: null });
-    if (command === 'smbcontrol') control?.(args.slice(2));
+    if (command === 'smbcontrol') control?.(args.slice(3));
     if (command === 'ss')
       return answer('0 0 192.0.2.1:445 192.0.2.5:5001 ino:1 <-> bytes_acked:1000 bytes_received:200');
     if (args.includes('-S')) return answer(JSON.stringify({ tcons: byKey(tcons) }));

@@ -27,9 +27,9 @@ async function setUp(t: TestContext) {
   const orders: string[] = [];
   const sessions: string[] = [];
   const run = async ({ command, args }: ShortCommand) => {
-    const answer = answers.get(args.slice(2).join(' ')) ?? answers.get(command) ?? 0;
+    const answer = answers.get(args.slice(3).join(' ')) ?? answers.get(command) ?? 0;
     if (answer instanceof Error) throw answer;
-    if (command === 'smbcontrol' && answer === 0) orders.push(args.slice(2).join(' '));
+    if (command === 'smbcontrol' && answer === 0) orders.push(args.slice(3).join(' '));
     return { code: answer, stdout: command === 'smbstatus' ? sessions.join('\n') : '', stderr: '' };
   };
   const processes = { run } as unknown as Processes;

@@ -37,7 +37,7 @@ async function ordersFor(
 ): Promise<readonly string[]> {
   const orders: string[] = [];
   const run = async ({ command, args }: { command: string; args: readonly string[] }) => {
-    if (command === 'smbcontrol') orders.push(args.slice(2).join(' '));
+    if (command === 'smbcontrol') orders.push(args.slice(3).join(' '));
     return {
       code: command === 'smbstatus' ? status : 0,
       stdout: STATUS,
@@ -82,11 +82,11 @@ describe('sessions of SMB', () => {
     const gone = 2 ** 22 + 1;
     const orders: string[] = [];
     const run = async ({ command, args }: { command: string; args: readonly string[] }) => {
-      if (command === 'smbcontrol') orders.push(args.slice(2).join(' '));
+      if (command === 'smbcontrol') orders.push(args.slice(3).join(' '));
       const stdout = [session(gone, 'alice', 1), session(process.pid, 'bob', 2), session(103, 'bob', 3)].join(
         '\n',
       );
-      return { code: command === 'smbcontrol' && args[2] !== '103' ? 1 : 0, stdout, stderr: 'no' };
+      return { code: command === 'smbcontrol' && args[3] !== '103' ? 1 : 0, stdout, stderr: 'no' };
     };
     const tools = { processes: { run } as unknown as Processes, paths: smbPaths('/nowhere'), env: {} };
     const of = (...write: string[]) => new Map([['team', { ...TEAM, access: { write, read: [] } }]]);
