@@ -6,6 +6,7 @@ import type {
   Config,
   ExporterParts,
   ExporterTools,
+  ManagedProcess,
   ManagedServer,
   Mount,
   Notice,
@@ -21,7 +22,7 @@ import { GUEST, ownerName } from './accounts.ts';
 import { clientsOf, disconnectClient } from './clients.ts';
 import type { ClientTools } from './clients.ts';
 import type { Owner } from './accounts.ts';
-import { listenProblem, resolveListen } from './addresses.ts';
+import { listenProblem, noteOf, Reach, resolveListen, startedWith } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
 import { smbPaths, pathsProblem, preparePaths } from './paths.ts';
@@ -29,9 +30,8 @@ import { findSamba } from './samba.ts';
 import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
-import { endSessions, hasHeard, reload } from './sessions.ts';
+import { endSessions, hasHeard, reload, sessionsOf } from './sessions.ts';
 import {
-  askEverywhere,
   awaitReady,
   endHelper,
   Enforcement,
@@ -44,6 +44,9 @@ import {
 import type { Wanted } from './smbd.ts';
 import { createBasis, isUnread, UNREAD } from './unread.ts';
 import { forgetGuests, mayHaveGuests, noteGuests, resolveUsers, settleUsers } from './users.ts';
+
+/** While somebody is connected, the server is asked this often whether that has changed. */
+const RESTART_EVERY_MS = 10_000;
 
 export interface SmbTools extends ExporterTools {
   readonly secrets: Secrets;
@@ -82,6 +85,10 @@ class SmbParts implements ExporterParts<ServedShare> {
   #keptPassword: string | undefined;
   #samba: Samba | undefined;
   #listening: Listening | undefined;
+  readonly #reach: Reach;
+  /** It is to be restarted for addresses that have come. */
+  #isRestartDue = false;
+  #nextRestartMs = 0;
   /** Before it answers, it cannot be told anything either. */
   #isReady = false;
   readonly #enforcement: Enforcement;
@@ -93,6 +100,7 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.isEnabled = tools.settings.enabled;
     this.listensAt = { port: tools.settings.port, addresses: tools.settings.listen };
     this.#paths = smbPaths(tools.paths.stateDir);
+    this.#reach = new Reach({ listen: tools.settings.listen, port: tools.settings.port });
     this.#enforcement = new Enforcement({ ...tools, paths: this.#paths });
     this.shown = createExportTable({
       ...tools,
@@ -110,13 +118,18 @@ class SmbParts implements ExporterParts<ServedShare> {
       graceMs: GRACE_MS,
       plan: () => this.shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
-        await awaitReady(this.#endpoint(), process, { clock: tools.clock, signal });
+        const { clock } = tools;
+        const { port } = tools.settings;
+        await awaitReady(process, { clock, signal, port, ask: (end) => this.#reach.ask(process, end) });
         this.#isReady = true;
+        this.#isRestartDue = false;
         // Changes during its start may or may not have been read.
         this.#enforcement.tellAgain();
         await this.#again.run();
       },
-      ask: (signal) => askEverywhere(this.#endpoint(), signal),
+      ask: async (signal) => {
+        if (this.server.process) await this.#reach.ask(this.server.process, signal);
+      },
       cleanUp: () => {
         this.#isReady = false;
         return endHelper(this.#paths, tools.clock);
@@ -130,18 +143,19 @@ class SmbParts implements ExporterParts<ServedShare> {
   }
 
   beforeLook(): void {
-    if (this.#isMoreThere() || this.#keptPassword !== undefined) this.server.renew();
+    if (this.#keptPassword !== undefined) this.server.renew();
+    void this.#restartForMore();
     this.#again.begin();
   }
 
   offers(): readonly Offer[] {
     if (!this.#listening) return [];
-    const { interfaces, addresses } = this.#listening;
+    const { interfaces } = this.#listening;
     return [
       {
         service: '_smb._tcp',
         port: this.#tools.settings.port,
-        addresses: interfaces.length === 0 ? ['0.0.0.0'] : addresses,
+        addresses: interfaces.length === 0 ? ['0.0.0.0'] : this.#reach.answering,
       },
     ];
   }
@@ -192,12 +206,11 @@ class SmbParts implements ExporterParts<ServedShare> {
       !settings.guest && settings.users.length === 0
         ? ['nobody can log in over SMB: add [[smb.users]], or set smb.guest = true']
         : [];
-    const missing = (this.#listening?.missing ?? []).map(
-      (entry) => `SMB does not listen on ${entry}: this machine has no such address or network interface now`,
-    );
+    // Before, the server itself is told to be down, and why.
+    const unreached = this.#listening ? this.#reach.problems(this.server.process) : [];
     return [
       ...(problem === undefined ? [] : [{ level: 'error' as const, message: `SMB: ${problem}` }]),
-      ...[...nobody, ...missing, ...this.#userProblems].map((message) => ({
+      ...[...nobody, ...unreached, ...this.#userProblems].map((message) => ({
         level: 'warning' as const,
         message,
       })),
@@ -212,15 +225,45 @@ class SmbParts implements ExporterParts<ServedShare> {
     const problem = pathsProblem(this.#paths);
     if (problem !== undefined) throw new Error(problem);
     this.#listening = resolveListen(settings.listen);
-    if (!this.server.process && !(await processes.adopt(PROCESS_KEY)))
-      await this.#askForPort(this.#listening);
+    const running = this.server.process ?? (await processes.adopt(PROCESS_KEY));
+    if (!running) await this.#askForPort(this.#listening);
     await preparePaths(this.#paths);
     await this.#settleUsers(this.#samba).catch((error: unknown) => {
       this.#keptPassword = (error as Error).message;
       throw error;
     });
-    const spec = serverSpec(this.#samba, this.#paths, [settings.port, this.#listening.interfaces]);
+    const spec = this.#specFor(this.#samba, this.#listening, running);
     return { ...spec, rights: await serverRights(settings.port, processes) };
+  }
+
+  /** A server that runs stays with the addresses of its start, unless it is to be another one anyway. */
+  #specFor(samba: Samba, { interfaces, addresses }: Listening, running?: ManagedProcess): ProcessSpec {
+    const { port, listen } = this.#tools.settings;
+    const specWith = (started: readonly string[] | undefined): ProcessSpec => {
+      const entries = interfaces.length === 0 ? [] : listen;
+      const parts = started ? [port, entries, started] : [port, entries];
+      return { ...serverSpec(samba, this.#paths, parts), ...(started && { notes: noteOf(started) }) };
+    };
+    const same = running && !this.#isRestartDue ? specWith(startedWith(running)) : undefined;
+    return same && same.fingerprint === running?.fingerprint ? same : specWith(addresses);
+  }
+
+  /** smbd takes addresses that have come only at its start, which waits until nobody is connected. Never rejects. */
+  async #restartForMore(): Promise<void> {
+    const { server } = this;
+    const { clock, processes } = this.#tools;
+    const now = clock.monotonic();
+    if (!this.#samba || !server.process || !this.#isReady || now < this.#nextRestartMs) return;
+    if (this.#reach.come(server.process).length === 0) return;
+    this.#nextRestartMs = now + RESTART_EVERY_MS;
+    const env = serverEnvironment(this.#samba, this.#paths);
+    // Where it does not say who is connected, somebody may be.
+    const isFree = sessionsOf({ processes, paths: this.#paths, env }).then(
+      (sessions) => sessions.length === 0,
+      () => false,
+    );
+    this.#isRestartDue = this.#reach.isCutOff(server.process) || (await isFree);
+    if (this.#isRestartDue) server.renew();
   }
 
   async #settleUsers(samba: Samba): Promise<void> {
@@ -305,17 +348,6 @@ class SmbParts implements ExporterParts<ServedShare> {
     );
   }
 
-  #endpoint(): { addresses: readonly string[]; port: number } {
-    return { addresses: this.#listening?.addresses ?? [], port: this.#tools.settings.port };
-  }
-
-  #isMoreThere(): boolean {
-    const before = this.#listening?.missing ?? [];
-    if (before.length === 0) return false;
-    const now = missingNow(this.#tools.settings.listen);
-    return before.some((entry) => !now.includes(entry));
-  }
-
   // ------------------------------------------------------------ shares
 
   /** The shares of a server that a former daemon left. */
@@ -340,14 +372,5 @@ class SmbParts implements ExporterParts<ServedShare> {
     );
     const access = shareAccess(this.#tools.config(), share.name);
     return { name: share.name, path, readOnly: share.read_only, isShared, ...(access && { access }) };
-  }
-}
-
-function missingNow(listen: readonly string[]): readonly string[] {
-  try {
-    return resolveListen(listen).missing;
-  } catch {
-    // What cannot be resolved is not there.
-    return listen;
   }
 }

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootWith, untilAnswered, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
-import { negotiate } from './negotiate.ts';
 import type { SmbPaths } from './paths.ts';
 import type { Samba } from './samba.ts';
 import type { ServedShare } from './server-config.ts';
@@ -53,32 +52,23 @@ export function serverSpec(samba: Samba, paths: SmbPaths, parts: unknown): Proce
   };
 }
 
-export interface SmbdEndpoint {
-  readonly addresses: readonly string[];
+export interface Awaiting {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
   readonly port: number;
-}
-
-/** Resolves when clients get answers at every address. */
-export async function askEverywhere({ addresses, port }: SmbdEndpoint, signal: AbortSignal): Promise<void> {
-  await Promise.all(addresses.map((host) => negotiate({ host, port }, signal)));
+  /** As a client would ask. */
+  readonly ask: (signal: AbortSignal) => Promise<void>;
 }
 
 export async function awaitReady(
-  endpoint: SmbdEndpoint,
   process: ManagedProcess,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  { clock, signal, port, ask }: Awaiting,
 ): Promise<void> {
-  const unanswered = await untilAnswered({
-    process,
-    clock,
-    signal,
-    readyMs: READY_MS,
-    ask: (deadline) => askEverywhere(endpoint, deadline),
-  });
+  const unanswered = await untilAnswered({ process, clock, signal, readyMs: READY_MS, ask });
   if (!unanswered) return;
   const lines = (await process.tail(3)).join(' ').trim();
   throw new Error(
-    `smbd does not answer on port ${endpoint.port}: ` +
+    `smbd does not answer on port ${port}: ` +
       `${(lines === '' ? (unanswered.last as Error | undefined)?.message : lines) ?? 'no reason given'}`,
   );
 }

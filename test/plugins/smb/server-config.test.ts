@@ -244,7 +244,7 @@ describe('addresses of smbd', () => {
   it('are the ones that are there', () => {
     assert.deepEqual(resolveListen(['eth0', '192.0.2.5', '10.9.9.9'], present), {
       interfaces: ['eth0', '192.0.2.5'],
-      addresses: ['192.0.2.5', '192.0.2.5'],
+      addresses: ['192.0.2.5'],
       missing: ['10.9.9.9'],
     });
     assert.deepEqual(resolveListen(['0.0.0.0'], present).interfaces, []);

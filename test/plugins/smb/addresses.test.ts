@@ -1,0 +1,70 @@
+/** Where smbd is reached, which it settles at its start alone. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { noteOf, Reach } from '../../../plugins/smb/addresses.ts';
+
+function setUp(...listen: readonly string[]) {
+  const card: string[] = ['192.0.2.5'];
+  const answering = new Set(['127.0.0.1', '192.0.2.5']);
+  const asked: string[] = [];
+  const reach = new Reach({
+    listen,
+    port: 445,
+    present: () => ({ lan0: card.map((address) => ({ address, internal: false })) }),
+    ask: async ({ host }) => {
+      asked.push(host);
+      if (!answering.has(host)) throw new Error(`nobody at ${host}`);
+      return 0x0302;
+    },
+  });
+  const ask = async (...started: readonly string[]) => {
+    await reach.ask({ notes: noteOf(started) }, new AbortController().signal);
+    return [asked.splice(0), reach.answering];
+  };
+  const startedWith = (...addresses: readonly string[]) => ({ notes: noteOf(addresses) });
+  return { card, answering, reach, ask, startedWith };
+}
+
+describe('the addresses of an smbd that runs', () => {
+  it('are asked where it was started with them and they are there, and one answer is enough', async () => {
+    const { card, answering, reach, ask } = setUp('lan0', '127.0.0.1');
+    assert.deepEqual(await ask('192.0.2.5', '127.0.0.1'), [
+      ['192.0.2.5', '127.0.0.1'],
+      ['192.0.2.5', '127.0.0.1'],
+    ]);
+    card.push('192.0.2.9');
+    assert.deepEqual(await ask('192.0.2.5', '192.0.2.7', '127.0.0.1'), [
+      ['192.0.2.5', '127.0.0.1'],
+      ['192.0.2.5', '127.0.0.1'],
+    ]);
+    answering.delete('192.0.2.5');
+    assert.deepEqual(await ask('192.0.2.5', '127.0.0.1'), [['192.0.2.5', '127.0.0.1'], ['127.0.0.1']]);
+    assert.deepEqual(reach.problems(undefined), [
+      'SMB does not answer at 192.0.2.5, where smbd should listen',
+    ]);
+    answering.clear();
+    await assert.rejects(ask('192.0.2.5', '127.0.0.1'), /nobody at 192\.0\.2\.5/);
+  });
+
+  it('are asked all the same while none is there: a card without a link has none', async () => {
+    const { card, reach, ask, startedWith } = setUp('lan0');
+    card.length = 0;
+    assert.deepEqual(await ask('192.0.2.5'), [['192.0.2.5'], ['192.0.2.5']]);
+    assert.equal(reach.isCutOff(startedWith('192.0.2.5')), true);
+    assert.deepEqual(reach.problems(undefined), [
+      'SMB does not listen on lan0: this machine has no such address or network interface now',
+    ]);
+  });
+
+  it('are fewer than are wanted where some have come since', async () => {
+    const { card, reach, startedWith } = setUp('lan0', '192.0.2.7');
+    assert.deepEqual(reach.come(startedWith('192.0.2.5')), []);
+    card.push('192.0.2.7', '192.0.2.9', 'fe80::9');
+    const server = startedWith('192.0.2.5');
+    assert.deepEqual(reach.come(server), ['192.0.2.7', '192.0.2.9']);
+    assert.equal(reach.isCutOff(server), false);
+    assert.match(reach.problems(server).join(), /not listen on 192\.0\.2\.9 yet: smbd restarts for it once/);
+    // A former version did not note them.
+    assert.deepEqual(reach.come({ notes: {} }), []);
+  });
+});
