@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { firstAccessible, leastRights, manageServer } from 'mountkeeper';
 import type { Clock, ManagedServer, Logger, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
 
@@ -91,6 +92,8 @@ export interface WsddTools {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Processes;
+  /** Default: where systems have it. */
+  readonly locate?: typeof locateWsdd;
 }
 
 /** Runs wsdd for as long as there is something for Explorer to find. */
@@ -98,6 +101,8 @@ export class Wsdd {
   readonly #tools: WsddTools;
   readonly #openedAtMs: number;
   #wanted: ExplorerEntry | undefined;
+  /** What the last plan was made for. */
+  #planned: ExplorerEntry | undefined;
   #server: ManagedServer | undefined;
   #isIdle = false;
 
@@ -115,7 +120,7 @@ export class Wsdd {
     this.#wanted = wanted;
     if (!wanted) return this.#rest();
     this.#isIdle = false;
-    if (this.#server) return this.#server.renew();
+    if (this.#server) return this.#isPlanned() ? undefined : this.#server.renew();
     this.#server = this.#keep();
     this.#server.start();
   }
@@ -126,6 +131,11 @@ export class Wsdd {
     await (keepsRunning ? server?.release() : server?.stop());
   }
 
+  /** Each plan asks the machine by a process, so it is made only for something else. */
+  #isPlanned(): boolean {
+    return isDeepStrictEqual(this.#wanted, this.#planned);
+  }
+
   async #rest(): Promise<void> {
     const { clock } = this.#tools;
     if (this.#isIdle || (!this.#server && clock.monotonic() - this.#openedAtMs < PATIENCE_MS)) return;
@@ -134,19 +144,22 @@ export class Wsdd {
   }
 
   #keep(): ManagedServer {
-    const { clock } = this.#tools;
+    const { clock, locate = locateWsdd } = this.#tools;
     return manageServer({
       ...this.#tools,
       key: PROCESS_KEY,
       graceMs: GRACE_MS,
       plan: async () => {
-        const command = await locateWsdd();
+        const command = await locate();
         if (command === undefined)
           throw new Error(
             'wsdd is not installed: install the package wsdd for this machine to show in Explorer',
           );
-        if (!this.#wanted) throw new Error('there is nothing to show');
-        return wsddSpec(await programAt(command, this.#tools.processes), this.#wanted);
+        const wanted = this.#wanted;
+        if (!wanted) throw new Error('there is nothing to show');
+        const spec = wsddSpec(await programAt(command, this.#tools.processes), wanted);
+        this.#planned = wanted;
+        return spec;
       },
       ready: (_process, signal) => clock.sleep(SETTLE_MS, signal),
       cleanUp: async () => undefined,

@@ -3,8 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
+import type { Clock, Processes, ProcessSpec } from 'mountkeeper';
 import { checks } from '../../../plugins/discovery/doctor.ts';
-import { powerless, wsddSpec } from '../../../plugins/discovery/wsdd.ts';
+import { powerless, Wsdd, wsddSpec } from '../../../plugins/discovery/wsdd.ts';
+import { until } from '../../support/platform/wait.ts';
+
+const turn = promisify(setImmediate);
 
 interface Section {
   readonly enabled: boolean;
@@ -61,6 +67,46 @@ describe('the helper that shows this machine in Explorer', () => {
       'it is that user from the start',
     );
     assert.notEqual(asUser.fingerprint, spec.fingerprint);
+  });
+
+  it('is planned anew only when something else is to be shown', async () => {
+    let plans = 0;
+    const started: (readonly string[])[] = [];
+    const start = async ({ args, fingerprint }: ProcessSpec) => {
+      started.push(args.filter((arg) => arg.startsWith('192.')));
+      let end: (exit: object) => void = () => undefined;
+      const exited = new Promise((resolve) => (end = resolve));
+      const stop = async () => end({ code: 0, signal: null, lastLines: [] });
+      return { fingerprint, exited, stop, isAlive: () => true, release: () => undefined };
+    };
+    const wsdd = new Wsdd({
+      clock: { monotonic: () => 0, sleep: async () => undefined } as unknown as Clock,
+      log: pino({ level: 'silent' }),
+      processes: {
+        adopt: async () => undefined,
+        run: async () => ({ code: 1, stdout: '', stderr: '' }),
+        start,
+      } as unknown as Processes,
+      locate: async () => {
+        plans += 1;
+        return '/usr/bin/wsdd';
+      },
+    });
+    const show = async (...addresses: string[]) => {
+      for (let look = 0; look < 3; look += 1) {
+        await wsdd.settle({ name: 'shelf', workgroup: 'TEAM', addresses });
+        await until('it has settled', () => started.at(-1)?.join() === addresses.join(), {
+          timeoutMs: 5_000,
+        });
+        await turn();
+      }
+    };
+    await show('192.0.2.7');
+    assert.equal(plans, 1);
+    await show('192.0.2.7', '192.0.2.9');
+    // Once for the one that runs, and once for the one that is started.
+    assert.equal(plans, 3);
+    await wsdd.close(true);
   });
 
   it('has no rights, whatever the system calls its group of nobodies', async () => {
