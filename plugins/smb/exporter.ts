@@ -43,7 +43,14 @@ import {
 } from './smbd.ts';
 import type { Wanted } from './smbd.ts';
 import { createBasis, isUnread, UNREAD } from './unread.ts';
-import { forgetGuests, mayHaveGuests, noteGuests, resolveUsers, settleUsers } from './users.ts';
+import {
+  forgetGuests,
+  mayHaveGuests,
+  noteGuests,
+  PasswordFiles,
+  resolveUsers,
+  settleUsers,
+} from './users.ts';
 
 /** While somebody is connected, the server is asked this often whether that has changed. */
 const RESTART_EVERY_MS = 10_000;
@@ -83,6 +90,7 @@ class SmbParts implements ExporterParts<ServedShare> {
    * tried again at each look.
    */
   #keptPassword: string | undefined;
+  readonly #files: PasswordFiles;
   #samba: Samba | undefined;
   #listening: Listening | undefined;
   readonly #reach: Reach;
@@ -100,6 +108,7 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.isEnabled = tools.settings.enabled;
     this.listensAt = { port: tools.settings.port, addresses: tools.settings.listen };
     this.#paths = smbPaths(tools.paths.stateDir);
+    this.#files = new PasswordFiles(tools.settings.users);
     this.#reach = new Reach({ listen: tools.settings.listen, port: tools.settings.port });
     this.#enforcement = new Enforcement({ ...tools, paths: this.#paths });
     this.shown = createExportTable({
@@ -145,6 +154,7 @@ class SmbParts implements ExporterParts<ServedShare> {
   beforeLook(): void {
     if (this.#keptPassword !== undefined) this.server.renew();
     void this.#restartForMore();
+    void this.#files.haveChanged().then((isOther) => isOther && this.server.renew());
     this.#again.begin();
   }
 
@@ -268,6 +278,7 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   async #settleUsers(samba: Samba): Promise<void> {
     const { processes, settings, secrets, log, owner } = this.#tools;
+    await this.#files.aboutToRead();
     const { passwords, problems } = resolveUsers(settings.users, secrets);
     this.#users = [...passwords.keys()];
     // A former version kept no note.

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { access, readFile, rm } from 'node:fs/promises';
+import { access, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
 import type { Logger, Processes, Secrets } from 'mountkeeper';
@@ -49,6 +49,52 @@ function passwordProblem(clear: string): string | undefined {
   return Buffer.byteLength(clear) > LONGEST_PASSWORD
     ? `the password is longer than ${LONGEST_PASSWORD} bytes`
     : undefined;
+}
+
+/**
+ * Whether files that hold passwords are others than those that were read. They are looked at and not read: reading
+ * waits, and with it the daemon, as long as a file system hangs.
+ */
+export class PasswordFiles {
+  readonly #files: readonly string[];
+  #read: string | undefined;
+  #seen: string | undefined;
+  #isLooking = false;
+
+  constructor(users: readonly SmbUser[]) {
+    this.#files = users.flatMap(({ password }) =>
+      typeof password === 'object' && 'file' in password ? [password.file] : [],
+    );
+  }
+
+  /** Call it before they are read. */
+  async aboutToRead(): Promise<void> {
+    this.#read = await stateOf(this.#files);
+  }
+
+  /** True once two calls in a row find the same change: a file may just be being written. Never rejects. */
+  async haveChanged(): Promise<boolean> {
+    if (this.#isLooking) return false;
+    this.#isLooking = true;
+    const now = await stateOf(this.#files);
+    const isSettled = now === this.#seen;
+    this.#seen = now;
+    this.#isLooking = false;
+    return isSettled && this.#read !== undefined && now !== this.#read;
+  }
+}
+
+async function stateOf(files: readonly string[]): Promise<string> {
+  const states = await Promise.all(
+    files.map((file) =>
+      stat(file, { bigint: true }).then(
+        ({ dev, ino, size, ctimeNs }) => [dev, ino, size, ctimeNs].join(' '),
+        // Gone, or not to be reached: why is told when it is read.
+        () => 'none',
+      ),
+    ),
+  );
+  return states.join('\n');
 }
 
 /** Who may be in the password database: name → hash of the password, or UNSURE. */

@@ -49,7 +49,7 @@ describe('users and names over SMB', () => {
   let nfsPort: number;
 
   const lists = async (user: string) => (await smb('team', 'ls', { port, user })).output;
-  const submit = async (users: readonly { name: string; password: string }[], guest = false) =>
+  const submit = async (users: typeof USERS, guest = false) =>
     assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users, guest } } }))).body.ok, true);
 
   /** Samba's own, which fails while the file beside it is there. */
@@ -223,6 +223,23 @@ describe('users and names over SMB', () => {
       { timeoutMs: 20_000 },
     );
     await rm(broken);
+  });
+
+  it('takes a new password in a file without being told, and the former one is wrong then', async () => {
+    const file = scratch.path('password of emil');
+    await writeFile(file, 'one\n');
+    // Only whoever may write the configuration may name files.
+    const users = [...USERS.slice(0, 1), { name: 'emil', password: { file } }];
+    await daemon.writeConfig(daemon.text({ sections: { smb: { users } } }));
+    await until('he is let in', async () => /plain\.bin/.test(await lists('emil%one')), {
+      timeoutMs: 20_000,
+    });
+    await writeFile(file, 'two\n');
+    await until('his new one is right', async () => /plain\.bin/.test(await lists('emil%two')), {
+      timeoutMs: 20_000,
+    });
+    assert.match(await lists('emil%one'), /LOGON_FAILURE/);
+    await submit(USERS.slice(0, 1));
   });
 
   it('is closed to everybody in it when it goes, whatever it is called', async () => {

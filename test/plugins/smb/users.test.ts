@@ -1,12 +1,12 @@
 /** Whose password smbd knows, and whose sessions end with it. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import type { Processes, Secrets, ShortCommand } from 'mountkeeper';
 import { smbPaths } from '../../../plugins/smb/paths.ts';
-import { settleUsers } from '../../../plugins/smb/users.ts';
+import { PasswordFiles, settleUsers } from '../../../plugins/smb/users.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 
 async function setUp(t: TestContext) {
@@ -67,5 +67,31 @@ describe('passwords of smbd', () => {
     // Both times.
     assert.equal(await settle({ ben: 'b' }), '| pdbedit anna cut anna smbpasswd ben smbpasswd ben');
     assert.equal(await settle({}), '| pdbedit ben cut ben');
+  });
+});
+
+describe('files with passwords', () => {
+  it('are others once two looks have found the same change, until they are read', async (t) => {
+    const scratch = await createScratch('smb-password-files');
+    t.after(() => scratch.close());
+    const file = scratch.path('anna');
+    await writeFile(file, 'one');
+    const files = new PasswordFiles([
+      { name: 'anna', password: { file } },
+      { name: 'ben', password: 'in the document' },
+    ]);
+    const looks = async () => [await files.haveChanged(), await files.haveChanged()];
+    assert.deepEqual(await looks(), [false, false], 'nobody has read them yet');
+    await files.aboutToRead();
+    assert.deepEqual(await looks(), [false, false]);
+    await writeFile(file, 'two');
+    assert.equal(await files.haveChanged(), false, 'it may be half of it');
+    await writeFile(file, 'three');
+    assert.deepEqual(await looks(), [false, true]);
+    assert.equal(await files.haveChanged(), true);
+    await files.aboutToRead();
+    assert.deepEqual(await looks(), [false, false]);
+    await rm(file);
+    assert.deepEqual(await looks(), [false, true]);
   });
 });
