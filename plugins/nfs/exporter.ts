@@ -83,7 +83,7 @@ class NfsParts implements ExporterParts<ServedExport> {
   readonly #paths;
   readonly #book: ExportBook;
   readonly #address: ServerAddress;
-  /** The exports in the file that the server has read. */
+  /** The exports that the server has confirmed to have read. */
   #loaded: readonly ServedExport[] = [];
   #written: string | undefined;
   #isReady = false;
@@ -123,6 +123,8 @@ class NfsParts implements ExporterParts<ServedExport> {
       },
       cleanUp: async () => {
         this.#isReady = false;
+        // The next one reads the file at its start.
+        this.#hasRead = true;
         this.#loaded = [];
         this.#written = undefined;
         await forgetClients(this.#paths);
@@ -234,7 +236,11 @@ class NfsParts implements ExporterParts<ServedExport> {
     if (!this.#isReady || !this.server.process) return;
     const wanted = [...this.shown.entries.values()];
     const kept = standing(this.#loaded, wanted);
-    if (kept.length < wanted.length) await this.#show(kept);
+    if (kept.length < wanted.length) {
+      await this.#show(kept);
+      // They would come back in the same step in which they go. The next look tells it again.
+      if (!this.#hasRead) return;
+    }
     await this.#show(wanted);
     await this.#endUnused();
   }
@@ -251,9 +257,9 @@ class NfsParts implements ExporterParts<ServedExport> {
   async #show(exports: readonly ServedExport[]): Promise<void> {
     const { server, clock, log } = { server: this.server.process, ...this.#tools };
     if (!(await this.#write(exports)) || !server) return;
-    this.#hasRead = await reread(server, clock);
-    if (!this.#hasRead) log.warn(UNREAD);
-    this.#loaded = exports;
+    this.#hasRead = await reread(server, clock, { owes: !this.#hasRead });
+    if (this.#hasRead) this.#loaded = exports;
+    else log.warn(UNREAD);
   }
 
   /** A mount that hangs may have kept it from reading; until it has, it lets in whom it let in before. */
@@ -320,6 +326,8 @@ class NfsParts implements ExporterParts<ServedExport> {
       clients: (one as Partial<ServedExport>).clients ?? all,
     }));
     this.#loaded = former;
+    // It may owe the former daemon a confirmation.
+    this.#hasRead = false;
     // It is written anew, and the server reads it: the former daemon may have ended between the two.
     this.#written = undefined;
     return new Map(former.map((one) => [one.share, one]));

@@ -127,8 +127,19 @@ export async function awaitReady(
   );
 }
 
-/** Makes the server read its exports again; false when it did not confirm that in time. */
-export async function reread(server: ManagedProcess, clock: Clock): Promise<boolean> {
+type Hearing = Pick<ManagedProcess, 'logFile' | 'signal' | 'isAlive'>;
+
+/**
+ * Makes the server read its exports again; false when it did not confirm that in time. `owes`: it has not confirmed
+ * the time before, so the first confirmation may be of what it read then. Signals that wait become one, so the second
+ * is of what the file holds now.
+ */
+export async function reread(server: Hearing, clock: Clock, { owes }: { owes: boolean }): Promise<boolean> {
+  const isConfirmed = await confirmed(server, clock);
+  return isConfirmed && owes ? confirmed(server, clock) : isConfirmed;
+}
+
+async function confirmed(server: Hearing, clock: Clock): Promise<boolean> {
   const from = await sizeOf(server.logFile);
   server.signal('SIGHUP');
   const end = clock.monotonic() + REREAD_MS;
