@@ -121,7 +121,7 @@ export { tcpClients } from './servers/tcp-clients.ts';
 export type { TcpClient } from './servers/tcp-clients.ts';
 export { untilAnswered } from './servers/until-answered.ts';
 export type { AskedServer, Unanswered } from './servers/until-answered.ts';
-export { addressProblem, askOnce, ownAddress, portProblem } from './servers/server-address.ts';
+export { addressProblem, askOnce, ownAddress, portProblem, spellingOf } from './servers/server-address.ts';
 export type { AddressOrigin, Question, ServerAddress } from './servers/server-address.ts';
 
 export { withRelease } from './with-release.ts';

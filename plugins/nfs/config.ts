@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { Joi } from 'mountkeeper';
+import { Joi, spellingOf } from 'mountkeeper';
 import type { Config } from 'mountkeeper';
 
 export interface NfsConfig {
@@ -61,10 +61,9 @@ export const schema = Joi.object<NfsConfig, true>({
 }).meta({ tier: 'protocol' });
 
 /** The server knows such a client by its IPv4 address, so such an entry would mean nobody. */
-function isMapped(client: string): boolean {
+export function isMapped(client: string): boolean {
   const [host = ''] = client.split('/');
-  // URLs have one spelling for each address.
-  return isIP(host) === 6 && /^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(new URL(`http://[${host}]`).hostname);
+  return isIP(host) === 6 && /^::ffff:[0-9a-f]+:[0-9a-f]+$/.test(spellingOf(host));
 }
 
 function clientsOfShare(description: string) {

@@ -29,7 +29,7 @@ import type {
   ExportTable,
 } from 'mountkeeper';
 import { askForRoot, isExported } from './health-check.ts';
-import { allows, clientsOf, NOBODY } from './config.ts';
+import { allows, clientsOf, isMapped, NOBODY } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { ExportBook } from './export-ids.ts';
 import {
@@ -177,6 +177,10 @@ class NfsParts implements ExporterParts<ServedExport> {
       ...(this.#tools.settings.allowed_clients.length === 0 && !this.#isForAnybody()
         ? [{ level: 'warning' as const, message: NOBODY }]
         : []),
+      ...this.#tools.settings.allowed_clients.filter(isMapped).map((client) => ({
+        level: 'warning' as const,
+        message: `nfs.allowed_clients: ${client} is an IPv4 address in the form of IPv6 and means nobody; write it as IPv4`,
+      })),
       ...this.#openBeside().map((share) => ({
         level: 'warning' as const,
         message:

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { portProblem } from 'mountkeeper';
+import { portProblem, spellingOf } from 'mountkeeper';
 import type { ManagedProcess } from 'mountkeeper';
 import { negotiate } from './negotiate.ts';
 
@@ -40,7 +40,10 @@ export function resolveListen(
 
 function addressesOf(entry: string, present: Interfaces): readonly string[] {
   const all = Object.values(present).flatMap((list) => list ?? []);
-  if (isIP(entry) !== 0) return isLoopback(entry) || all.some((one) => one.address === entry) ? [entry] : [];
+  if (isIP(entry) !== 0)
+    return isLoopback(entry) || all.some((one) => spellingOf(one.address) === spellingOf(entry))
+      ? [entry]
+      : [];
   const own = (present[entry] ?? []).map((one) => one.address);
   return own.filter((address) => !address.startsWith('fe80:'));
 }

@@ -1,5 +1,5 @@
 /** A server's listen address: whether it can be used on this machine, and how to send a request to it. */
-import { createConnection, createServer } from 'node:net';
+import { createConnection, createServer, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /** An address of this machine, or `0.0.0.0` or `::` for all of them. */
@@ -31,6 +31,16 @@ export function ownAddress({ host, port }: ServerAddress): ServerAddress {
   return host === '::' ? { host: '::1', port } : { host, port };
 }
 
+/**
+ * The one spelling of an address by which two can be compared: IPv6 has several, such as `FD00::2` and `fd00:0::2`.
+ * What is no address stays as it is.
+ */
+export function spellingOf(address: string): string {
+  // URLs have one, and take no zones.
+  if (isIP(address) !== 6 || address.includes('%')) return address;
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
+}
+
 /** Why the address cannot be used; undefined when it can. */
 export function addressProblem({ host }: ServerAddress, { section }: AddressOrigin): string | undefined {
   const isAnywhere = host === '0.0.0.0' || host === '::' || host.startsWith('127.');
@@ -38,7 +48,7 @@ export function addressProblem({ host }: ServerAddress, { section }: AddressOrig
     isAnywhere ||
     Object.values(networkInterfaces())
       .flat()
-      .some((one) => one?.address === host);
+      .some((one) => one !== undefined && spellingOf(one.address) === spellingOf(host));
   return isHere
     ? undefined
     : `${host}: this machine has no such address; correct ${section}.listen, or bring the network up`;

@@ -24,7 +24,7 @@ const documentFor = (...clients: string[]) =>
   ({ nfs: settings, shares: [{ name: 'a', clients, protocols: ['nfs'] }] }) as unknown as Config;
 
 /** An exporter with one share, and the exports that it would keep for a server. */
-async function setUp(t: TestContext, mount: Mount, config: () => Config) {
+async function setUp(t: TestContext, mount: Mount, config: () => Config, allowed: readonly string[] = []) {
   const scratch = await createScratch('nfs-exporter');
   t.after(() => scratch.close());
   await mkdir(nfsPaths(scratch.root).root);
@@ -37,7 +37,7 @@ async function setUp(t: TestContext, mount: Mount, config: () => Config) {
       list: () => [{ ...shown, health: 'healthy', remoteAnswers: true }],
     },
     mountTable: { list: async () => [], find: async () => undefined },
-    settings,
+    settings: { ...settings, allowed_clients: allowed },
     config,
     owner: { uid: 0, gid: 0 },
   } as unknown as NfsTools);
@@ -65,6 +65,21 @@ describe('shares over NFS', () => {
     document = documentFor();
     await look();
     assert.equal(isForNobody(), true);
+  });
+
+  it('come with a warning of an allowed client that would be nobody', async (t) => {
+    const mount = new FakeMount(planOf(spec('a')), 'a');
+    const mapped = '::FFFF:192.0.2.5';
+    const { exporter } = await setUp(t, mount, () => documentFor('192.0.2.1'), [
+      mapped,
+      '192.0.2.6',
+      'fd00::1',
+    ]);
+    const said = exporter.notices().filter(({ message }) => message.includes('in the form of IPv6'));
+    assert.deepEqual(
+      said.map(({ level, message }) => [level, message.includes(mapped)]),
+      [['warning', true]],
+    );
   });
 
   it('are not said to be shut while the document that switches NFS off waits for another exporter', async (t) => {

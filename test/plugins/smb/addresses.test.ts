@@ -1,7 +1,7 @@
 /** Where smbd is reached, which it settles at its start alone. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noteOf, Reach } from '../../../plugins/smb/addresses.ts';
+import { noteOf, Reach, resolveListen } from '../../../plugins/smb/addresses.ts';
 
 function setUp(...listen: readonly string[]) {
   const card: string[] = ['192.0.2.5'];
@@ -66,5 +66,12 @@ describe('the addresses of an smbd that runs', () => {
     assert.match(reach.problems(server).join(), /not listen on 192\.0\.2\.9 yet: smbd restarts for it once/);
     // A former version did not note them.
     assert.deepEqual(reach.come({ notes: {} }), []);
+  });
+
+  it('are the same in every spelling of IPv6', () => {
+    const present = { lan0: [{ address: 'fd00::2', internal: false }] };
+    for (const entry of ['FD00::2', 'fd00:0::2'])
+      assert.deepEqual(resolveListen([entry], present).interfaces, [entry]);
+    assert.throws(() => resolveListen(['fd00::3'], present), /no such address/);
   });
 });

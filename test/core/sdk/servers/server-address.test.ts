@@ -8,6 +8,7 @@ import {
   askOnce,
   ownAddress,
   portProblem,
+  spellingOf,
 } from '../../../../core/sdk/servers/server-address.ts';
 
 const HERE = '127.0.0.1';
@@ -112,5 +113,14 @@ describe('the address of a server', () => {
       },
     );
     assert.equal(await portProblem({ host: HERE, port: 0 }, { section: 'ftp' }), undefined);
+  });
+});
+
+describe('an address in several spellings', () => {
+  it('has one to compare it by', () => {
+    for (const address of ['FD00::2', 'fd00:0::2', 'fd00:0:0:0:0:0:0:0002'])
+      assert.equal(spellingOf(address), 'fd00::2');
+    for (const other of ['192.0.2.1', 'fe80::1%lan0', 'lan0', '', '::'])
+      assert.equal(spellingOf(other), other);
   });
 });
