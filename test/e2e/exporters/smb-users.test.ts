@@ -15,6 +15,7 @@ import {
   exportStatus,
   localFile,
   notices,
+  runClient,
   smb,
   sumOf,
 } from '../../support/exports/client-programs.ts';
@@ -239,6 +240,27 @@ describe('users and names over SMB', () => {
       timeoutMs: 20_000,
     });
     assert.match(await lists('emil%one'), /LOGON_FAILURE/);
+    await submit(USERS.slice(0, 1));
+  });
+
+  it('keeps a share of others out of the list, and tells who asks for it that it is closed', async () => {
+    const users = USERS.slice(0, 2);
+    const shares = [
+      { name: 'team', connection: 'nas', remote_path: 'team' },
+      { name: DASHED, connection: 'nas', remote_path: 'team' },
+      { name: 'boss', connection: 'nas', remote_path: 'team', users: ['Carol.X'] },
+    ];
+    await daemon.submit(daemon.text({ shares, sections: { smb: { users } } }));
+    const enters = async (share: string, user: string) => (await smb(share, 'ls', { port, user })).output;
+    await until('it is shown', async () => /plain\.bin/.test(await enters('boss', `Carol.X%${ODD}`)), {
+      timeoutMs: 30_000,
+    });
+    assert.match(await enters('boss', 'alice%pw'), /ACCESS_DENIED/);
+    assert.match(await enters('bose', 'alice%pw'), /BAD_NETWORK_NAME/);
+    const list = ['-L', '//127.0.0.1', '-p', String(port), '-U', 'alice%pw', '-g'];
+    const { output } = await runClient('smbclient', list);
+    assert.match(output, /Disk\|team\|/);
+    assert.doesNotMatch(output, /boss/);
     await submit(USERS.slice(0, 1));
   });
 
