@@ -179,7 +179,9 @@ class NfsParts implements ExporterParts<ServedExport> {
         : []),
       ...this.#tools.settings.allowed_clients.filter(isMapped).map((client) => ({
         level: 'warning' as const,
-        message: `nfs.allowed_clients: ${client} is an IPv4 address in the form of IPv6 and means nobody; write it as IPv4`,
+        message:
+          `nfs.allowed_clients: ${client} is an IPv4 address in the form of IPv6 and means nobody; ` +
+          'write it as IPv4',
       })),
       ...this.#openBeside().map((share) => ({
         level: 'warning' as const,
