@@ -56,20 +56,28 @@ export function slower(one: Bandwidth, other: Bandwidth): Bandwidth {
   return { up: least(one.up, other.up), down: least(one.down, other.down) };
 }
 
-/** The faster of two of which at least one is limited, or unlimited (0) when both are. */
+/** The faster of two, where 0 is unlimited. */
 export function faster(one: Bandwidth, other: Bandwidth): Bandwidth {
-  return { up: Math.max(one.up, other.up), down: Math.max(one.down, other.down) };
+  return { up: most(one.up, other.up), down: most(one.down, other.down) };
+}
+
+function most(one: number, other: number): number {
+  return one === 0 || other === 0 ? 0 : Math.max(one, other);
 }
 
 /**
- * What is left of a budget after others have taken their parts: never less than idle shares keep, so that
- * nobody stands still because another one has everything and gives up nothing.
+ * What is left of a budget after others have taken their parts (0: all of it): never less than idle shares keep, so
+ * that nobody stands still because another one has everything and gives up nothing.
  */
 export function remaining(budget: Bandwidth, taken: readonly Bandwidth[]): Bandwidth {
   const rest = (whole: number, parts: readonly number[]): number =>
     whole === 0
       ? 0
-      : Math.max(LEAST, Math.floor(whole * IDLE_PART), whole - parts.reduce((sum, one) => sum + one, 0));
+      : Math.max(
+          LEAST,
+          Math.floor(whole * IDLE_PART),
+          whole - sumOf(parts.map((one) => (one === 0 ? whole : one))),
+        );
   return {
     up: rest(
       budget.up,
@@ -80,6 +88,10 @@ export function remaining(budget: Bandwidth, taken: readonly Bandwidth[]): Bandw
       taken.map((one) => one.down),
     ),
   };
+}
+
+function sumOf(parts: readonly number[]): number {
+  return parts.reduce((sum, one) => sum + one, 0);
 }
 
 function least(one: number, other: number): number {

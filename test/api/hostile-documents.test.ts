@@ -138,7 +138,8 @@ describe(`${RUNS} hostile documents over HTTP`, () => {
     assert.deepEqual(bait, ['there 1000'], "a file was made or changed outside of the daemon's folders");
     assert.deepEqual(await readdir(join(folder, 'marks')), [], 'a program of the document was run');
     assert.deepEqual(
-      [...new Set(started)].filter((command) => command !== rclone),
+      // The way to a mount point is looked at by `stat`, which gives no more than owners and modes.
+      [...new Set(started)].filter((command) => command !== rclone && command !== 'stat'),
       [],
       "another program than the file's rclone was run",
     );

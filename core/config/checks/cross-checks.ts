@@ -8,7 +8,7 @@ import { suggestion } from '../schema/did-you-mean.ts';
 import { isTable } from '../../sdk/toml/document.ts';
 import { joinPath } from '../../sdk/toml/path.ts';
 import type { Segment } from '../../sdk/toml/path.ts';
-import { isReference } from '../secrets/secrets.ts';
+import { isCredentialName, isReference } from '../secrets/secrets.ts';
 import type { SecretReference } from '../secrets/secrets.ts';
 import { foldName } from '../schema/share-name.ts';
 import { MASK, MASK_REFUSED } from '../../sdk/config-types.ts';
@@ -145,10 +145,15 @@ export function secretProblems(config: Config, secrets: Secrets, isOffline = fal
       return [];
     } catch (error) {
       const message = `${label}: ${(error as Error).message}`;
-      if (!isOffline || 'file' in reference) return [{ path: label, message }];
+      if (!isOffline || !mayBeThere(reference)) return [{ path: label, message }];
       return [{ path: label, message: `${message}; the daemon may have it all the same`, isWarning: true }];
     }
   });
+}
+
+/** In the daemon's environment, or with its credentials. */
+function mayBeThere(reference: SecretReference): boolean {
+  return 'env' in reference || ('credential' in reference && isCredentialName(reference.credential));
 }
 
 function references(

@@ -37,8 +37,13 @@ function fromEnvironment(name: string, env: NodeJS.ProcessEnv): string {
   return value;
 }
 
+/** False for a name that no credential can have. */
+export function isCredentialName(name: string): boolean {
+  return !name.includes('/') && name !== '.' && name !== '..';
+}
+
 function fromCredential(name: string, folder: string | undefined): string {
-  if (name.includes('/') || name === '.' || name === '..')
+  if (!isCredentialName(name))
     throw new Error(`"${name}" cannot be the name of a credential; it has no folder in it`);
   if (folder === undefined || folder === '') {
     throw new Error(

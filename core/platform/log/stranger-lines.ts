@@ -5,9 +5,10 @@
 import type { Clock } from '../../contract/platform.ts';
 import { Allowance } from '../allowance.ts';
 
-const LINES = { most: 50, everyMs: 1_000 };
-/** At 50 long lines a second, a plugin would write 70 GB in a day. */
-const CHARACTERS = { most: 1_048_576, everyMs: 60_000 };
+/** Twice what a runner may have written (`log-lines.ts`): the daemon says of it why it has ended all the same. */
+const LINES = { most: 100, everyMs: 1_000 };
+/** At 100 long lines a second, a plugin would write 140 GB in a day. */
+const CHARACTERS = { most: 2 * 1_048_576, everyMs: 60_000 };
 
 interface Told {
   readonly lines: Allowance;

@@ -15,7 +15,9 @@ export const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const IN_CONFIGURATION = ['core', 'dirs'];
 /** What types of our own notifications begin with: those of a stranger's begin with its name. */
 const IN_NOTIFICATIONS = ['cache', 'file', 'nas', 'share', 'writeback'];
-const RESERVED = new Set([...IN_CONFIGURATION, ...IN_NOTIFICATIONS]);
+/** What lines of the daemon's own name as their plugin. */
+const IN_LOG = ['supervisor'];
+const RESERVED = new Set([...IN_CONFIGURATION, ...IN_NOTIFICATIONS, ...IN_LOG]);
 /** Packages that a plugin must take from its host. */
 const HOST_PACKAGES = /^(?:mountkeeper|joi|tapable|@hapi\/.+)$/;
 

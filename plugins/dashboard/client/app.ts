@@ -43,7 +43,8 @@ function heard(event: MessageEvent<string>): void {
 
 /** Somebody has typed what would be lost. */
 function isTypedIn(): boolean {
-  return document.querySelector('[data-typed]') !== null;
+  // A filter is chosen again in a moment.
+  return document.querySelector('[data-typed]:not([method=get])') !== null;
 }
 
 /** The server has another version of the page, whose events this one would not understand. */

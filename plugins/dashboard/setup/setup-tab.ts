@@ -64,7 +64,7 @@ class Guide {
 
   async open(view: View): Promise<Outcome> {
     const session = this.#known.find(view.form['session']);
-    if (!session) return over();
+    if (!session) return over(view);
     keepTicks(session, view);
     session.at = view.form['path'] ?? '';
     return this.#browse(session, view);
@@ -72,7 +72,7 @@ class Guide {
 
   choose(view: View): Outcome {
     const session = this.#known.find(view.form['session']);
-    if (!session) return over();
+    if (!session) return over(view);
     keepTicks(session, view);
     return session.folders.size === 0
       ? { ok: false, message: everywhere('choose-one') }
@@ -81,7 +81,7 @@ class Guide {
 
   async share(view: View): Promise<Outcome> {
     const session = this.#known.find(view.form['session']);
-    if (!session) return over();
+    if (!session) return over(view);
     const { user = '', password = '' } = view.form;
     if (user !== '' && password === '') return { ok: false, message: everywhere('lan-password-missing') };
     session.lan = user === '' ? undefined : { user, password };
@@ -91,7 +91,7 @@ class Guide {
 
   async finish(view: View): Promise<Outcome> {
     const session = this.#known.find(view.form['session']);
-    if (!session) return over();
+    if (!session) return over(view);
     const answers = answersOf(session);
     const names = this.#setup.shareNames(answers.folders);
     const { lan } = answers;
@@ -131,8 +131,10 @@ function next(content: Content): Outcome {
   return { ok: true, message: '', content: guide(content, true) };
 }
 
-function over(): Outcome {
-  return { ok: false, message: everywhere('setup-over') };
+/** The daemon has started anew: no update of the page takes the guide back to its first step. */
+function over(view: View): Outcome {
+  const first = html`<p class="outcome" data-tone="bad" role="alert">${view.t('setup-over')}</p>${nasStep(view)}`;
+  return { ok: false, message: everywhere('setup-over'), content: guide(first, true) };
 }
 
 export function setupTab(ctx: PluginContext): Tab {

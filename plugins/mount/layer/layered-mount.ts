@@ -267,7 +267,9 @@ export class LayeredMount implements RunningRclone {
    */
   async stats(signal: AbortSignal): Promise<MountStats> {
     if (!this.#hold.isBegun && isStopped(this.pid)) throw new Error('bindfs below the share is stopped');
-    if (this.#answers.problem !== undefined) throw new Error(this.#answers.problem);
+    // What waits goes up past bindfs: a drain goes on without it.
+    const isDraining = this.#isFrozen || this.isFrozen;
+    if (!isDraining && this.#answers.problem !== undefined) throw new Error(this.#answers.problem);
     const [reading, looked] = await Promise.all([
       this.#reading(signal),
       this.#uploads.look(signal).catch((error: unknown) => error as Error),

@@ -34,6 +34,12 @@ const OF_THE_REMOTE: Sentences = [
     'silent',
   ],
   [
+    // A proxy before the NAS answers in its place.
+    /\b50[234]\b|bad gateway|gateway time-?out|service unavailable/i,
+    'what stands before the remote answers that it cannot be reached',
+    'silent',
+  ],
+  [
     /connection refused/i,
     'the remote refuses connections; is its service running, and is the port right?',
     'silent',

@@ -81,7 +81,8 @@ async function refreshed(
 
 async function refreshOne(folder: string, call: Call): Promise<RefreshResult> {
   try {
-    await list(folder, call);
+    await list(folder, untilGivenUp(call));
+    stopIfEnded(call);
     await refresh(folder, call);
     return { ok: 1, failed: [] };
   } catch (error) {
@@ -92,7 +93,7 @@ async function refreshOne(folder: string, call: Call): Promise<RefreshResult> {
 
 async function refreshTree(top: string, call: Call): Promise<RefreshResult> {
   try {
-    const below = await list(top, call, { recurse: true });
+    const below = await list(top, untilGivenUp(call), { recurse: true });
     stopIfEnded(call);
     await refresh(top, call, { recursive: 'true' });
     return { ok: below.length + 1, failed: [] };
@@ -116,7 +117,8 @@ async function walk(top: string, call: Call): Promise<RefreshResult> {
     }
     stopIfEnded(call);
     try {
-      const children = await list(folder, call);
+      const children = await list(folder, untilGivenUp(call));
+      stopIfEnded(call);
       await refresh(folder, call, children.length === 0 ? { recursive: 'true' } : {});
       ok += 1;
       inARow = 0;
@@ -153,6 +155,11 @@ export async function mapSome(
   await Promise.all(Array.from({ length: atOnce }, work));
   if (failures.length > 0) throw failures[0];
   return found;
+}
+
+/** A listing shows nothing in the mount: who gives up leaves nothing behind that the next one would wait for. */
+function untilGivenUp(call: Call): Call {
+  return { ...call, end: AbortSignal.any([call.end, call.signal]) };
 }
 
 function stopIfEnded({ end, signal }: Pick<Call, 'end' | 'signal'>): void {

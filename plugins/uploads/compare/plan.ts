@@ -481,7 +481,8 @@ const NS_PER_MS = 1_000_000n;
 /** All whiteouts of a share may be one inode, whose time is that of the last: so the folder's time counts as well. */
 function changedOf({ path, kind, key, changedNs }: ScanEntry, { folders }: Scan): Pick<Lesson, 'changedMs'> {
   if (kind === 'folder') return key === undefined ? {} : { changedMs: bornMsOf(key) };
-  const [, around = changedNs] = folders.get(parentOf(path))?.split(' ') ?? [];
+  // Not when it was modified: anybody may set that back, as a copy does that keeps times.
+  const [, , around = changedNs] = folders.get(parentOf(path))?.split(' ') ?? [];
   const lastNs = kind === 'whiteout' && BigInt(around) < changedNs ? BigInt(around) : changedNs;
   return { changedMs: Number(lastNs / NS_PER_MS) };
 }

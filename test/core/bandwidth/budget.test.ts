@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { divideBandwidth, remaining, slower } from '../../../core/bandwidth/budget.js';
+import { divideBandwidth, faster, remaining, slower } from '../../../core/bandwidth/budget.js';
 import type { Demand } from '../../../core/bandwidth/budget.js';
 
 const demands = (...busy: readonly boolean[]): Demand[] =>
@@ -108,5 +108,8 @@ describe('division of the bandwidth budget', () => {
 
   it('never makes a limited rest unlimited', () => {
     assert.deepEqual(remaining({ up: 10, down: 0 }, [{ up: 10, down: 4 }]), { up: 1, down: 0 });
+    // Who has no limit may take all of it.
+    assert.deepEqual(remaining({ up: 1_000, down: 1_000 }, [{ up: 0, down: 400 }]), { up: 50, down: 600 });
+    assert.deepEqual(faster({ up: 0, down: 5 }, { up: 5, down: 7 }), { up: 0, down: 7 });
   });
 });

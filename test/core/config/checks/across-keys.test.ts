@@ -89,6 +89,8 @@ describe('checks across keys', () => {
         'pass it with LoadCredential= of systemd; the daemon may have it all the same',
     ]);
     assert.match((await problemsOf(`${text}c = { file = "/no-such" }\n`, opened))[0] ?? '', /no such file/);
+    const unnamed = await problemsOf(`${text}c = { credential = "in/a-folder" }\n`, opened);
+    assert.match(unnamed[0] ?? '', /cannot be the name of a credential/);
   });
 
   it('do not touch a secret that lies on a share', async () => {

@@ -49,6 +49,8 @@ describe('what rclone says', () => {
       ['dial tcp: connection refused', 'i/o timeout', 'no route to host', 'no such host', 'EOF'].map(shown),
       ['silent', 'silent', 'silent', 'silent', 'silent'],
     );
+    const proxied = ['HTTP error 502 Bad Gateway', '503 Service Unavailable', '504 Gateway Time-out'];
+    assert.deepEqual(proxied.map(shown), ['silent', 'silent', 'silent'], 'a proxy before a NAS that is away');
     assert.deepEqual(['no space left on device', 'strange'].map(shown), [undefined, undefined]);
     assert.equal(
       remoteFailure(['i/o timeout'], 'otherwise').message,

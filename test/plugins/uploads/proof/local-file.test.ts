@@ -52,7 +52,7 @@ describe('a file that is compared', () => {
     share.close();
   });
 
-  const options = { signal: AbortSignal.timeout(20_000), onProgress: () => undefined };
+  const options = () => ({ signal: AbortSignal.timeout(20_000), onProgress: () => undefined });
   /** Whoever waits for the pipe goes on, so that the test ends where it fails. */
   const inTime = async <T>(work: Promise<T>): Promise<T | 'waits'> => {
     const result = await Promise.race([work, sleep(3_000).then(() => 'waits' as const)]);
@@ -69,10 +69,10 @@ describe('a file that is compared', () => {
 
   it('is told equal where nobody touches it', async () => {
     assert.deepEqual(
-      (await uploader.verify('', options)).map(({ path, result }) => [path, result]),
+      (await uploader.verify('', options())).map(({ path, result }) => [path, result]),
       [['d/mine', 'hash']],
     );
-    const { proved } = await uploader.receipt('', options);
+    const { proved } = await uploader.receipt('', options());
     assert.deepEqual(
       proved.map(({ path, isCompared }) => [path, isCompared]),
       [['d/mine', true]],
@@ -81,12 +81,12 @@ describe('a file that is compared', () => {
 
   it('may be a pipe by then: nobody waits for who writes into it', async () => {
     meanwhile = pipe;
-    assert.deepEqual(await inTime(uploader.verify('', options)), []);
+    assert.deepEqual(await inTime(uploader.verify('', options())), []);
   });
 
   it('may be a pipe by then for a receipt, too', async () => {
     meanwhile = pipe;
-    const receipt = await inTime(uploader.receipt('', options));
+    const receipt = await inTime(uploader.receipt('', options()));
     assert.notEqual(receipt, 'waits');
     assert.deepEqual(receipt !== 'waits' && receipt.proved, []);
   });

@@ -61,6 +61,8 @@ describe('what would take for ever, or all memory, in a carried schema', () => {
     const schema = Joi.object({
       link: Joi.object({ type: Joi.valid('link'), template: Joi.string().default('{a}') }),
       a: Joi.string().messages({ 'string.base': '{#label} is no text' }).meta({ template: '{a}' }),
+      b: Joi.string().pattern(/^a/).message('begins with a'),
+      c: Joi.number().min(1).message('{#label} is small').max(3).message('{#label} is large'),
     });
     const { value } = builtSchema(carriedSchema('the schema', schema)).validate({ link: {} }) as {
       value: unknown;
