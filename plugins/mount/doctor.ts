@@ -148,7 +148,7 @@ async function mountPointsCheck(config: Config, processes: Processes): Promise<r
       title: 'mount points',
       result: 'error',
       detail: [...said].map(([share, message]) => `share "${share}": ${message}`).join('; '),
-      advice: 'These shares are not mounted.',
+      advice: 'A daemon that runs as root does not mount these shares, nor again one that is mounted now.',
     },
   ];
 }

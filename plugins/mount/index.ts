@@ -8,6 +8,7 @@ import { rcloneCommand } from './releases/cli.ts';
 import { checks } from './doctor.ts';
 import { NO_UPLOADER } from './layer/needs.ts';
 import { createMounter } from './lifecycle/mounter.ts';
+import { turnableMountPoints, turnableNotices } from './lifecycle/passage.ts';
 import type { Notice } from './recovery/recovery-report.ts';
 import { harmlessOptions } from './options/shown-options.ts';
 import { checkUntrusted } from './options/untrusted-options.ts';
@@ -85,7 +86,15 @@ export default definePlugin({
       name: 'look for files that go nowhere by themselves',
       ms: () => LOOK_FOR_LEFTOVERS_EVERY_MS,
       run: async () => {
-        notices = (await mounter()?.leftovers()) ?? [];
+        const up = ctx
+          .use('shares')
+          .list()
+          .filter(({ mount }) => mount !== undefined);
+        const said = await turnableMountPoints(
+          up.map(({ spec }) => spec.share),
+          ctx.use('processes'),
+        );
+        notices = [...((await mounter()?.leftovers()) ?? []), ...turnableNotices(said)];
       },
     });
     let outdated: readonly Notice[] = [];

@@ -5,6 +5,7 @@
  */
 import { dirname } from 'node:path';
 import type { Processes, ShareConfig } from 'mountkeeper';
+import type { Notice } from '../recovery/recovery-report.ts';
 
 const TIMEOUT_MS = 5_000;
 const [FILE_TYPE, SYMLINK, STICKY, OTHERS_WRITE] = [0o170_000, 0o120_000, 0o1000, 0o022];
@@ -101,6 +102,14 @@ export async function turnableMountPoints(
     if (stranger !== undefined) said.set(name, strangerRefusal(mountPoint, stranger));
   }
   return said;
+}
+
+/** Of shares that a former version has mounted there. */
+export function turnableNotices(said: ReadonlyMap<string, string>): readonly Notice[] {
+  return [...said].map(([share, message]) => ({
+    level: 'warning' as const,
+    message: `share '${share}' is not mounted again once it is taken off: ${message}`,
+  }));
 }
 
 /** What is said of a mount point whose way others can turn. */

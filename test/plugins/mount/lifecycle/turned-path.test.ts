@@ -12,7 +12,7 @@ import { clearStack, prepareStack, show } from '../../../../plugins/mount/layer/
 import { freezeMount } from '../../../../plugins/mount/lifecycle/freeze.ts';
 import { narrowMount } from '../../../../plugins/mount/lifecycle/mount-flags.ts';
 import { prepareMountPoint, unlockMountPoint } from '../../../../plugins/mount/lifecycle/mount-point.ts';
-import { turnableMountPoints } from '../../../../plugins/mount/lifecycle/passage.ts';
+import { turnableMountPoints, turnableNotices } from '../../../../plugins/mount/lifecycle/passage.ts';
 import type { MountTools } from '../../../../plugins/mount/lifecycle/tools.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
@@ -70,7 +70,10 @@ describe('a mount point below a folder of another user', { skip: unlessRoot }, (
       { name: 'photos', mount_point: mountPoint },
       { name: 'films', mount_point: scratch.path('films') },
     ];
-    assert.deepEqual([...(await turnableMountPoints(shares, tools.processes))], [['photos', said]]);
+    const turnable = await turnableMountPoints(shares, tools.processes);
+    assert.deepEqual([...turnable], [['photos', said]]);
+    const [notice] = turnableNotices(turnable);
+    assert.equal(notice?.message, `share 'photos' is not mounted again once it is taken off: ${said}`);
   });
 
   it('is refused where everybody may write, and where another user has made it in a folder like /tmp', async () => {
