@@ -83,24 +83,41 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
 
 /**
  * An overlay of the share's name is ours to take off, unless bindfs below it lives: this daemon's own was ended before,
- * so it is that of a daemon with another state folder. A user can mount one, too, but in a folder of his own.
+ * so it is that of a daemon with another state folder. Which bindfs is below which overlay nothing tells; daemons whose
+ * shares of that name are at other places have their overlays there. A user can mount one, too, but in a folder of his
+ * own.
  */
 async function refuseOthersShare(path: string, share: string, tools: MountPointTools): Promise<void> {
   const entries = await tools.mountTable.list();
-  const isOverlay = ({ fsType, mountPoint, source }: MountEntry): boolean =>
-    fsType === 'overlay' && mountPoint === path && source === overlaySource(share);
-  if (!entries.some(isOverlay)) return;
+  const places = entries
+    .filter(({ fsType, source }) => fsType === 'overlay' && source === overlaySource(share))
+    .map(({ mountPoint }) => mountPoint);
+  if (!places.includes(path)) return;
+  const others = await othersStacks(entries, share, tools);
+  const elsewhere = new Set(places.filter((place) => place !== path));
+  const [stateDir] = others;
+  if (stateDir === undefined || others.length <= elsewhere.size) return;
+  throw new Error(
+    `another daemon, whose state folder is ${stateDir}, has its share "${share}" at ` +
+      `${path}: end it (start and stop it once more if it was killed), or choose another mount_point`,
+  );
+}
+
+/** State folders below which bindfs lives for a share of that name. */
+async function othersStacks(
+  entries: readonly MountEntry[],
+  share: string,
+  tools: MountPointTools,
+): Promise<readonly string[]> {
   const { through } = stackPaths('/', share);
+  const found: string[] = [];
   for (const entry of entries) {
     const { fsType, mountPoint } = entry;
     if (!fsType.startsWith('fuse') || !mountPoint.endsWith(through)) continue;
     if ((await passageTo(mountPoint, tools.processes)).stranger !== undefined) continue;
-    if (!(await lives(entry, tools))) continue;
-    throw new Error(
-      `another daemon, whose state folder is ${mountPoint.slice(0, -through.length)}, has its share "${share}" at ` +
-        `${path}: end it (start and stop it once more if it was killed), or choose another mount_point`,
-    );
+    if (await lives(entry, tools)) found.push(mountPoint.slice(0, -through.length));
   }
+  return found;
 }
 
 /** Rejects with a plain sentence where the path leads elsewhere, or somebody could make it lead there. */
