@@ -1,5 +1,6 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { detachOverlay, isOverlaySource, overlaySource } from '../layer/overlay.ts';
 import { stackPaths } from '../layer/paths.ts';
 import { PLACEHOLDER_SOURCE } from '../layer/stack.ts';
@@ -45,9 +46,15 @@ chattr -i -- . 2>/dev/null; chmod 755 -- . 2>/dev/null; exit 0`;
 
 /**
  * Removes what a dead mount left and prepares the folder. Rejects with a plain sentence, also where another user could
- * turn the path. `share`: the one that is to be mounted there, whose own overlay a killed daemon may have left.
+ * turn the path. `share`: the one that is to be mounted there, whose own overlay a killed daemon may have left;
+ * `work`: where that one works.
  */
-export async function prepareMountPoint(path: string, share: string, tools: MountPointTools): Promise<void> {
+export async function prepareMountPoint(
+  path: string,
+  share: string,
+  tools: MountPointTools,
+  work = '/nowhere',
+): Promise<void> {
   const above = (await tools.mountTable.list()).find(
     (entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`),
   );
@@ -62,7 +69,7 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
     throw new Error(
       `another share (${overlay.source}) is already in use at ${path}; unmount it or choose another mount_point`,
     );
-  await refuseOthersShare(path, share, tools);
+  await refuseOthersShare(path, share, tools, work);
   await clearMountPoint(path, tools, { share, active: 'refuse' });
   if (isOpen) {
     // Why it cannot be made, the script below says.
@@ -82,42 +89,41 @@ export async function prepareMountPoint(path: string, share: string, tools: Moun
 }
 
 /**
- * An overlay of the share's name is ours to take off, unless bindfs below it lives: this daemon's own was ended before,
- * so it is that of a daemon with another state folder. Which bindfs is below which overlay nothing tells; daemons whose
- * shares of that name are at other places have their overlays there. A user can mount one, too, but in a folder of his
- * own.
+ * An overlay of the share's name is this daemon's to take off, unless it works in another cache and a bindfs of another
+ * state folder lives for a share of that name: then it is that daemon's. A user can mount one, too, but in a folder of
+ * his own.
  */
-async function refuseOthersShare(path: string, share: string, tools: MountPointTools): Promise<void> {
-  const entries = await tools.mountTable.list();
-  const places = entries
-    .filter(({ fsType, source }) => fsType === 'overlay' && source === overlaySource(share))
-    .map(({ mountPoint }) => mountPoint);
-  if (!places.includes(path)) return;
-  const others = await othersStacks(entries, share, tools);
-  const elsewhere = new Set(places.filter((place) => place !== path));
-  const [stateDir] = others;
-  if (stateDir === undefined || others.length <= elsewhere.size) return;
-  throw new Error(
-    `another daemon, whose state folder is ${stateDir}, has its share "${share}" at ` +
-      `${path}: end it (start and stop it once more if it was killed), or choose another mount_point`,
-  );
-}
-
-/** State folders below which bindfs lives for a share of that name. */
-async function othersStacks(
-  entries: readonly MountEntry[],
+async function refuseOthersShare(
+  path: string,
   share: string,
   tools: MountPointTools,
-): Promise<readonly string[]> {
+  work: string,
+): Promise<void> {
+  const entries = await tools.mountTable.list();
+  const overlay = entries.findLast(
+    ({ fsType, mountPoint, source }) =>
+      fsType === 'overlay' && mountPoint === path && source === overlaySource(share),
+  );
+  if (overlay === undefined || (await worksIn(work, overlay))) return;
   const { through } = stackPaths('/', share);
-  const found: string[] = [];
   for (const entry of entries) {
     const { fsType, mountPoint } = entry;
     if (!fsType.startsWith('fuse') || !mountPoint.endsWith(through)) continue;
     if ((await passageTo(mountPoint, tools.processes)).stranger !== undefined) continue;
-    if (await lives(entry, tools)) found.push(mountPoint.slice(0, -through.length));
+    if (!(await lives(entry, tools))) continue;
+    throw new Error(
+      `another daemon, whose state folder is ${mountPoint.slice(0, -through.length)}, has its share "${share}" at ` +
+        `${path}: end it (start and stop it once more if it was killed), or choose another mount_point`,
+    );
   }
-  return found;
+}
+
+/** Each overlay has a folder of a random name for its work (`mountOverlay`), which the kernel tells of it. */
+async function worksIn(work: string, { id }: MountEntry): Promise<boolean> {
+  const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
+  const line = lines.find((one) => one.startsWith(`${id} `)) ?? '';
+  const [, name] = /,workdir=work\/(of-\w+)(?:,|$)/.exec(line) ?? [];
+  return name !== undefined && existsSync(join(work, name));
 }
 
 /** Rejects with a plain sentence where the path leads elsewhere, or somebody could make it lead there. */

@@ -158,7 +158,8 @@ async function mountShare(
       `another rclone (process ${user}) works on the cache folder ${cacheDir}; ` +
         'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
-  await prepareMountPoint(planned.mount.mountPoint, spec.share.name, tools);
+  const { work } = layerPaths(cacheDir);
+  await prepareMountPoint(planned.mount.mountPoint, spec.share.name, tools, work);
   await readyCache(spec, { planned, cacheDir }, tools, signal).catch((error: unknown) =>
     Promise.reject(
       new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error }),

@@ -111,15 +111,17 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
         'end it (start and stop it once more if it was killed), or choose another mount_point',
     });
     assert.deepEqual(await sources(), [overlaySource('photos')]);
-    // That daemon's own is at another place: this one was left by a killed daemon.
-    const elsewhere = scratch.path('elsewhere');
-    for (const folder of ['elsewhere', 'upper2', 'work2']) await mkdir(scratch.path(folder));
-    const others = `lowerdir=${through},upperdir=${scratch.path('upper2')},workdir=${scratch.path('work2')}`;
-    mount('-t', 'overlay', '-o', others, overlaySource('photos'), elsewhere);
-    await prepareMountPoint(path, 'photos', tools);
+    assert.equal(spawnSync('umount', ['-l', path]).status, 0);
+    // This daemon's own, which it left when it was killed: it works in its cache.
+    const [work, own] = [scratch.path('own', 'work'), scratch.path('own', 'work', 'of-1a2B3c')];
+    await mkdir(own, { recursive: true });
+    await mkdir(scratch.path('own', 'upper'));
+    const left = `lowerdir=${through},upperdir=upper,workdir=work/of-1a2B3c`;
+    const args = ['-i', '-t', 'overlay', '-o', left, overlaySource('photos'), path];
+    assert.equal(spawnSync('mount', args, { cwd: scratch.path('own') }).status, 0);
+    await prepareMountPoint(path, 'photos', tools, work);
     assert.equal(await isMounted(path), false);
     await unlockMountPoint(path, tools);
-    assert.equal(spawnSync('umount', ['-l', elsewhere]).status, 0);
     mount('-t', 'overlay', '-o', layers, overlaySource('photos'), path);
     await assert.rejects(prepareMountPoint(path, 'photos', tools), /another daemon/);
     assert.equal(spawnSync('umount', ['-l', through]).status, 0);
