@@ -50,10 +50,13 @@ import {
   PasswordFiles,
   resolveUsers,
   settleUsers,
+  unsureUsers,
 } from './users.ts';
 
 /** While somebody is connected, the server is asked this often whether that has changed. */
 const RESTART_EVERY_MS = 10_000;
+/** Passwords that could not be set are tried again this often. */
+const TRY_EVERY_MS = 10_000;
 
 export interface SmbTools extends ExporterTools {
   readonly secrets: Secrets;
@@ -85,11 +88,11 @@ class SmbParts implements ExporterParts<ServedShare> {
   readonly #paths;
   #userProblems: readonly string[] = [];
   #users: readonly string[] = [];
-  /**
-   * Why a user's password could not be set, so that the former one may be right; undefined where all could. It is
-   * tried again at each look.
-   */
+  /** Why a user's password could not be set, so that the former one may be right; undefined where all could. */
   #keptPassword: string | undefined;
+  /** Why users could not be settled at all, so that nobody knows who has which password. */
+  #unsettled: string | undefined;
+  #nextTryMs = 0;
   readonly #files: PasswordFiles;
   #samba: Samba | undefined;
   #listening: Listening | undefined;
@@ -152,7 +155,7 @@ class SmbParts implements ExporterParts<ServedShare> {
   }
 
   beforeLook(): void {
-    if (this.#keptPassword !== undefined) this.server.renew();
+    this.#tryPasswordsAgain();
     void this.#restartForMore();
     void this.#files.haveChanged().then((isOther) => isOther && this.server.renew());
     this.#again.begin();
@@ -204,7 +207,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       throw new Error('smbd is just being given other users');
     if (!this.#isReady) throw new Error('smbd is just starting');
     await this.shown.redescribe();
-    const problem = this.#enforcement.problem ?? this.#keptPassword;
+    const problem = this.#enforcement.problem ?? this.#unsettled ?? this.#keptPassword;
     if (problem !== undefined) throw new Error(problem);
     await hasHeard(this.#tools.processes, this.#paths);
   }
@@ -218,8 +221,11 @@ class SmbParts implements ExporterParts<ServedShare> {
         : [];
     // Before, the server itself is told to be down, and why.
     const unreached = this.#listening ? this.#reach.problems(this.server.process) : [];
+    const errors = new Set([problem, this.#unsettled]);
+    // Said already, or nothing to say.
+    for (const one of [this.server.problem, undefined]) errors.delete(one);
     return [
-      ...(problem === undefined ? [] : [{ level: 'error' as const, message: `SMB: ${problem}` }]),
+      ...[...errors].map((one) => ({ level: 'error' as const, message: `SMB: ${one}` })),
       ...[...nobody, ...unreached, ...this.#userProblems].map((message) => ({
         level: 'warning' as const,
         message,
@@ -238,10 +244,13 @@ class SmbParts implements ExporterParts<ServedShare> {
     const running = this.server.process ?? (await processes.adopt(PROCESS_KEY));
     if (!running) await this.#askForPort(this.#listening);
     await preparePaths(this.#paths);
-    await this.#settleUsers(this.#samba).catch((error: unknown) => {
-      this.#keptPassword = (error as Error).message;
+    try {
+      await this.#settleUsers(this.#samba);
+      this.#unsettled = undefined;
+    } catch (error) {
+      this.#unsettled = (error as Error).message;
       throw error;
-    });
+    }
     const spec = this.#specFor(this.#samba, this.#listening, running);
     return { ...spec, rights: await serverRights(settings.port, processes) };
   }
@@ -276,11 +285,20 @@ class SmbParts implements ExporterParts<ServedShare> {
     if (this.#isRestartDue) server.renew();
   }
 
+  #tryPasswordsAgain(): void {
+    const now = this.#tools.clock.monotonic();
+    if ((this.#unsettled ?? this.#keptPassword) === undefined || now < this.#nextTryMs) return;
+    this.#nextTryMs = now + TRY_EVERY_MS;
+    this.server.renew();
+  }
+
   async #settleUsers(samba: Samba): Promise<void> {
     const { processes, settings, secrets, log, owner } = this.#tools;
     await this.#files.aboutToRead();
     const { passwords, problems } = resolveUsers(settings.users, secrets);
-    this.#users = [...passwords.keys()];
+    // Whoever has the former password yet is let in nowhere, also while the new one is tried again.
+    const unsure = await unsureUsers(this.#paths);
+    this.#users = [...passwords.keys()].filter((name) => !unsure.has(name));
     // A former version kept no note.
     const wasOpen =
       this.#enforcement.written?.includes('map to guest = Bad User') === true ||
@@ -298,10 +316,9 @@ class SmbParts implements ExporterParts<ServedShare> {
       { paths: this.#paths, processes, secrets, log, owner, cut },
       env,
     );
-    this.#users = this.#users.filter((name) => !failures.has(name));
-    // Such a user may still have the former password, so no share lets that name in.
+    this.#users = [...passwords.keys()].filter((name) => !failures.has(name));
     this.#keptPassword = [...failures.values()][0];
-    if (failures.size > 0) await this.#apply();
+    await this.#apply();
     const all = [
       ...problems,
       ...[...failures].map(([name, reason]) => `the SMB user "${name}" cannot log in: ${reason}`),

@@ -108,7 +108,7 @@ const UNSURE = '';
 
 /**
  * Updates the private user list and the password database; unchanged entries are not touched. Resolves with
- * the reason for each user whose password could not be set; the others can log in. Rejects when none can.
+ * the reason for each user whose password could not be set; the others can log in.
  */
 export async function settleUsers(
   passwords: ReadonlyMap<string, string>,
@@ -124,7 +124,6 @@ export async function settleUsers(
     paths.nssPasswd,
     renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner),
   );
-  await removePasswords(leaving, tools, environment);
   const keep = (marks: Known['marks']): Promise<void> =>
     writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
   const wanted = marksOf(passwords, known.salt);
@@ -133,14 +132,19 @@ export async function settleUsers(
     ...known.marks,
     ...unsure([...passwords.keys()].filter((n) => known.marks[n] !== wanted[n])),
   });
+  await removePasswords(leaving, tools, environment);
   const failures = await setPasswords(passwords, [known.marks, wanted], (name, input) =>
     runTool(tools, environment, { command: 'smbpasswd', args: ['-c', paths.conf, '-s', '-a', name], input }),
   );
   await keep({ ...wanted, ...unsure(failures.keys()) });
   await writeIfOther(paths.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
-  const [first] = failures.values();
-  if (first !== undefined && failures.size === passwords.size) throw new Error(first);
   return failures;
+}
+
+/** Users whose former password may be right: no share may let them in. */
+export async function unsureUsers(paths: SmbPaths): Promise<ReadonlySet<string>> {
+  const { marks } = await knownUsers(paths);
+  return new Set(Object.keys(marks).filter((name) => marks[name] === UNSURE));
 }
 
 /** Ends sessions that removed users had opened before. */

@@ -53,12 +53,12 @@ describe('users and names over SMB', () => {
   const submit = async (users: typeof USERS, guest = false) =>
     assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users, guest } } }))).body.ok, true);
 
-  /** Samba's own, which fails while the file beside it is there. */
+  /** Samba's own, which fails after a while as long as the file beside it is there. */
   const brokenTool = async (): Promise<string> => {
     await mkdir(scratch.path('bin'));
     await writeFile(
       scratch.path('bin', 'smbpasswd'),
-      '#!/bin/sh\n[ -e "$0.broken" ] && exit 1\nexec /usr/bin/smbpasswd "$@"\n',
+      '#!/bin/sh\n[ -e "$0.broken" ] && sleep 2 && exit 1\nexec /usr/bin/smbpasswd "$@"\n',
       { mode: 0o755 },
     );
     return `${scratch.path('bin')}:${process.env['PATH']}`;
@@ -203,6 +203,9 @@ describe('users and names over SMB', () => {
       },
     );
     assert.match(await session.run('ls'), /plain\.bin/);
+    // As long as it takes to try again.
+    for (const end = performance.now() + 14_000; performance.now() < end;)
+      assert.match(await lists('dora%first'), /ACCESS_DENIED/, 'her former one lets her in nowhere');
     await rm(broken);
     await until('her new password is right', async () => /plain\.bin/.test(await lists('dora%second')), {
       timeoutMs: 20_000,
@@ -224,6 +227,27 @@ describe('users and names over SMB', () => {
       { timeoutMs: 20_000 },
     );
     await rm(broken);
+  });
+
+  it('lets in nobody by the former password of the only user either, and says so', async () => {
+    const broken = scratch.path('bin', 'smbpasswd.broken');
+    await writeFile(broken, '');
+    await submit([{ name: 'alice', password: 'next' }]);
+    await until(
+      'it says so',
+      async () => /alice\\" cannot log in: smbpasswd failed/.test(await notices(daemon)),
+      { timeoutMs: 20_000 },
+    );
+    assert.match(await lists('alice%pw'), /ACCESS_DENIED/);
+    assert.equal((await exportStatus(daemon)).smbd_running, false);
+    await rm(broken);
+    await until('her new one is right', async () => /plain\.bin/.test(await lists('alice%next')), {
+      timeoutMs: 20_000,
+    });
+    await submit(USERS.slice(0, 1));
+    await until('she has the first again', async () => /plain\.bin/.test(await lists('alice%pw')), {
+      timeoutMs: 20_000,
+    });
   });
 
   it('takes a new password in a file without being told, and the former one is wrong then', async () => {
