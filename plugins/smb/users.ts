@@ -53,7 +53,8 @@ function passwordProblem(clear: string): string | undefined {
 
 /**
  * Whether files that hold passwords are others than those that were read. They are looked at and not read: reading
- * waits, and with it the daemon, as long as a file system hangs.
+ * waits, and with it the daemon, as long as a file system hangs. While one of them is away or empty, nothing counts
+ * as changed: its user would be removed and thrown out, for a disk that comes back or a file just being replaced.
  */
 export class PasswordFiles {
   readonly #files: readonly string[];
@@ -80,17 +81,20 @@ export class PasswordFiles {
     const isSettled = now === this.#seen;
     this.#seen = now;
     this.#isLooking = false;
-    return isSettled && this.#read !== undefined && now !== this.#read;
+    const isAnyAway = now.split('\n').includes(AWAY);
+    return isSettled && !isAnyAway && this.#read !== undefined && now !== this.#read;
   }
 }
+
+const AWAY = 'away';
 
 async function stateOf(files: readonly string[]): Promise<string> {
   const states = await Promise.all(
     files.map((file) =>
       stat(file, { bigint: true }).then(
-        ({ dev, ino, size, ctimeNs }) => [dev, ino, size, ctimeNs].join(' '),
+        ({ dev, ino, size, ctimeNs }) => (size === 0n ? AWAY : [dev, ino, size, ctimeNs].join(' ')),
         // Gone, or not to be reached: why is told when it is read.
-        () => 'none',
+        () => AWAY,
       ),
     ),
   );

@@ -264,6 +264,13 @@ describe('users and names over SMB', () => {
       timeoutMs: 20_000,
     });
     assert.match(await lists('emil%one'), /LOGON_FAILURE/);
+    const session = new SmbSession('team', { port, user: 'emil%two' }, scratch);
+    assert.match(await session.run('ls'), /plain\.bin/);
+    await rm(file);
+    // Four looks, of which two would have been enough.
+    for (const end = performance.now() + 12_000; performance.now() < end;)
+      assert.match(await lists('emil%two'), /plain\.bin/, 'a file that is away throws nobody out');
+    assert.match(await session.run('ls'), /plain\.bin/);
     await submit(USERS.slice(0, 1));
   });
 

@@ -93,7 +93,11 @@ describe('files with passwords', () => {
     assert.equal(await files.haveChanged(), true);
     await files.aboutToRead();
     assert.deepEqual(await looks(), [false, false]);
+    await writeFile(file, '');
+    assert.deepEqual(await looks(), [false, false], 'empty: it is just being written');
     await rm(file);
+    assert.deepEqual(await looks(), [false, false], 'away: its user would be thrown out');
+    await writeFile(file, 'four');
     assert.deepEqual(await looks(), [false, true]);
   });
 });
