@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { portProblem, spellingOf } from 'mountkeeper';
-import type { ManagedProcess } from 'mountkeeper';
+import type { Clock, ManagedProcess } from 'mountkeeper';
 import { negotiate } from './negotiate.ts';
 
 export interface Listening {
@@ -162,5 +162,41 @@ export class Reach {
       // What it says is said of each entry, as missing.
       return undefined;
     }
+  }
+}
+
+/** While somebody is connected, the server is asked this often whether that has changed. */
+const RESTART_EVERY_MS = 10_000;
+
+/** smbd takes addresses that have come only at its start, which waits until nobody is connected. */
+export class Restart {
+  readonly #reach: Reach;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #isDue = false;
+  #nextMs = 0;
+
+  constructor(reach: Reach, clock: Pick<Clock, 'monotonic'>) {
+    this.#reach = reach;
+    this.#clock = clock;
+  }
+
+  /** For each look; resolves with whether the server is to be planned anew for it. `isFree`: nobody is connected. */
+  async look(server: Noted, isFree: () => Promise<boolean>): Promise<boolean> {
+    const now = this.#clock.monotonic();
+    if (this.#reach.come(server).length === 0) {
+      this.#isDue = false;
+      return false;
+    }
+    if (now < this.#nextMs) return false;
+    this.#nextMs = now + RESTART_EVERY_MS;
+    this.#isDue = this.#reach.isCutOff(server) || (await isFree());
+    return this.#isDue;
+  }
+
+  /** For each plan, and for that alone: at a later one, somebody may be connected again. */
+  take(): boolean {
+    const isDue = this.#isDue;
+    this.#isDue = false;
+    return isDue;
   }
 }

@@ -22,7 +22,7 @@ import { GUEST, ownerName } from './accounts.ts';
 import { clientsOf, disconnectClient } from './clients.ts';
 import type { ClientTools } from './clients.ts';
 import type { Owner } from './accounts.ts';
-import { listenProblem, noteOf, Reach, resolveListen, startedWith } from './addresses.ts';
+import { listenProblem, noteOf, Reach, resolveListen, Restart, startedWith } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
 import { smbPaths, pathsProblem, preparePaths } from './paths.ts';
@@ -53,8 +53,6 @@ import {
   unsureUsers,
 } from './users.ts';
 
-/** While somebody is connected, the server is asked this often whether that has changed. */
-const RESTART_EVERY_MS = 10_000;
 /** Passwords that could not be set are tried again this often. */
 const TRY_EVERY_MS = 10_000;
 
@@ -97,9 +95,7 @@ class SmbParts implements ExporterParts<ServedShare> {
   #samba: Samba | undefined;
   #listening: Listening | undefined;
   readonly #reach: Reach;
-  /** It is to be restarted for addresses that have come. */
-  #isRestartDue = false;
-  #nextRestartMs = 0;
+  readonly #restart: Restart;
   /** Before it answers, it cannot be told anything either. */
   #isReady = false;
   readonly #enforcement: Enforcement;
@@ -113,6 +109,7 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.#paths = smbPaths(tools.paths.stateDir);
     this.#files = new PasswordFiles(tools.settings.users);
     this.#reach = new Reach({ listen: tools.settings.listen, port: tools.settings.port });
+    this.#restart = new Restart(this.#reach, tools.clock);
     this.#enforcement = new Enforcement({ ...tools, paths: this.#paths });
     this.shown = createExportTable({
       ...tools,
@@ -134,7 +131,6 @@ class SmbParts implements ExporterParts<ServedShare> {
         const { port } = tools.settings;
         await awaitReady(process, { clock, signal, port, ask: (end) => this.#reach.ask(process, end) });
         this.#isReady = true;
-        this.#isRestartDue = false;
         // Changes during its start may or may not have been read.
         this.#enforcement.tellAgain();
         await this.#again.run();
@@ -237,6 +233,7 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   async #plan(): Promise<ProcessSpec> {
     const { processes, settings } = this.#tools;
+    const isRestart = this.#restart.take();
     this.#samba = await findSamba(processes);
     const problem = pathsProblem(this.#paths);
     if (problem !== undefined) throw new Error(problem);
@@ -251,7 +248,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       this.#unsettled = (error as Error).message;
       throw error;
     }
-    const spec = this.#specFor(this.#samba, this.#listening, running);
+    const spec = this.#specFor(this.#samba, this.#listening, isRestart ? undefined : running);
     return { ...spec, rights: await serverRights(settings.port, processes) };
   }
 
@@ -263,26 +260,26 @@ class SmbParts implements ExporterParts<ServedShare> {
       const parts = started ? [port, entries, started] : [port, entries];
       return { ...serverSpec(samba, this.#paths, parts), ...(started && { notes: noteOf(started) }) };
     };
-    const same = running && !this.#isRestartDue ? specWith(startedWith(running)) : undefined;
+    const same = running ? specWith(startedWith(running)) : undefined;
     return same && same.fingerprint === running?.fingerprint ? same : specWith(addresses);
   }
 
-  /** smbd takes addresses that have come only at its start, which waits until nobody is connected. Never rejects. */
+  /** Never rejects. */
   async #restartForMore(): Promise<void> {
-    const { server } = this;
-    const { clock, processes } = this.#tools;
-    const now = clock.monotonic();
-    if (!this.#samba || !server.process || !this.#isReady || now < this.#nextRestartMs) return;
-    if (this.#reach.come(server.process).length === 0) return;
-    this.#nextRestartMs = now + RESTART_EVERY_MS;
-    const env = serverEnvironment(this.#samba, this.#paths);
+    const { process } = this.server;
+    if (!this.#samba || !process || !this.#isReady) return;
+    const tools = {
+      processes: this.#tools.processes,
+      paths: this.#paths,
+      env: serverEnvironment(this.#samba, this.#paths),
+    };
     // Where it does not say who is connected, somebody may be.
-    const isFree = sessionsOf({ processes, paths: this.#paths, env }).then(
-      (sessions) => sessions.length === 0,
-      () => false,
-    );
-    this.#isRestartDue = this.#reach.isCutOff(server.process) || (await isFree);
-    if (this.#isRestartDue) server.renew();
+    const isFree = (): Promise<boolean> =>
+      sessionsOf(tools).then(
+        (sessions) => sessions.length === 0,
+        () => false,
+      );
+    if (await this.#restart.look(process, isFree)) this.server.renew();
   }
 
   #tryPasswordsAgain(): void {

@@ -1,7 +1,8 @@
 /** Where smbd is reached, which it settles at its start alone. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noteOf, Reach, resolveListen } from '../../../plugins/smb/addresses.ts';
+import { createManualClock } from 'mountkeeper/testing';
+import { noteOf, Reach, resolveListen, Restart } from '../../../plugins/smb/addresses.ts';
 
 function setUp(...listen: readonly string[]) {
   const card: string[] = ['192.0.2.5'];
@@ -66,6 +67,29 @@ describe('the addresses of an smbd that runs', () => {
     assert.match(reach.problems(server).join(), /not listen on 192\.0\.2\.9 yet: smbd restarts for it once/);
     // A former version did not note them.
     assert.deepEqual(reach.come({ notes: {} }), []);
+  });
+
+  it('have it restarted once nobody is connected, for the next plan alone', async () => {
+    const { card, reach, startedWith } = setUp('lan0');
+    const clock = createManualClock();
+    const restart = new Restart(reach, clock);
+    let isFree = false;
+    const look = () => restart.look(startedWith('192.0.2.5'), async () => isFree);
+    assert.deepEqual([await look(), restart.take()], [false, false]);
+    card.push('192.0.2.9');
+    assert.deepEqual([await look(), restart.take()], [false, false], 'somebody is connected');
+    isFree = true;
+    assert.equal(await look(), false, 'it is asked again later');
+    await clock.advance(10_000);
+    assert.deepEqual([await look(), restart.take(), restart.take()], [true, true, false]);
+    await clock.advance(10_000);
+    assert.equal(await look(), true);
+    card.pop();
+    assert.deepEqual(
+      [await look(), restart.take()],
+      [false, false],
+      'it has gone before a plan could be made',
+    );
   });
 
   it('are the same in every spelling of IPv6', () => {
