@@ -6,7 +6,6 @@ import type {
   Config,
   ExporterParts,
   ExporterTools,
-  ManagedProcess,
   ManagedServer,
   Mount,
   Notice,
@@ -22,7 +21,7 @@ import { GUEST, ownerName } from './accounts.ts';
 import { clientsOf, disconnectClient } from './clients.ts';
 import type { ClientTools } from './clients.ts';
 import type { Owner } from './accounts.ts';
-import { listenProblem, noteOf, Reach, resolveListen, Restart, startedWith } from './addresses.ts';
+import { listenProblem, Reach, resolveListen, Restart } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
 import { smbPaths, pathsProblem, preparePaths } from './paths.ts';
@@ -39,7 +38,7 @@ import {
   PROCESS_KEY,
   serverEnvironment,
   serverRights,
-  serverSpec,
+  specFor,
 } from './smbd.ts';
 import type { Wanted } from './smbd.ts';
 import { createBasis, isUnread, UNREAD } from './unread.ts';
@@ -248,20 +247,12 @@ class SmbParts implements ExporterParts<ServedShare> {
       this.#unsettled = (error as Error).message;
       throw error;
     }
-    const spec = this.#specFor(this.#samba, this.#listening, isRestart ? undefined : running);
+    const spec = specFor(
+      { samba: this.#samba, paths: this.#paths, port: settings.port, listen: settings.listen },
+      this.#listening,
+      isRestart ? undefined : running,
+    );
     return { ...spec, rights: await serverRights(settings.port, processes) };
-  }
-
-  /** A server that runs stays with the addresses of its start, unless it is to be another one anyway. */
-  #specFor(samba: Samba, { interfaces, addresses }: Listening, running?: ManagedProcess): ProcessSpec {
-    const { port, listen } = this.#tools.settings;
-    const specWith = (started: readonly string[] | undefined): ProcessSpec => {
-      const entries = interfaces.length === 0 ? [] : listen;
-      const parts = started ? [port, entries, started] : [port, entries];
-      return { ...serverSpec(samba, this.#paths, parts), ...(started && { notes: noteOf(started) }) };
-    };
-    const same = running ? specWith(startedWith(running)) : undefined;
-    return same && same.fingerprint === running?.fingerprint ? same : specWith(addresses);
   }
 
   /** Never rejects. */

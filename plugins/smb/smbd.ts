@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootWith, untilAnswered, writeWhole } from 'mountkeeper';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessRights, ProcessSpec } from 'mountkeeper';
+import { noteOf, startedWith } from './addresses.ts';
+import type { Listening } from './addresses.ts';
 import type { SmbPaths } from './paths.ts';
 import type { Samba } from './samba.ts';
 import type { ServedShare } from './server-config.ts';
@@ -38,8 +40,37 @@ export function serverRights(port: number, processes: Processes): Promise<Proces
   return rootWith({ processes, capabilities: [...CAPABILITIES, ...toListen] });
 }
 
+export interface SmbdSettings {
+  readonly samba: Samba;
+  readonly paths: SmbPaths;
+  readonly port: number;
+  /** As configured, whether this machine has them or not. */
+  readonly listen: readonly string[];
+}
+
+/** A server that runs stays with the addresses of its start, unless it is to be another one anyway. */
+export function specFor(
+  settings: SmbdSettings,
+  { interfaces, addresses }: Listening,
+  running?: Pick<ManagedProcess, 'fingerprint' | 'notes'>,
+): ProcessSpec {
+  const { port, listen } = settings;
+  const entries = interfaces.length === 0 ? [] : listen;
+  const startedAt = (started: readonly string[]): ProcessSpec => ({
+    ...serverSpec(settings, [port, entries, started]),
+    notes: noteOf(started),
+  });
+  if (!running) return startedAt(addresses);
+  const started = startedWith(running);
+  const same = started
+    ? [startedAt(started)]
+    : // Former versions counted only the entries that were there, and noted nothing.
+      [entries, interfaces].map((counted) => serverSpec(settings, [port, counted]));
+  return same.find(({ fingerprint }) => fingerprint === running.fingerprint) ?? startedAt(addresses);
+}
+
 /** `parts`: settings that a running server does not apply by reading its configuration again. */
-export function serverSpec(samba: Samba, paths: SmbPaths, parts: unknown): ProcessSpec {
+function serverSpec({ samba, paths }: SmbdSettings, parts: unknown): ProcessSpec {
   return {
     key: PROCESS_KEY,
     command: samba.smbd,

@@ -1,8 +1,11 @@
 /** Where smbd is reached, which it settles at its start alone. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import { noteOf, Reach, resolveListen, Restart } from '../../../plugins/smb/addresses.ts';
+import { smbPaths } from '../../../plugins/smb/paths.ts';
+import { specFor } from '../../../plugins/smb/smbd.ts';
 
 function setUp(...listen: readonly string[]) {
   const card: string[] = ['192.0.2.5'];
@@ -90,6 +93,28 @@ describe('the addresses of an smbd that runs', () => {
       [false, false],
       'it has gone before a plan could be made',
     );
+  });
+
+  it('are those of its start for as long as it runs, also where a former version started it', () => {
+    const samba = { smbd: '/usr/sbin/smbd', nssWrapper: '/lib/wrapper.so', hasFruit: true, stamp: '1' };
+    const paths = smbPaths('/state');
+    const settings = { samba, paths, port: 445, listen: ['127.0.0.1', '192.0.2.7'] };
+    const listening = { interfaces: ['127.0.0.1'], addresses: ['127.0.0.1'], missing: ['192.0.2.7'] };
+    const all = { interfaces: settings.listen, addresses: settings.listen, missing: [] };
+    const { fingerprint, notes = {} } = specFor(settings, listening);
+    assert.equal(specFor(settings, all, { fingerprint, notes }).fingerprint, fingerprint);
+    assert.notEqual(specFor(settings, all).fingerprint, fingerprint);
+    assert.notEqual(
+      specFor({ ...settings, port: 446 }, all, { fingerprint, notes }).fingerprint,
+      fingerprint,
+    );
+    for (const counted of [listening.interfaces, settings.listen]) {
+      const former = createHash('sha256')
+        .update(JSON.stringify([samba, paths.root, [445, counted]]))
+        .digest('hex')
+        .slice(0, 32);
+      assert.equal(specFor(settings, listening, { fingerprint: former, notes: {} }).fingerprint, former);
+    }
   });
 
   it('are the same in every spelling of IPv6', () => {
