@@ -42,7 +42,7 @@ function addressesOf(entry: string, present: Interfaces): readonly string[] {
   const all = Object.values(present).flatMap((list) => list ?? []);
   if (isIP(entry) !== 0)
     return isLoopback(entry) || all.some((one) => spellingOf(one.address) === spellingOf(entry))
-      ? [entry]
+      ? [spellingOf(entry)]
       : [];
   const own = (present[entry] ?? []).map((one) => one.address);
   return own.filter((address) => !address.startsWith('fe80:'));
