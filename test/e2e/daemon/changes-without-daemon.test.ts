@@ -14,7 +14,16 @@ import { isAlive } from '../../support/platform/processes.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
 const OLD = new Date('2024-05-06T07:08:09Z');
-const NAMES = ['saved', 'removed', 'alone', 'gone', 'draft', 'replaced', 'made/anew', 'other/last'] as const;
+const NAMES = [
+  'saved',
+  'removed',
+  'alone',
+  'gone',
+  'draft',
+  'replaced',
+  'made/anew',
+  '../other/last',
+] as const;
 /** Of what users changed, this others save meanwhile. */
 const THEIR_NAMES = ['saved', 'removed', 'replaced', 'made/anew'] as const;
 const THEIRS = 'what others saved while no daemon ran';
@@ -58,7 +67,7 @@ describe('changes while the daemon is down', () => {
     for (const name of THEIR_NAMES) await writeFile(nas.path('in', name), THEIRS);
     await sleep(1_100);
     // The kernel notes all deletions of the share at one inode, whose time is that of the last.
-    await sh('rm other/last');
+    await sh('rm ../other/last');
     process.kill(pid, 'SIGKILL');
     await until('rclone is gone', () => !isAlive(pid), { timeoutMs: 10_000 });
     const theirs = await nas.checksum('in/saved');
