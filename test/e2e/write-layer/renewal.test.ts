@@ -48,7 +48,7 @@ describe('the lower layer of a share with a write layer', () => {
     await until(
       'another rclone is there',
       async () => ((await rcloneOf(fresh()))?.pid ?? former.pid) !== former.pid,
-      { timeoutMs: 10_000, everyMs: 20 },
+      { timeoutMs: 20_000, everyMs: 20 },
     );
     await house.mount.checkRemote(house.signal());
     assert.deepEqual(await house.bench.tools.mountTable.find(house.root), overlay, 'the very same overlay');
