@@ -41,19 +41,23 @@ done
 if [ "$2" -ne 0 ]; then chmod 755 -- . || exit 14; exit 0; fi
 chattr +i -- . 2>/dev/null || chmod 555 -- . 2>/dev/null
 exit 0`;
+/** What is to be mounted. A killed daemon may have left its overlay there, which works in `work`. */
+export interface PlacedShare {
+  readonly share: string;
+  readonly work: string;
+}
+
 const UNLOCK = `${ENTER}
 chattr -i -- . 2>/dev/null; chmod 755 -- . 2>/dev/null; exit 0`;
 
 /**
  * Removes what a dead mount left and prepares the folder. Rejects with a plain sentence, also where another user could
- * turn the path. `share`: the one that is to be mounted there, whose own overlay a killed daemon may have left;
- * `work`: where that one works.
+ * turn the path.
  */
 export async function prepareMountPoint(
   path: string,
-  share: string,
+  { share, work }: PlacedShare,
   tools: MountPointTools,
-  work = '/nowhere',
 ): Promise<void> {
   const above = (await tools.mountTable.list()).find(
     (entry) => entry.fsType.startsWith('fuse') && path.startsWith(`${entry.mountPoint}/`),
@@ -69,7 +73,7 @@ export async function prepareMountPoint(
     throw new Error(
       `another share (${overlay.source}) is already in use at ${path}; unmount it or choose another mount_point`,
     );
-  await refuseOthersShare(path, share, tools, work);
+  await refuseOthersShare(path, { share, work }, tools);
   await clearMountPoint(path, tools, { share, active: 'refuse' });
   if (isOpen) {
     // Why it cannot be made, the script below says.
@@ -95,9 +99,8 @@ export async function prepareMountPoint(
  */
 async function refuseOthersShare(
   path: string,
-  share: string,
+  { share, work }: PlacedShare,
   tools: MountPointTools,
-  work: string,
 ): Promise<void> {
   const entries = await tools.mountTable.list();
   const overlay = entries.findLast(

@@ -159,7 +159,7 @@ async function mountShare(
         'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
   const { work } = layerPaths(cacheDir);
-  await prepareMountPoint(planned.mount.mountPoint, spec.share.name, tools, work);
+  await prepareMountPoint(planned.mount.mountPoint, { share: spec.share.name, work }, tools);
   await readyCache(spec, { planned, cacheDir }, tools, signal).catch((error: unknown) =>
     Promise.reject(
       new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error }),

@@ -185,17 +185,24 @@ export async function list(
 /** Makes the mount read one folder again, or everything below it. */
 export async function refresh(
   folder: string,
-  { rc, fs, end }: Omit<Call, 'signal'>,
+  call: Omit<Call, 'signal'>,
   options: { readonly recursive?: 'true' } = {},
 ): Promise<void> {
-  const parameters = { fs, ...(folder !== '' && { dir: folder }), ...options };
-  const answer = await rc
-    .call<{ result?: Record<string, string> }>('vfs/refresh', parameters, end)
-    .catch((error: unknown) => {
-      throw inWords(error as Error);
-    });
-  const said = Object.values(answer.result ?? {})[0] ?? 'no answer';
+  const said = await saidOfRefresh(folder, call, options).catch((error: unknown) => {
+    throw inWords(error as Error);
+  });
   if (said !== 'OK') throw inWords(new Error(said));
+}
+
+/** What rclone says of it: `OK`, or its error of this folder. */
+export async function saidOfRefresh(
+  folder: string,
+  { rc, fs, end }: Omit<Call, 'signal'>,
+  options: { readonly recursive?: 'true' } = {},
+): Promise<string> {
+  const parameters = { fs, ...(folder !== '' && { dir: folder }), ...options };
+  const { result = {} } = await rc.call<{ result?: Record<string, string> }>('vfs/refresh', parameters, end);
+  return Object.values(result)[0] ?? 'no answer';
 }
 
 function inWords(error: Error): Error {

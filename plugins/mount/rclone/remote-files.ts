@@ -15,7 +15,7 @@ import { remoteFailure, silence } from './error-messages.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
-import { mapSome } from './refresh.ts';
+import { mapSome, saidOfRefresh } from './refresh.ts';
 
 /**
  * rclone's local backend, which converts file names only from rclone's own form (`rclonePath`). A file that
@@ -371,12 +371,7 @@ export class RcloneFiles implements RemoteFiles {
     signal: AbortSignal,
     options: { readonly recursive?: 'true' } = {},
   ): Promise<boolean> {
-    const { result = {} } = await this.#rc.call<{ result?: Readonly<Record<string, string>> }>(
-      'vfs/refresh',
-      { fs: this.#options.fs, ...(folder !== '' && { dir: folder }), ...options },
-      signal,
-    );
-    const said = Object.values(result)[0] ?? 'no answer';
+    const said = await saidOfRefresh(folder, { rc: this.#rc, fs: this.#options.fs, end: signal }, options);
     if (said !== 'OK' && !NOT_THERE.test(said) && said !== 'invalid argument') throw new Error(said);
     return said === 'OK';
   }

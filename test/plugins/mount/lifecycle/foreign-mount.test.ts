@@ -28,6 +28,9 @@ import { until } from '../../../support/platform/wait.ts';
 const BOB = 65_534;
 const mount = (...args: string[]): void => assert.equal(spawnSync('mount', args).status, 0, args.join(' '));
 
+/** Nothing of this daemon works there. */
+const photos = { share: 'photos', work: '/nowhere' };
+
 describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.reason }, () => {
   let scratch: Scratch;
   let tools: MountPointTools;
@@ -62,7 +65,7 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
   it('lets root not in: it is alive all the same, and the share is refused until it has ended', async () => {
     const child = await mountOfBob();
     await assert.rejects(
-      prepareMountPoint(path, 'photos', tools),
+      prepareMountPoint(path, photos, tools),
       /another mount \(bob@nas:\/\) is already in use/,
     );
     assert.deepEqual(await sources(), ['bob@nas:/']);
@@ -70,7 +73,7 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
     await once(child, 'exit');
     // The kernel lets nobody in to see that it is dead: he has to take it off himself.
     assert.equal(spawnSync('umount', [path]).status, 0);
-    await prepareMountPoint(path, 'photos', tools);
+    await prepareMountPoint(path, photos, tools);
     await unlockMountPoint(path, tools);
   });
 
@@ -105,7 +108,7 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
     assert.equal(spawnSync('bindfs', [scratch.path('lower'), through]).status, 0);
     const layers = `lowerdir=${through},upperdir=${scratch.path('upper')},workdir=${scratch.path('work')}`;
     mount('-t', 'overlay', '-o', layers, overlaySource('photos'), path);
-    await assert.rejects(prepareMountPoint(path, 'photos', tools), {
+    await assert.rejects(prepareMountPoint(path, photos, tools), {
       message:
         `another daemon, whose state folder is ${scratch.path('other-state')}, has its share "photos" at ${path}: ` +
         'end it (start and stop it once more if it was killed), or choose another mount_point',
@@ -119,13 +122,13 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
     const left = `lowerdir=${through},upperdir=upper,workdir=work/of-1a2B3c`;
     const args = ['-i', '-t', 'overlay', '-o', left, overlaySource('photos'), path];
     assert.equal(spawnSync('mount', args, { cwd: scratch.path('own') }).status, 0);
-    await prepareMountPoint(path, 'photos', tools, work);
+    await prepareMountPoint(path, { share: 'photos', work }, tools);
     assert.equal(await isMounted(path), false);
     await unlockMountPoint(path, tools);
     mount('-t', 'overlay', '-o', layers, overlaySource('photos'), path);
-    await assert.rejects(prepareMountPoint(path, 'photos', tools), /another daemon/);
+    await assert.rejects(prepareMountPoint(path, photos, tools), /another daemon/);
     assert.equal(spawnSync('umount', ['-l', through]).status, 0);
-    await prepareMountPoint(path, 'photos', tools);
+    await prepareMountPoint(path, photos, tools);
     assert.equal(await isMounted(path), false);
     await unlockMountPoint(path, tools);
   });
@@ -135,7 +138,7 @@ describe('a mount of a user', { skip: !CAN_HANG_A_MOUNT && SKIPS.hangingMount.re
       'exec 3<>/dev/fuse; ' +
       'mount -i -t fuse.sshfs -o fd=3,rootmode=40000,user_id=0,group_id=0,allow_other ada@nas:/ "$1"';
     assert.equal(spawnSync('sh', ['-c', script, 'sh', path]).status, 0);
-    await prepareMountPoint(path, 'photos', tools);
+    await prepareMountPoint(path, photos, tools);
     assert.equal(await isMounted(path), false);
     await unlockMountPoint(path, tools);
   });

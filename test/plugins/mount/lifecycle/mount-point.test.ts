@@ -9,6 +9,9 @@ import { collectLog } from '../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../support/platform/scratch-folder.ts';
 
+/** Nothing of this daemon works there. */
+const photos = { share: 'photos', work: '/nowhere' };
+
 describe('a mount point', () => {
   let scratch: Scratch;
   let tools: MountPointTools;
@@ -27,10 +30,10 @@ describe('a mount point', () => {
 
   it('is made with the folders above it, and taken again as it is', async () => {
     const path = scratch.path('above', "it's a *? point");
-    await prepareMountPoint(path, 'photos', tools);
+    await prepareMountPoint(path, photos, tools);
     try {
       assert.ok((await stat(path)).isDirectory());
-      await prepareMountPoint(path, 'photos', tools);
+      await prepareMountPoint(path, photos, tools);
     } finally {
       await unlockMountPoint(path, tools);
     }
@@ -42,7 +45,7 @@ describe('a mount point', () => {
     await mkdir(path);
     for (const name of ['file', '*', '.hidden', '..two', '...', '-n', 'two words']) {
       await writeFile(scratch.path('full', name), '');
-      await assert.rejects(prepareMountPoint(path, 'photos', tools), {
+      await assert.rejects(prepareMountPoint(path, photos, tools), {
         message:
           `the mount point ${path} is not empty ("${name}" lies there); ` +
           'move its contents away or choose another mount_point',
@@ -50,19 +53,19 @@ describe('a mount point', () => {
       await rm(scratch.path('full', name));
     }
     await symlink('nowhere', scratch.path('full', 'link'));
-    await assert.rejects(prepareMountPoint(path, 'photos', tools), /is not empty \("link" lies there\)/);
+    await assert.rejects(prepareMountPoint(path, photos, tools), /is not empty \("link" lies there\)/);
   });
 
   it('that is a file, or is reached through a link, is refused', async () => {
     await writeFile(scratch.path('file'), '');
     await assert.rejects(
-      prepareMountPoint(scratch.path('file'), 'photos', tools),
+      prepareMountPoint(scratch.path('file'), photos, tools),
       /cannot be used: .*File exists/,
     );
     await mkdir(scratch.path('real'));
     await symlink('real', scratch.path('link'));
     await assert.rejects(
-      prepareMountPoint(scratch.path('link'), 'photos', tools),
+      prepareMountPoint(scratch.path('link'), photos, tools),
       new RegExp(`through a symbolic link; the kernel knows it as ${scratch.path('real')}:`),
     );
   });

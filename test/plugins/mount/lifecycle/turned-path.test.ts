@@ -23,6 +23,9 @@ import type { Scratch } from '../../../support/platform/scratch-folder.ts';
 const BOB = 65_534;
 const mount = (...args: string[]): void => assert.equal(spawnSync('mount', args).status, 0, args.join(' '));
 
+/** Nothing of this daemon works there. */
+const photos = { share: 'photos', work: '/nowhere' };
+
 describe('a mount point below a folder of another user', { skip: unlessRoot }, () => {
   const scratches: Scratch[] = [];
   let scratch: Scratch;
@@ -63,9 +66,9 @@ describe('a mount point below a folder of another user', { skip: unlessRoot }, (
       `(${home} belongs to user ${BOB}), and the daemon would follow as root: choose a mount_point below folders ` +
       'that belong to root and that nobody else can write, or leave mount_point out; ' +
       'a symbolic link from the old place may lead there';
-    await assert.rejects(prepareMountPoint(mountPoint, 'photos', tools), { message: said });
+    await assert.rejects(prepareMountPoint(mountPoint, photos, tools), { message: said });
     await assert.rejects(stat(mountPoint), { code: 'ENOENT' });
-    await assert.rejects(prepareMountPoint(`${home}/nas/photos`, 'photos', tools), /belongs to user/);
+    await assert.rejects(prepareMountPoint(`${home}/nas/photos`, photos, tools), /belongs to user/);
     const shares = [
       { name: 'photos', mount_point: mountPoint },
       { name: 'films', mount_point: scratch.path('films') },
@@ -79,25 +82,25 @@ describe('a mount point below a folder of another user', { skip: unlessRoot }, (
   it('is refused where everybody may write, and where another user has made it in a folder like /tmp', async () => {
     await chown(home, 0, 0);
     await chmod(home, 0o777);
-    await assert.rejects(prepareMountPoint(mountPoint, 'a', tools), /bob may be written by everybody\)/);
+    await assert.rejects(prepareMountPoint(mountPoint, photos, tools), /bob may be written by everybody\)/);
     await chmod(home, 0o775);
-    await assert.rejects(prepareMountPoint(mountPoint, 'a', tools), /bob may be written by its group\)/);
+    await assert.rejects(prepareMountPoint(mountPoint, photos, tools), /bob may be written by its group\)/);
     await chmod(home, 0o1777);
     await mkdir(mountPoint);
     await chown(mountPoint, BOB, BOB);
-    await assert.rejects(prepareMountPoint(mountPoint, 'a', tools), /photos belongs to user 65534\)/);
-    await prepareMountPoint(`${home}/new/photos`, 'a', tools);
+    await assert.rejects(prepareMountPoint(mountPoint, photos, tools), /photos belongs to user 65534\)/);
+    await prepareMountPoint(`${home}/new/photos`, photos, tools);
     await unlockMountPoint(`${home}/new/photos`, tools);
     // In a folder that only root can write it may belong to anybody.
     await chmod(home, 0o755);
-    await prepareMountPoint(mountPoint, 'a', tools);
+    await prepareMountPoint(mountPoint, photos, tools);
     await unlockMountPoint(mountPoint, tools);
   });
 
   it('is refused through a link on the way, by the real path', async () => {
     await symlink(home, scratch.path('link'));
     await assert.rejects(
-      prepareMountPoint(scratch.path('link', 'photos'), 'a', tools),
+      prepareMountPoint(scratch.path('link', 'photos'), photos, tools),
       new RegExp(`through a symbolic link; the kernel knows it as ${mountPoint}:`),
     );
     await assert.rejects(stat(mountPoint), { code: 'ENOENT' });
