@@ -328,7 +328,8 @@ describe('a share with a write layer', () => {
       await writeFile(`${folder}/shared`, 'of others, later');
       await utimes(`${folder}/shared`, 1_700_000_000, 1_700_000_000);
     }
-    await daemon.cli('refresh', SHARE);
+    const refreshed = await daemon.cli('refresh', SHARE);
+    assert.equal(refreshed.code, 0, refreshed.stderr);
     const shown = async (): Promise<string> => (await runClient('cat', [`${root}/shared`])).output;
     await until('users see theirs', async () => (await shown()) === 'of others, later', {
       timeoutMs: 30_000,
