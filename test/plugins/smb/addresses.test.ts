@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
-import { noteOf, Reach, resolveListen, Restart } from '../../../plugins/smb/addresses.ts';
+import { resolveListen } from '../../../plugins/smb/addresses.ts';
+import { noteOf, Reach, Restart } from '../../../plugins/smb/reach.ts';
 import { smbPaths } from '../../../plugins/smb/paths.ts';
 import { specFor } from '../../../plugins/smb/smbd.ts';
 
