@@ -279,6 +279,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
 
   it('asks before it reconnects also without scripts', async () => {
     const plain = await WatchedPage.open(browser, origin(), { javaScriptEnabled: false });
+    const former = await daemon.rclonePid('files');
     const reconnect = plain.page.locator('article.card button', { hasText: 'Reconnect' }).first();
     await plain.page.goto(`${origin()}/`);
     await reconnect.click();
@@ -288,6 +289,11 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await plain.page.locator('button', { hasText: 'Yes, do it' }).click();
     assert.match(await plain.page.locator('body').innerText(), /Reconnecting/);
     await plain.context.close();
+    // It is only begun with that answer: the mount that is up until then is the former one.
+    await until('its rclone', async () => (await daemon.rclonePid('files')) !== former, {
+      timeoutMs: 20_000,
+    });
+    await daemon.healthy();
     await shows('the share is up again', async () => (await watched.tone('files')) === 'good', 20_000);
   });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, rename, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
 import { runs } from '../../support/config/applied-config.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import type { DaemonTraits } from '../../support/daemon/daemon.ts';
@@ -119,20 +120,26 @@ describe('a cache in which files wait', () => {
     );
   });
 
+  /** A disk of its own for the cache. Undefined where this machine can make none: the test is skipped. */
+  const diskFor = async (daemon: Daemon, t: TestContext): Promise<LoopDisk | undefined> => {
+    try {
+      return await LoopDisk.create(scratch, daemon.cacheDir);
+    } catch (error) {
+      if (!(error instanceof NoLoopDevice)) throw error;
+      t.diagnostic(error.message);
+      t.skip(SKIPS.loopDevice.reason);
+      return undefined;
+    }
+  };
+
   it(
     'on a disk that is not mounted at a start: nobody knows what waits there, and nothing is synced',
     { skip: unlessRoot },
     async (t) => {
       const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
       const daemon = await create('unplugged', {}, relay.port);
-      const disk = await LoopDisk.create(scratch, daemon.cacheDir).catch((error: unknown) => {
-        if (error instanceof NoLoopDevice) return error;
-        throw error;
-      });
-      if (disk instanceof NoLoopDevice) {
-        t.diagnostic(disk.message);
-        return t.skip(SKIPS.loopDevice.reason);
-      }
+      const disk = await diskFor(daemon, t);
+      if (disk === undefined) return;
       await daemon.start();
       await daemon.healthy();
       relay.setRate(THIN_LINE);
@@ -170,14 +177,8 @@ describe('a cache in which files wait', () => {
     { skip: unlessRoot },
     async (t) => {
       const daemon = await create('read-only');
-      const disk = await LoopDisk.create(scratch, daemon.cacheDir).catch((error: unknown) => {
-        if (error instanceof NoLoopDevice) return error;
-        throw error;
-      });
-      if (disk instanceof NoLoopDevice) {
-        t.diagnostic(disk.message);
-        return t.skip(SKIPS.loopDevice.reason);
-      }
+      const disk = await diskFor(daemon, t);
+      if (disk === undefined) return;
       await daemon.start();
       await daemon.healthy();
       await disk.turnReadOnly();
