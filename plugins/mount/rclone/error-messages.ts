@@ -132,6 +132,14 @@ export function silence(cause: unknown): RemoteFailure {
   });
 }
 
+/** What a call of the remote control has failed of, which the signal may have ended. */
+export function callFailure(error: Error, signal: AbortSignal): RemoteFailure {
+  if (error.name === 'TimeoutError' && !signal.aborted) return silence(error);
+  if (signal.aborted)
+    return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? silence(error) : error;
+  return remoteFailure([error.message], 'the remote refuses it', { cause: error });
+}
+
 interface Understood {
   readonly sentence: string;
   readonly remote?: RemoteEvidence | undefined;

@@ -8,14 +8,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
-import type { Clock, RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
+import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
-import { remoteFailure, silence } from './error-messages.ts';
+import { callFailure } from './error-messages.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
-import { mapSome, saidOfRefresh } from './refresh.ts';
+import { Listings, NOT_THERE } from './listings.ts';
+import type { ListItem } from './listings.ts';
 
 /**
  * rclone's local backend, which converts file names only from rclone's own form (`rclonePath`). A file that
@@ -39,26 +40,14 @@ const IN_PLACE: ReadonlySet<string> = new Set(['webdav']);
 const LEAVES_TAKEN: ReadonlySet<string> = new Set(['sftp', 'smb', 'local']);
 /** An upload of at most so many bytes is over soon, however slow the line. */
 const SHORT_UPLOAD_BYTES = 4 * 1_048_576;
-/** Folders that are read at the same time. */
-const FOLDERS_AT_ONCE = 4;
 /** Prefix of unfinished uploads; any other client may delete such a file when no upload is running. */
 export const UPLOAD_PREFIX = '.mountkeeper-upload-';
 const NANOSECONDS_PER_MS = 1e6;
-
-const NOT_THERE = /(directory|object) not found|file does not exist|no such file or directory/i;
 
 interface FsInfo {
   readonly Precision: number;
   readonly Hashes: readonly string[] | null;
   readonly Features: Readonly<Record<string, boolean>>;
-}
-
-interface ListItem {
-  readonly Name: string;
-  readonly Size: number;
-  readonly ModTime: string;
-  readonly IsDir: boolean;
-  readonly Hashes?: Readonly<Record<string, string>>;
 }
 
 /** What rclone has to read again. */
@@ -95,6 +84,7 @@ interface Naming {
 export class RcloneFiles implements RemoteFiles {
   readonly #rc: RcClient;
   readonly #jobs: Jobs;
+  readonly #listings: Listings;
   readonly #options: RemoteFilesOptions;
   /** Suffix of rclone's unfinished uploads: identifies those of this machine and this share. */
   readonly #suffix: string;
@@ -105,6 +95,7 @@ export class RcloneFiles implements RemoteFiles {
     this.#rc = createRcClient(options.address);
     this.#suffix = partialSuffix(options.fs);
     this.#jobs = new Jobs(this.#rc, options.clock);
+    this.#listings = new Listings(this.#rc, options.fs);
   }
 
   /** Infinity where the backend stores no times. Known once a call has been answered. */
@@ -139,7 +130,7 @@ export class RcloneFiles implements RemoteFiles {
         if (item) return entryOf(item);
       }
       return (
-        (await this.#list(path, signal, { noModTime: true })) && {
+        (await this.#listings.list(path, signal, { noModTime: true })) && {
           name: posix.basename(path),
           kind: 'folder',
         }
@@ -165,7 +156,7 @@ export class RcloneFiles implements RemoteFiles {
   ): Promise<readonly RemoteEntry[] | undefined> {
     return this.#asked(signal, async () => {
       await this.#knowledge(signal);
-      return (await this.#list(folder, signal, {}))?.map(entryOf);
+      return (await this.#listings.list(folder, signal, {}))?.map(entryOf);
     });
   }
 
@@ -242,9 +233,13 @@ export class RcloneFiles implements RemoteFiles {
         (one.startsWith(`${name}.`) &&
           one.endsWith(this.#suffix) &&
           /^\.[0-9a-f]{1,8}$/.test(one.slice(name.length, -this.#suffix.length)));
-      for (const { Name: one, IsDir: isFolder } of (await this.#list(folder === '.' ? '' : folder, signal, {
-        noModTime: true,
-      })) ?? []) {
+      for (const { Name: one, IsDir: isFolder } of (await this.#listings.list(
+        folder === '.' ? '' : folder,
+        signal,
+        {
+          noModTime: true,
+        },
+      )) ?? []) {
         if (!isFolder && isOurs(one)) await this.#delete(posix.join(folder, one), signal);
       }
     });
@@ -310,70 +305,22 @@ export class RcloneFiles implements RemoteFiles {
   ): Promise<void> {
     if (folders.length === 0) return;
     // A listing dropped while the remote is away could not be read again: nobody could open the folder.
-    await this.#asked(signal, () => this.#list(folders[0] ?? '', signal, { noModTime: true }));
+    await this.#asked(signal, () => this.#listings.list(folders[0] ?? '', signal, { noModTime: true }));
     const { around = (_, forget) => forget() } = this.#options;
     let dropped: readonly string[] = [];
     // The change and the drop together: between them, folders that were moved show empty.
     await around(folders, async () => {
       if (change === undefined) {
         dropped = folders;
-        await this.#asked(signal, () => this.#readAgain(folders, signal));
+        await this.#asked(signal, () => this.#listings.readAgain(folders, signal));
         return;
       }
       const { folders: going, trees } = await change();
       if (going.length + trees.length === 0) return;
-      await this.#asked(signal, () => this.#drop(going, trees, signal));
+      await this.#asked(signal, () => this.#listings.drop(going, trees, signal));
       dropped = [...going, ...trees];
     });
     if (dropped.length > 0) this.#options.onForget?.(dropped);
-  }
-
-  #drop(folders: readonly string[], trees: readonly string[], signal: AbortSignal): Promise<unknown> {
-    return this.#rc.call('vfs/forget', namesToForget(this.#options.fs, folders, trees), signal);
-  }
-
-  /**
-   * rclone reads a folder without folders in it before it drops what it had: nothing is missing when the remote goes
-   * away meanwhile. Another one, whose whole tree it would read so, it reads right after.
-   */
-  async #readAgain(folders: readonly string[], signal: AbortSignal): Promise<void> {
-    const dropped: string[] = [];
-    const replace = async (folder: string): Promise<readonly string[]> => {
-      const isRead = await this.#readLeaf(folder, signal).catch((error: unknown) => {
-        // It may be a file by now, or may not be read: then it is dropped, as long as there is a NAS to read it from.
-        if (signal.aborted || failure(error as Error, signal).remote === 'silent') throw error;
-        return false;
-      });
-      if (!isRead) dropped.push(folder);
-      return [];
-    };
-    await mapSome(folders, FOLDERS_AT_ONCE, replace);
-    if (dropped.length === 0) return;
-    await this.#drop(dropped, [], signal);
-    const read = async (folder: string): Promise<readonly string[]> => {
-      // What cannot be read now is read when it is next asked for.
-      await this.#refresh(folder, signal).catch(() => false);
-      return [];
-    };
-    await mapSome(dropped, FOLDERS_AT_ONCE, read);
-  }
-
-  /** False where there are folders in it, and where the remote or the mount has no such folder. */
-  async #readLeaf(folder: string, signal: AbortSignal): Promise<boolean> {
-    const listed = await this.#list(folder, signal, { noModTime: true });
-    const isLeaf = listed !== undefined && listed.every(({ IsDir: isFolder }) => !isFolder);
-    return isLeaf && this.#refresh(folder, signal, { recursive: 'true' });
-  }
-
-  /** False for a folder that the mount does not have, or as a file. */
-  async #refresh(
-    folder: string,
-    signal: AbortSignal,
-    options: { readonly recursive?: 'true' } = {},
-  ): Promise<boolean> {
-    const said = await saidOfRefresh(folder, { rc: this.#rc, fs: this.#options.fs, end: signal }, options);
-    if (said !== 'OK' && !NOT_THERE.test(said) && said !== 'invalid argument') throw new Error(said);
-    return said === 'OK';
   }
 
   close(): void {
@@ -391,7 +338,7 @@ export class RcloneFiles implements RemoteFiles {
   async #moveFolderObject(from: string, to: string, signal: AbortSignal): Promise<void> {
     if (!HAS_FOLDER_OBJECTS.has(this.#options.type)) return;
     await this.#change('mkdir', to, signal);
-    if ((await this.#list(from, signal, { noModTime: true }))?.length !== 0) return;
+    if ((await this.#listings.list(from, signal, { noModTime: true }))?.length !== 0) return;
     await unlessMissing(this.#change('rmdir', from, signal));
   }
 
@@ -430,25 +377,6 @@ export class RcloneFiles implements RemoteFiles {
     await this.#jobs.run(`operations/${what}`, { fs: this.#options.fs, remote }, { signal, isShort: true });
   }
 
-  async #list(
-    folder: string,
-    signal: AbortSignal,
-    opt: Readonly<Record<string, boolean>>,
-  ): Promise<readonly ListItem[] | undefined> {
-    const { fs } = this.#options;
-    try {
-      const { list } = await this.#rc.call<{ list: ListItem[] | null }>(
-        'operations/list',
-        { fs, remote: folder, opt: { noMimeType: true, ...opt } },
-        signal,
-      );
-      return list ?? [];
-    } catch (error) {
-      if (NOT_THERE.test((error as Error).message)) return undefined;
-      throw error;
-    }
-  }
-
   /** The backend's features; rclone may have to ask the remote for them. Asked once. */
   async #knowledge(signal: AbortSignal): Promise<FsInfo> {
     this.#info ??= await this.#rc.call<FsInfo>('operations/fsinfo', { fs: this.#options.fs }, signal);
@@ -460,7 +388,7 @@ export class RcloneFiles implements RemoteFiles {
     try {
       return await ask();
     } catch (error) {
-      throw failure(error as Error, signal);
+      throw callFailure(error as Error, signal);
     }
   }
 }
@@ -468,13 +396,6 @@ export class RcloneFiles implements RemoteFiles {
 /** rclone allows at most 16 characters. */
 export function partialSuffix(fs: string): string {
   return `.mk${createHash('sha256').update(`${hostname()} ${fs}`).digest('hex').slice(0, 8)}`;
-}
-
-function failure(error: Error, signal: AbortSignal): RemoteFailure {
-  if (error.name === 'TimeoutError' && !signal.aborted) return silence(error);
-  if (signal.aborted)
-    return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? silence(error) : error;
-  return remoteFailure([error.message], 'the remote refuses it', { cause: error });
 }
 
 async function unlessMissing(work: Promise<void>): Promise<void> {
@@ -508,15 +429,4 @@ function versionOf({ Size, ModTime, Hashes }: ListItem): RemoteVersion {
 /** `nas:photos` and `2024` → `nas:photos/2024`. */
 function below(fs: string, folder: string): string {
   return /[:/]$/.test(fs) ? `${fs}${folder}` : `${fs}/${folder}`;
-}
-
-/** A file's name drops only its folder's listing, a folder's name everything below it. */
-function namesToForget(
-  fs: string,
-  folders: readonly string[],
-  trees: readonly string[],
-): Readonly<Record<string, string>> {
-  const files = folders.map((folder, index) => [`file${index}`, posix.join(folder, 'any')] as const);
-  const dirs = trees.map((folder, index) => [`dir${index}`, folder] as const);
-  return { fs, ...Object.fromEntries([...files, ...dirs]) };
 }
