@@ -8,6 +8,7 @@ import type {
   ServerRoute,
 } from '@hapi/hapi';
 import { eventStream, html, openTo } from 'mountkeeper';
+import type { Content } from 'mountkeeper';
 import { arrivalOf } from './settings/arrival.ts';
 import { createView } from './view.ts';
 import { everywhere } from './languages.ts';
@@ -19,7 +20,7 @@ import { htmlAnswer, queryOf, takesGzip } from './pages/answer.ts';
 import { actionRoute, partRoute } from './pages/tab-routes.ts';
 import { preferenceRoute, readerOf, themeOf } from './pages/preferences.ts';
 import { shell, toHtml } from './pages/shell.ts';
-import type { Sources } from './pages/sources.ts';
+import type { Reader, Sources } from './pages/sources.ts';
 import { SPANS } from './live/series.ts';
 import type { Series } from './live/series.ts';
 import { spanOf } from './tabs/share-panels.ts';
@@ -70,6 +71,27 @@ function scriptsOf(page: PageName): readonly string[] {
   return page.kind === 'tab' && page.name === 'settings' ? [...SCRIPTS, ...SETTINGS_FILES] : SCRIPTS;
 }
 
+async function ofEveryPage(parts: RouteParts, request: Request, reader: Reader) {
+  const { build } = await parts.assets().load();
+  return {
+    view: createView(reader),
+    theme: themeOf(request),
+    path: `${request.path}${request.url.search}`,
+    tabs: parts.sources.tabs('tab', reader),
+    build,
+    asset: (name: string) => `/dashboard/assets/${build}/${name}`,
+    signOutAt: parts.isPasswordSet() ? signOutAt(request) : undefined,
+  };
+}
+
+/** What an action says to a browser without scripts. */
+async function plainPage(parts: RouteParts, request: Request, said: Content): Promise<string> {
+  const common = await ofEveryPage(parts, request, readerOf(request));
+  const title = common.view.text(everywhere('overview'));
+  const main = toHtml(html`<section class="card">${said}</section>`);
+  return shell({ ...common, title, main, events: undefined, scripts: [], isBare: true, arrival: null });
+}
+
 async function answerPage(
   parts: RouteParts,
   request: Request,
@@ -79,17 +101,9 @@ async function answerPage(
   const asked = pageRequest(request, page);
   const isThere = page.kind !== 'status' || parts.hasStatusPage();
   const feed = isThere ? await parts.feeds().open(asked) : undefined;
-  const view = createView(asked.reader);
-  const { build } = await parts.assets().load();
   const common = {
-    view,
-    theme: themeOf(request),
-    path: `${request.path}${request.url.search}`,
-    tabs: parts.sources.tabs('tab', asked.reader),
-    build,
+    ...(await ofEveryPage(parts, request, asked.reader)),
     scripts: scriptsOf(page),
-    asset: (name: string) => `/dashboard/assets/${build}/${name}`,
-    signOutAt: parts.isPasswordSet() ? signOutAt(request) : undefined,
     isBare: page.kind === 'status' && isThere,
     arrival: page.kind === 'status' ? null : arrivalOf(parts.sources, asked.reader),
   };
@@ -99,9 +113,9 @@ async function answerPage(
       h,
       shell({
         ...common,
-        title: view.text(everywhere('not-found')),
+        title: common.view.text(everywhere('not-found')),
         events: undefined,
-        main: toHtml(html`<h1>${view.t('not-found')}</h1><p>${view.t('not-found-help')}</p>`),
+        main: toHtml(html`<h1>${common.view.t('not-found')}</h1><p>${common.view.t('not-found-help')}</p>`),
       }),
       404,
     );
@@ -219,7 +233,10 @@ function declared(parts: RouteParts): ServerRoute[] {
     page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),
     ...fileRoutes(parts),
     partRoute(parts.sources, OPTIONS),
-    actionRoute(parts.sources, OPTIONS),
+    actionRoute(parts.sources, {
+      options: OPTIONS,
+      page: (request, said) => plainPage(parts, request, said),
+    }),
     preferenceRoute(OPTIONS),
     signOutRoute(OPTIONS),
   ];

@@ -2,8 +2,8 @@
  * Serves the parts and actions that tabs declare. An action answers with its outcome, which is shown next
  * to its button.
  */
-import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { html, pathOf } from 'mountkeeper';
+import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
+import { html, pathOf, safeBack } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
 import { htmlAnswer, queryOf } from './answer.ts';
 import { everywhere } from '../languages.ts';
@@ -16,6 +16,14 @@ import type { Sources } from './sources.ts';
 const MAX_BODY_BYTES = 1024 * 1024;
 /** The field that says that the question was answered. */
 const ANSWER = ':answer';
+/** The page that the question was asked from. */
+const BACK = ':back';
+
+export interface ActionOptions {
+  readonly options: RouteOptions;
+  /** A whole page around what is said, for a browser without scripts. */
+  readonly page: (request: Request, said: Content) => Promise<string>;
+}
 
 /** Only own properties that the plugin has declared, never inherited ones. */
 function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
@@ -81,19 +89,24 @@ function questionIn(request: Request, form: Readonly<Record<string, string>>): s
 }
 
 /** A browser without scripts, or in which they have not started yet, sends the form at once. */
-function asking(request: Request, h: ResponseToolkit, question: string): ResponseObject {
-  const reader = readerOf(request);
-  const view = createView(reader);
+function asking(request: Request, question: string): Content {
+  const view = createView(readerOf(request));
   const fields = Object.entries(formOf(request.payload)).filter(([name]) => name !== QUESTION);
-  const page = html`<html lang=${reader.language}>
-    <head><meta charset="utf-8" /><title>Mountkeeper</title></head>
-    <body><main><p>${question}</p>
-      <form method="post" action=${request.path}>
-        ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
-        <button type="submit" name=${ANSWER} value="yes">${view.t('do-it')}</button>
-      </form>
-      <p><a href=${pathOf(request.headers.referer)}>${view.t('do-not')}</a></p></main></body></html>`;
-  return htmlAnswer(request, h, `<!doctype html>${toHtml(page)}`);
+  const hidden = { name: BACK, value: pathOf(request.headers.referer) };
+  return html`<p>${question}</p>
+    <form method="post" action=${request.path}>
+      ${fields.map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      <input type="hidden" name=${hidden.name} value=${hidden.value} />
+      <button type="submit" class="primary" name=${ANSWER} value="yes">${view.t('do-it')}</button>
+    </form>
+    <p><a href=${hidden.value}>${view.t('do-not')}</a></p>`;
+}
+
+/** What came of it, and the way back. */
+function toldWithoutScript(request: Request, said: Content): Content {
+  const { [BACK]: back } = formOf(request.payload);
+  const to = back === undefined ? pathOf(request.headers.referer) : safeBack(back);
+  return html`<p>${said}</p><p><a href=${to}>${createView(readerOf(request)).t('go-back')}</a></p>`;
 }
 
 async function outcomeOf(
@@ -109,7 +122,7 @@ async function outcomeOf(
   }
 }
 
-export function actionRoute(sources: Sources, options: RouteOptions): ServerRoute {
+export function actionRoute(sources: Sources, { options, page }: ActionOptions): ServerRoute {
   return {
     method: 'POST',
     path: '/dashboard/do/{tab}/{name}',
@@ -118,7 +131,7 @@ export function actionRoute(sources: Sources, options: RouteOptions): ServerRout
       payload: { maxBytes: MAX_BODY_BYTES, allow: 'application/x-www-form-urlencoded' },
     },
     handler: async (request, h) => {
-      const { [QUESTION]: _, [ANSWER]: __, ...form } = formOf(request.payload);
+      const { [QUESTION]: _, [ANSWER]: __, [BACK]: ___, ...form } = formOf(request.payload);
       const found = asked(sources, request, form);
       const act = found && own(found.owned.tab.actions, found.name);
       if (!found || !act) return h.response().code(404);
@@ -129,14 +142,20 @@ export function actionRoute(sources: Sources, options: RouteOptions): ServerRout
       const question = questionIn(request, formOf(request.payload));
       if (question !== undefined) {
         request.app.isQuestion = true;
-        return asking(request, h, question);
+        return htmlAnswer(request, h, await page(request, asking(request, question)));
       }
       request.app.isQuestion = found.owned.tab.questions?.includes(found.name) === true;
       const outcome = await outcomeOf(sources, found, act);
       const { share } = found.view;
       request.app.isDone = outcome.ok;
       request.app.about = { ...outcome.about, ...(share !== undefined && { share }) };
-      return htmlAnswer(request, h, toHtml(outcomeNode(outcome, found.view)));
+      const said = outcomeNode(outcome, found.view);
+      const isScript = request.headers['hx-request'] === 'true';
+      return htmlAnswer(
+        request,
+        h,
+        isScript ? toHtml(said) : await page(request, toldWithoutScript(request, said)),
+      );
     },
   };
 }

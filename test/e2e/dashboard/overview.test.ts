@@ -287,7 +287,9 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await plain.page.waitForURL(`${origin()}/`);
     await reconnect.click();
     await plain.page.locator('button', { hasText: 'Yes, do it' }).click();
-    assert.match(await plain.page.locator('body').innerText(), /Reconnecting/);
+    assert.match(await plain.page.locator('main').innerText(), /Reconnecting/);
+    await plain.page.locator('a', { hasText: 'Go back' }).click();
+    await plain.page.waitForURL(`${origin()}/`);
     await plain.context.close();
     // It is only begun with that answer: the mount that is up until then is the former one.
     await until('its rclone', async () => (await daemon.rclonePid('files')) !== former, {

@@ -185,11 +185,19 @@ describe('the pages', () => {
       referer: 'http://127.0.0.1/tabs/garden?a=1',
     });
     assert.equal(fellings.length, 0);
-    assert.match(asked.payload, /<!doctype html><html lang="en">[^]*<p>Fell the old tree\?<\/p>/);
+    assert.match(
+      asked.payload,
+      /<!doctype html><html lang="en"[^]*style\.css[^]*<p>Fell the old tree\?<\/p>/,
+    );
     assert.match(asked.payload, /name="who" value="&lt;b>"/);
     assert.match(asked.payload, /href="\/tabs\/garden\?a=1"/);
-    const done = await post('/dashboard/do/garden/fell', 'who=%3Cb%3E&:answer=yes');
-    assert.match(done.payload, /felled/);
+    const done = await post(
+      '/dashboard/do/garden/fell',
+      'who=%3Cb%3E&:answer=yes&:back=%2Ftabs%2Fgarden%3Fa%3D1',
+    );
+    assert.match(done.payload, /<!doctype html>[^]*felled[^]*href="\/tabs\/garden\?a=1">Go back/);
+    const led = await post('/dashboard/do/garden/greet', ':back=%2F%2Fevil.example');
+    assert.doesNotMatch(led.payload, /evil/);
     await post('/dashboard/do/garden/fell', form, { 'hx-request': 'true' });
     assert.deepEqual(fellings, [{ who: '<b>' }, { who: '<b>' }]);
   });
