@@ -44,6 +44,14 @@ export interface ProcessSpec {
    * `/proc/self/fd/4/…`, though it may not walk down to them by itself. Without links.
    */
   readonly folders?: readonly string[];
+  /** A folder that no other process may lock for as long as this one lives, whichever daemon started it. */
+  readonly lock?: FolderLock;
+}
+
+export interface FolderLock {
+  readonly folder: string;
+  /** The sentence with which the start is refused where another process has it. */
+  readonly taken: string;
 }
 
 /** A user of this machine, and her group. */

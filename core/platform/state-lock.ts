@@ -59,10 +59,10 @@ export async function holdFolder<T>(
 }
 
 /**
- * Locks the open file, for as long as this process has it open. Node has no such call; flock(1) locks what it is
- * given open, and that outlives it.
+ * Locks the open file or folder, for as long as this process, or one that it is passed to, has it open. Node has no
+ * such call; flock(1) locks what it is given open, and that outlives it.
  */
-async function isLockedNow(fd: number): Promise<boolean> {
+export async function isLockedNow(fd: number): Promise<boolean> {
   const child = spawn('flock', ['-n', '-x', '3'], {
     cwd: '/',
     env: childEnvironment(),
@@ -105,7 +105,7 @@ function inUse(stateDir: string, cause?: Error): Error {
 }
 
 function lockFailure(cause: Error): Error {
-  return new Error(`the state folder cannot be locked: ${cause.message}`, { cause });
+  return new Error(`a folder cannot be locked: ${cause.message}`, { cause });
 }
 
 function listen(path: string, taken: (cause: Error) => Error): Promise<Server> {

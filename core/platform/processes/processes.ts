@@ -6,7 +6,15 @@ import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from '../../contract/platform.ts';
+import type {
+  Clock,
+  FolderLock,
+  Logger,
+  ManagedProcess,
+  Processes,
+  ProcessSpec,
+} from '../../contract/platform.ts';
+import { isLockedNow } from '../state-lock.ts';
 import { childEnvironment } from './environment.ts';
 import type { Watched } from './exit-watch.ts';
 import { findCommand } from './find-command.ts';
@@ -62,6 +70,7 @@ async function start(spec: ProcessSpec, keeper: ProcessKeeper): Promise<ManagedP
   const opened: FileHandle[] = [];
   try {
     for (const folder of spec.folders ?? []) opened.push(await open(folder, OPEN_FOLDER));
+    if (spec.lock) opened.push(await openLocked(spec.lock));
     const passed = opened.map(({ fd }) => fd);
     const waiting = await launchWaiting({ command, args, env, cwd, output: handle.fd, passed });
     const record = await recordOrKill(spec, waiting, offset, records);
@@ -71,6 +80,18 @@ async function start(spec: ProcessSpec, keeper: ProcessKeeper): Promise<ManagedP
     return managed;
   } finally {
     await Promise.all([handle, ...opened].map((one) => one.close()));
+  }
+}
+
+/** The process has it open for as long as it lives, and so the lock. */
+async function openLocked({ folder, taken }: FolderLock): Promise<FileHandle> {
+  const handle = await open(folder, OPEN_FOLDER);
+  try {
+    if (!(await isLockedNow(handle.fd))) throw new Error(taken);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
   }
 }
 

@@ -98,20 +98,15 @@ export async function mountLayer(
   } = layering;
   await prepareStack(stack, tools);
   let [bindfs, lower]: [ManagedProcess?, ActiveMount?] = [];
-  const failed = new AbortController();
   try {
-    const both = [
-      unlessSilent(start(layering, AbortSignal.any([signal, failed.signal])), layering, tools).then(
-        (one) => (lower = one),
-      ),
-      passOn(name, stack, { fingerprint: shown.fingerprint, notes: toStackNotes(layering) }, tools).then(
-        (one) => (bindfs = one),
-      ),
-    ] as const;
-    // Both have ended before anything is undone; what went wrong is thrown below.
-    for (const one of both) one.catch(() => failed.abort());
-    await Promise.allSettled(both);
-    await Promise.all(both);
+    // Before rclone, which would work on the cache of a share that another daemon has.
+    bindfs = await passOn(
+      name,
+      { paths: stack, cache: paths.folder },
+      { fingerprint: shown.fingerprint, notes: toStackNotes(layering) },
+      tools,
+    );
+    lower = await unlessSilent(start(layering, signal), layering, tools);
     await clearUpper(layering, lower, tools, signal);
     // Over the empty folder; nobody can see it until the overlay is moved to the share's mount point.
     await mountOverlay(
@@ -125,7 +120,7 @@ export async function mountLayer(
       tools,
     );
     await show(stack, { mountPoint: shown.mountPoint, isFresh: lower !== undefined }, tools);
-    return layeredMount(layering, { bindfs: bindfs!, lower, start, adopted: false }, tools);
+    return layeredMount(layering, { bindfs, lower, start, adopted: false }, tools);
   } catch (error) {
     await undo(layering, { bindfs, lower }, tools).catch((cause: unknown) =>
       tools.log.error({ share: name, err: cause }, 'failed mount not cleared'),

@@ -67,19 +67,30 @@ export async function clearStack({ folder }: StackPaths, tools: StackTools): Pro
   }
 }
 
-/** Starts bindfs. The next daemon finds the share by its process record. */
-export function passOn(
+/**
+ * Starts bindfs. The next daemon finds the share by its process record. It lives for as long as the share is
+ * mounted, with the daemon or without, so it is what keeps others from `cache`: two overlays on one upper folder mix
+ * up what users write, and the kernel only warns.
+ */
+export async function passOn(
   shareName: string,
-  paths: StackPaths,
+  { paths, cache }: { readonly paths: StackPaths; readonly cache: string },
   { fingerprint, notes }: Pick<ManagedProcess, 'fingerprint' | 'notes'>,
   tools: StackTools,
 ): Promise<ManagedProcess> {
+  await makeFolder(cache);
   return startBindfs(
     {
       key: stackKey(shareName),
       options: PASS_ON,
       source: paths.source,
       place: paths.through,
+      lock: {
+        folder: cache,
+        taken:
+          `the share's cache ${cache} is in use by another daemon, or by a share that it left mounted; ` +
+          'stop it or unmount that share first, or give this daemon another cache.dir',
+      },
       fingerprint,
       notes,
     },

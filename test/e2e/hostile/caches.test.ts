@@ -118,6 +118,26 @@ describe('a cache in which files wait', () => {
       },
       { timeoutMs: 20_000 },
     );
+    // Neither a daemon nor an rclone of the first is left, but its share is still mounted.
+    const rclone = await first.rclonePid('work');
+    await first.end();
+    process.kill(rclone, 'SIGKILL');
+    const inUse = await until(
+      'the second refuses the cache of a share that is still mounted',
+      async () => {
+        const { health_message: message } = await second.share('work');
+        return message?.includes('in use by another daemon') ? message : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
+    assert.match(inUse, new RegExp(`the share's cache ${first.cacheDir}.* is in use by another daemon`));
+    await first.start();
+    await first.healthy();
+    // What waits there stays, and goes on with whoever has the cache.
+    assert.equal((await first.share('work')).dirty_count, 1);
+    await first.stop();
+    await second.healthy(['work'], 60_000);
+    assert.equal((await second.share('work')).dirty_count, 1);
   });
 
   /** A disk of its own for the cache. Undefined where this machine can make none: the test is skipped. */

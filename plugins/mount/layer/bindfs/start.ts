@@ -25,7 +25,7 @@ export interface BindfsTools {
   readonly clock: Clock;
 }
 
-export interface BindfsSpec extends Pick<ProcessSpec, 'key' | 'fingerprint' | 'notes'> {
+export interface BindfsSpec extends Pick<ProcessSpec, 'key' | 'fingerprint' | 'lock' | 'notes'> {
   /** Added to those that every bindfs gets here. */
   readonly options: readonly string[];
   readonly source: string;

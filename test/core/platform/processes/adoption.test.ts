@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -92,6 +92,19 @@ describe('adoption', () => {
       JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as ProcessRecord), ...changes }),
     );
   }
+
+  it('keeps its lock on a folder when its daemon is killed, and lets go when it ends itself', async () => {
+    const lock = { folder: scratch.path('locked'), taken: 'somebody else has it' };
+    await mkdir(lock.folder);
+    const stateDir = newState();
+    await orphans(stateDir, spec({ lock }));
+    const other = open(newState());
+    await assert.rejects(other.processes.start(spec({ lock })), { message: 'somebody else has it' });
+    assert.equal(await other.adopt(), undefined, 'nothing was started');
+    await (await open(stateDir).adopt())?.stop({ graceMs: 0 });
+    const started = await other.processes.start(spec({ lock }));
+    await started.stop({ graceMs: 0 });
+  });
 
   it('leaves the process at work when the daemon is killed, and gives it to the next', async () => {
     const stateDir = newState();
