@@ -10,6 +10,8 @@ const NOWHERE = '240.0.0.1';
 const RC_TIMEOUT_MS = 2_000;
 const ASK_TIMEOUT_MS = 4_000;
 const DIAL_AGAIN_AFTER_MS = 1_000;
+/** A call that waits longer makes somebody look from outside: a NAS gone silent blocks rclone's listings. */
+const SLOW_MS = 1_000;
 /** rclone itself is asked at least this often, however silent the NAS looks from outside. */
 const ASK_ANYWAY_EVERY_MS = 600_000;
 const USED_UP_BY_CALLS = 16;
@@ -67,11 +69,15 @@ export class CircuitBreaker {
   /** Asks the remote. While the circuit is open, it asks only when the NAS may be back. */
   async through(signal: AbortSignal): Promise<void> {
     if (this.#isShut) await this.#openWhenBack(signal);
+    const { ask, clock } = this.#options;
+    // An error of the look means that the mount has ended, or that the next failure repeats it.
+    const suspect = (): void => void this.#suspect().catch(() => undefined);
+    const asked = ask(signal);
     try {
-      await this.#options.ask(signal);
+      if (!(await endsWithin(clock, SLOW_MS, asked))) suspect();
+      await asked;
     } catch (error) {
-      // An error means that the mount has ended, or that the next failure repeats the check.
-      void this.#suspect().catch(() => undefined);
+      suspect();
       throw error;
     }
     if (this.#isTrusted) return;

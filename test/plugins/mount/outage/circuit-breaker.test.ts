@@ -13,6 +13,8 @@ const signal = new AbortController().signal;
 interface World {
   isThere: boolean;
   answers: boolean;
+  /** Each wait for an answer is over at once. */
+  isSlow: boolean;
   nowMs: number;
   readonly set: string[];
   readonly gate: CircuitBreaker;
@@ -20,12 +22,15 @@ interface World {
   settle(): Promise<void>;
 }
 
-function createWorld({ looks = true } = {}): World {
+function createWorld({ looks = true, ask }: { looks?: boolean; ask?: () => Promise<void> } = {}): World {
   const set: string[] = [];
   const clock = {
     monotonic: () => world.nowMs,
     sleep: () => Promise.resolve(),
-    after: () => () => undefined,
+    after: (_ms: number, act: () => void) => {
+      if (world.isSlow) act();
+      return () => undefined;
+    },
     deadline: () => signal,
   } as unknown as Clock;
   const rc: RcClient = {
@@ -38,6 +43,7 @@ function createWorld({ looks = true } = {}): World {
   const world: World = {
     isThere: true,
     answers: true,
+    isSlow: false,
     nowMs: 0,
     set,
     gate: new CircuitBreaker({
@@ -51,7 +57,7 @@ function createWorld({ looks = true } = {}): World {
               dial: () => Promise.resolve(world.isThere ? undefined : 'connection refused'),
             }
           : undefined,
-      ask: () => (world.answers ? Promise.resolve() : Promise.reject(new Error('no answer'))),
+      ask: ask ?? (() => (world.answers ? Promise.resolve() : Promise.reject(new Error('no answer')))),
     }),
     settle: () => new Promise((resolve) => setTimeout(resolve, 5)),
   };
@@ -78,6 +84,21 @@ describe('the gate to a NAS', () => {
     Object.assign(world, { isThere: true, answers: true });
     assert.equal(await check(world), 'answers');
     assert.deepEqual([world.gate.isShut, world.set.length, world.set.at(-1)], [false, 2, '']);
+  });
+
+  it('shuts while rclone still waits for an answer, when nobody is there', async () => {
+    const asked: (() => void)[] = [];
+    const answer = (): void => asked.splice(0).forEach((resolve) => resolve());
+    const world = createWorld({ ask: () => new Promise((resolve) => asked.push(resolve)) });
+    const first = world.gate.through(signal);
+    answer();
+    await first;
+    Object.assign(world, { isThere: false, isSlow: true });
+    const waiting = world.gate.through(signal);
+    await world.settle();
+    assert.equal(world.gate.isShut, true);
+    answer();
+    await waiting;
   });
 
   it('stays open for a NAS that is there but slow', async () => {
