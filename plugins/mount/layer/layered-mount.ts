@@ -159,7 +159,7 @@ export class LayeredMount implements RunningRclone {
     const layer = new LocalLayer({
       shareName,
       paths,
-      lower: options.stack.lower,
+      lower: options.stack.place,
       mountPoint: plan.mountPoint,
       processes,
       clock,

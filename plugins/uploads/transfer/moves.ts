@@ -51,12 +51,26 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
   await records.saved();
   const arrival =
     entry.kind === 'folder'
-      ? await bringFolder(way.from, way.to, tools)
+      ? await unseen(() => bringFolder(way.from, way.to, tools), tools)
       : await bringFile(entry, way.from, way.to, tools);
   if (arrival === undefined) return;
   arrived(key, { from: way.from, ...arrival }, tools);
   await records.saved();
   if (arrival.to !== way.to) throw misspelt(way.to, arrival.to);
+}
+
+/**
+ * Users' calls wait until the folder's mark is renewed, or the move has failed: its content is at neither place for
+ * them meanwhile, rclone takes a folder that is not there for an empty one, and an empty one can be removed.
+ */
+async function unseen<T>(move: () => Promise<T>, { layer }: Pick<StepTools, 'layer'>): Promise<T> {
+  const release = layer.holdCalls?.();
+  try {
+    return await move();
+  } catch (error) {
+    release?.();
+    throw error;
+  }
 }
 
 /** An earlier attempt may have succeeded, although its answer was never received. */

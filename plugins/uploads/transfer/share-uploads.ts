@@ -69,6 +69,8 @@ export class ShareUploader implements ManagedUploads {
   #discarding = 0;
   #isLookDue = false;
   /** A move has ended since the last look began. */
+  /** Moves that have ended, and how many of them the plan that is adopted has seen. */
+  readonly #moved = { count: 0, seen: 0 };
   #isMoveUnseen = false;
   #lastListing: string | undefined;
   #looked: Looked = { entries: 0, tookMs: 0 };
@@ -101,7 +103,7 @@ export class ShareUploader implements ManagedUploads {
     this.#moveLock = new MoveLock({
       clock: options.clock,
       hasten: () => this.#lookSoon(),
-      isMoving: () => [...this.#queue.running.values()].some(({ item }) => item.action === 'move'),
+      isMoving: () => this.#isMoving,
     });
     this.#loop = new LookLoop({
       clock: options.clock,
@@ -297,6 +299,7 @@ export class ShareUploader implements ManagedUploads {
     const lookedAtMs = clock.monotonic();
     this.#isLookDue = false;
     this.#isMoveUnseen = false;
+    const { count: moves } = this.#moved;
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     this.#noteChange(scan);
@@ -311,6 +314,7 @@ export class ShareUploader implements ManagedUploads {
     this.#moveLock.looked(scan, records);
     const localBytes = localBytesOf(scan);
     this.#clean.adopt(plan.clean, localBytes);
+    this.#moved.seen = moves;
     this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
     this.#looked = { entries: scan.entries.size, tookMs: clock.monotonic() - lookedAtMs };
     this.#figures = figuresOf(this.#queue, {
@@ -342,9 +346,9 @@ export class ShareUploader implements ManagedUploads {
   #start(): void {
     const { clock, transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
-    this.#queue.holdMoves(this.#moveLock.isHeld);
+    this.#queue.holdMoves(this.#moveLock.isHeld || this.#leaving.readsAnew);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
-    if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
+    if (this.#leaving.isRenewalDue && this.#areMovesSeen) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) {
       const work = this.#leave(this.#leaving.takeOut());
       // How it ended is told by the step.
@@ -354,6 +358,18 @@ export class ShareUploader implements ManagedUploads {
     }
     if (this.#left.isDue) this.#spawn(this.#left.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
+  }
+
+  get #isMoving(): boolean {
+    return [...this.#queue.running.values()].some(({ item }) => item.action === 'move');
+  }
+
+  /**
+   * Whether the last look has seen all that was moved. A folder whose listing is read anew lacks the former name of
+   * what has moved in it since: users would find that empty.
+   */
+  get #areMovesSeen(): boolean {
+    return !this.#isMoving && this.#moved.seen === this.#moved.count;
   }
 
   /**
@@ -427,6 +443,7 @@ export class ShareUploader implements ManagedUploads {
   #afterMove(item: Item): void {
     this.#queue.moved(item);
     this.#moveLock.moved();
+    this.#moved.count += 1;
     this.#isLookDue = true;
     // Once: others that end meanwhile are seen by the same look.
     if (!this.#isMoveUnseen) this.#loop.wake();

@@ -8,8 +8,10 @@ import { readFileSync } from 'node:fs';
 import type { ChildProcess } from 'node:child_process';
 import type { Logger, ManagedProcess } from 'mountkeeper';
 
-/** Longest wait, in seconds. */
+/** Longest wait for another rclone, in seconds. */
 const LONGEST_S = 2;
+/** Longest wait while something is moved on the remote, in seconds: some round trips over a slow line. */
+const LONGEST_CHANGE_S = 5;
 /** Goes on without the daemon: a bindfs that stays stopped would hang the share. */
 const GUARD = 'sleep "$1"; kill -CONT "$2"';
 
@@ -24,6 +26,8 @@ export interface HoldOptions {
 export class Hold {
   readonly #options: HoldOptions;
   #guard: ChildProcess | undefined;
+  /** It is for a change of what lies below, not for another rclone. */
+  #isChange = false;
   #isOver = false;
 
   constructor(options: HoldOptions) {
@@ -35,12 +39,32 @@ export class Hold {
     return this.#guard !== undefined;
   }
 
-  /** Calls wait from now on, and are passed on by `end`, or by themselves. */
+  /** Calls wait for another rclone from now on, and are passed on by `end`, or by themselves. */
   begin(): void {
+    this.#begin(LONGEST_S);
+    this.#isChange = false;
+  }
+
+  /**
+   * For as long as a change of what lies below takes; ends when what it returns is called. One that begins within
+   * another ends with the first of them.
+   */
+  calls(): () => void {
+    if (this.#guard === undefined) {
+      this.#begin(LONGEST_CHANGE_S);
+      this.#isChange = true;
+    }
+    // Where another rclone is awaited, it must not end that.
+    return () => {
+      if (this.#isChange) this.end();
+    };
+  }
+
+  #begin(longestS: number): void {
     const { bindfs, log, shareName } = this.#options;
     if (this.#guard || this.#isOver) return;
     // Both in one turn, the guard first: the daemon may be killed at any moment.
-    const guard = spawn('sh', ['-c', GUARD, 'sh', String(LONGEST_S), String(bindfs.pid)], {
+    const guard = spawn('sh', ['-c', GUARD, 'sh', String(longestS), String(bindfs.pid)], {
       env: { PATH: process.env['PATH'] },
       detached: true,
       stdio: 'ignore',
@@ -56,14 +80,6 @@ export class Hold {
       bindfs.signal('SIGCONT');
     });
     bindfs.signal('SIGSTOP');
-  }
-
-  /** For as long as a change of what lies below takes; ends when what it returns is called. */
-  calls(): () => void {
-    // Another rclone is awaited already: what it returns must not end that.
-    if (this.#guard) return () => undefined;
-    this.begin();
-    return () => this.end();
   }
 
   end(): void {

@@ -2,7 +2,7 @@
  * Rewrites overlayfs attributes ("marks") of folders in the upper layer of a mounted overlay: where their
  * lower folder is, and whether it is visible.
  */
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { Clock, LeavingEntry, Logger, Processes, RemoteEntry } from 'mountkeeper';
@@ -40,15 +40,22 @@ const MARKS_AT_ONCE = 50;
 /** Most entries per child process. */
 const MOST_AT_ONCE = 100;
 /**
- * For each folder or file without data, three arguments: the path of its open descriptor, its ctime (which
- * a rename by a user changes), the new mark. A missing mark is not an error. Prints one letter for each.
+ * For each folder or file without data, three arguments: the path of its open descriptor, its ctime, the new mark.
+ * Prints one letter for each.
  */
 const ON_EACH = (change: string): string => `
 while [ $# -gt 0 ]; do
-  if [ "$(stat -L -c %.9Z -- "$1")" = "$2" ] && ${change}; then printf y; else printf n; fi
+  if ${change}; then printf y; else printf n; fi
   shift 3
 done`;
-const BARE = ON_EACH('{ setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null; true; }');
+/** Not what has been renamed, or written in, since it was looked at. A missing mark is not an error. */
+const BARE = ON_EACH(
+  '[ "$(stat -L -c %.9Z -- "$1")" = "$2" ] && { setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null; true; }',
+);
+/**
+ * Whatever users write in it meanwhile: where the remote has it goes by the folder itself, and one that is left out
+ * shows empty once the listing of its former place is read anew for others.
+ */
 const REWRITE = ON_EACH('setfattr -n trusted.overlay.redirect -v "$3" -- "$1"');
 
 export class AttributeUpkeep {
@@ -78,14 +85,18 @@ export class AttributeUpkeep {
     const { dropNames, forget, holdCalls = () => () => undefined } = this.#options;
     let done: readonly LeavingEntry[] = [];
     let release: () => void = () => undefined;
-    await forget(placesOf(entries), async () => {
-      // Until the listing is read anew, too, what is marked shows nothing.
-      release = holdCalls();
-      done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
-      // If a user has just renamed one, its former mark must lead to something until the next attempt.
-      return { folders: placesOf(done), trees: treesOf(done) };
-    }).finally(() => release());
-    await dropNames();
+    try {
+      await forget(placesOf(entries), async () => {
+        // Until the listing is read anew, and the kernel looks at the mark, what is marked shows nothing.
+        release = holdCalls();
+        done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
+        // If a user has just renamed one, its former mark must lead to something until the next attempt.
+        return { folders: placesOf(done), trees: treesOf(done) };
+      });
+      await dropNames();
+    } finally {
+      release();
+    }
     return done;
   }
 
@@ -145,8 +156,8 @@ export class AttributeUpkeep {
   }
 
   /**
-   * Runs a command on exactly these entries, even if users move them meanwhile. Resolves with those that
-   * had not changed since the scan.
+   * Runs a command on exactly these entries, even if users move them meanwhile. Resolves with those on which it has
+   * done what it should.
    */
   async #onEntries(
     entries: readonly LeavingEntry[],
@@ -168,7 +179,7 @@ export class AttributeUpkeep {
     const handles = new Map<LeavingEntry, number>();
     try {
       for (const entry of entries) {
-        const handle = this.#open(entry);
+        const handle = this.#open(entry, script === BARE);
         if (handle !== undefined) handles.set(entry, handle);
       }
       const args = [...handles].flatMap(([entry, handle]) => [
@@ -188,15 +199,15 @@ export class AttributeUpkeep {
     }
   }
 
-  /** Undefined when it is no longer the entry that was scanned. */
-  #open(entry: LeavingEntry): number | undefined {
-    if (!isUnchanged(entry, this.#options.paths.upper)) return undefined;
-    const handle = openSync(
-      join(this.#options.paths.upper, entry.path),
-      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    );
+  /** Undefined when the entry that was scanned is no longer at its path, or has changed where it must not. */
+  #open(entry: LeavingEntry, isWhole: boolean): number | undefined {
+    const path = join(this.#options.paths.upper, entry.path);
+    if (isWhole && !isUnchanged(entry, this.#options.paths.upper)) return undefined;
+    // A pipe or a link may be in its place by now.
+    if (lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino !== entry.inode) return undefined;
+    const handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = fstatSync(handle, { bigint: true });
-    if (stats.ino === entry.inode && stats.ctimeNs === entry.changedNs) return handle;
+    if (stats.ino === entry.inode && (!isWhole || stats.ctimeNs === entry.changedNs)) return handle;
     closeSync(handle);
     return undefined;
   }

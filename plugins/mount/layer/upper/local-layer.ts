@@ -12,7 +12,7 @@ import { UpperMarks } from './overlay-attributes.ts';
 export interface LocalLayerOptions {
   readonly shareName: string;
   readonly paths: LayerPaths;
-  /** Where rclone is mounted. */
+  /** Where rclone is mounted: not through bindfs, so that looks go on while users' calls wait. */
   readonly lower: string;
   readonly mountPoint: string;
   readonly processes: Processes;
@@ -106,6 +106,10 @@ export class LocalLayer implements WriteLayer {
 
   takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     return this.#taking.run(() => this.#takeOut.take(entries));
+  }
+
+  holdCalls(): () => void {
+    return this.#options.holdCalls();
   }
 
   unrestored(): ReadonlySet<string> {

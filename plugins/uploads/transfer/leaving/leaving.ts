@@ -31,6 +31,9 @@ export class Leaving {
   /** Entries that users still look for at a former place. */
   #stale: readonly LeavingEntry[] = [];
   #isRenewing = false;
+  /** When what could not be renewed may be tried again, in monotonic milliseconds. */
+  #renewFrom = 0;
+  #isTakingOut = false;
   /** Entries that could not be removed: when each may be tried again, in monotonic milliseconds. */
   readonly #refused = new Map<string, number>();
   #from = 0;
@@ -48,7 +51,8 @@ export class Leaving {
     for (const path of this.#refused.keys()) if (!entries.has(path)) this.#refused.delete(path);
     const isDue = ({ path }: LeavingEntry): boolean => (this.#refused.get(path) ?? 0) <= now;
     this.#done = done.filter(isDue);
-    this.#stale = stale.filter(isDue);
+    // All or none: the listing that is read anew for one lacks the former names of the others.
+    this.#stale = stale;
   }
 
   /**
@@ -56,7 +60,12 @@ export class Leaving {
    * not visible.
    */
   get isRenewalDue(): boolean {
-    return this.#stale.length > 0 && !this.#isRenewing;
+    return this.#stale.length > 0 && !this.#isRenewing && this.#options.clock.monotonic() >= this.#renewFrom;
+  }
+
+  /** Whether listings are being read anew, or are to be: nothing may be moved on the remote meanwhile. */
+  get readsAnew(): boolean {
+    return this.#isRenewing || this.#isTakingOut || this.isRenewalDue;
   }
 
   get isDue(): boolean {
@@ -65,16 +74,16 @@ export class Leaving {
 
   /** True when this changed the upper folder. */
   async renew(): Promise<boolean> {
-    const { tools, learnFirst, settled } = this.#options;
+    const { clock, tools, learnFirst, settled } = this.#options;
     const entries: readonly ScanEntry[] = this.#stale;
     this.#stale = [];
     this.#isRenewing = true;
-    for (const { path } of entries) this.#rest(path, MOVED_REST_MS);
+    this.#renewFrom = clock.monotonic() + MOVED_REST_MS;
     try {
       await learnFirst();
       const { keys, isChanged } = await renewMoved(entries, tools());
       settled(keys);
-      for (const { path, key = '' } of entries) if (keys.includes(key)) this.#refused.delete(path);
+      if (entries.every(({ key = '' }) => keys.includes(key))) this.#renewFrom = clock.monotonic();
       return isChanged;
     } finally {
       this.#isRenewing = false;
@@ -88,6 +97,7 @@ export class Leaving {
     const folders = [...new Set([...this.#touched, ...entries.map(({ path }) => parentOf(path))])];
     this.#done = [];
     this.#touched.clear();
+    this.#isTakingOut = true;
     try {
       await learnFirst();
       const taken = await takeOutDone(entries, folders, tools());
@@ -101,6 +111,8 @@ export class Leaving {
       this.#from = clock.monotonic() + PAUSE_MS;
       if (tools().signal.aborted) return false;
       throw error;
+    } finally {
+      this.#isTakingOut = false;
     }
   }
 

@@ -1,0 +1,75 @@
+// @load quiet
+/**
+ * Folders that users rename side by side. While the NAS has one at its new place and the share still looks for it at
+ * the former one, it would show empty: `rmdir` would take it for deleted, with all that is in it.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+
+const FOLDERS = Array.from({ length: 8 }, (_, index) => index);
+const FILES = ['a.txt', 'sub/b.txt', 'sub/c.txt', 'sub/deep/d.txt'];
+
+/** Tries to remove each folder of the place for as long as others rename there. Prints what it could remove. */
+const TRIES = `
+const { readdirSync, rmdirSync } = require('node:fs');
+const end = Date.now() + Number(process.argv[2]) * 1000;
+const turn = () => {
+  // A name that leaves may answer ESTALE.
+  let names = [];
+  try { names = readdirSync(process.argv[1]); } catch {}
+  for (const name of names) {
+    try { rmdirSync(process.argv[1] + '/' + name); console.log('removed ' + name); } catch {}
+  }
+  if (Date.now() < end) setTimeout(turn, 5);
+};
+turn();`;
+
+describe('folders that are renamed while somebody removes empty ones', () => {
+  let scratch: Scratch;
+  let nas: Nas;
+  let daemon: Daemon;
+  before(async () => {
+    scratch = await createScratch('renamed-folders');
+    const names = ['plain', 'case'].flatMap((place) =>
+      FOLDERS.flatMap((index) => FILES.map((file) => [`team/${place}/old${index}/${file}`, 2_000] as const)),
+    );
+    nas = await Nas.create(scratch, { files: Object.fromEntries(names) });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
+      sections: { mount: { write_back: '1s' } },
+    });
+    await daemon.start();
+    await daemon.healthy(['team']);
+  });
+  after(() => scratch.close());
+
+  const renamed = async (place: string, to: string): Promise<void> => {
+    const folder = `${daemon.mountPoint('team')}/${place}`;
+    const renames = FOLDERS.map((index) => `mv "old${index}" "${to}${index}" && sleep 0.25`).join(' && ');
+    const [moving, removing] = await Promise.all([
+      runClient('sh', ['-c', `cd "${folder}" && ${renames}`]),
+      runClient(process.execPath, ['-e', TRIES, folder, '8']),
+    ]);
+    assert.equal(moving.code, 0, moving.output);
+    assert.equal(removing.output, '');
+    await daemon.synced(60_000);
+    const left = await Promise.all(
+      FOLDERS.flatMap((index) =>
+        FILES.map(async (file) =>
+          (await nas.has(`team/${place}/${to}${index}/${file}`)) ? [] : [`${to}${index}/${file}`],
+        ),
+      ),
+    );
+    assert.deepEqual(left.flat(), [], 'what the NAS has lost');
+  };
+
+  it('stay, each with all that is in it', () => renamed('plain', 'new'));
+
+  it('stay when their names change in case alone, which takes two moves', () => renamed('case', 'OLD'));
+});
