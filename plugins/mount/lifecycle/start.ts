@@ -55,12 +55,10 @@ export async function startLower(
     throw error;
   }
   const active = new ActiveMount(process, notes, tools);
-  // Before anybody sees an empty folder that is another one. A remote that is away tells nothing.
-  await endsWithin(
-    tools.clock,
-    FIRST_LOOK_MS,
-    active.root.look().catch(() => undefined),
-  );
+  // Before anybody sees an empty folder that is another one.
+  await endsWithin(tools.clock, FIRST_LOOK_MS, active.root.look()).catch(() => {
+    // A remote that is away tells nothing.
+  });
   return active;
 }
 

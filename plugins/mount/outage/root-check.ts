@@ -23,6 +23,7 @@ const FRESH_MS = 2_000;
 const REST_FACTOR = 20;
 const DEADLINE_MS = 60_000;
 const MOST_SAID = 3;
+const LONGEST_NAME = 40;
 const IS_MISSING =
   /directory not found|no such file or directory|object not found|bad_network_name|NoSuchBucket/i;
 
@@ -69,7 +70,7 @@ export class RootCheck {
 
   #namesSaid(): string {
     const { kept } = this.#options.names;
-    const said = kept.slice(0, MOST_SAID).map(({ name }) => `'${name}'`);
+    const said = kept.slice(0, MOST_SAID).map(({ name }) => `'${shown(name)}'`);
     return said.join(', ') + (kept.length > MOST_SAID ? ', …' : '');
   }
 
@@ -90,6 +91,7 @@ export class RootCheck {
   /** The remote has said of something that its folder is not there. */
   suspect(): void {
     this.#outdate();
+    // As above.
     void this.look().catch(() => undefined);
   }
 
@@ -202,7 +204,16 @@ export class RootCheck {
   }
 }
 
+/** Others choose the names on a NAS. */
+function shown(name: string): string {
+  const clean = name.replaceAll(/\p{Cc}/gu, '?');
+  return clean.length > LONGEST_NAME ? `${clean.slice(0, LONGEST_NAME)}…` : clean;
+}
+
 /** `nas:bucket/photos`: a folder in a bucket is gone with the last thing in it. */
 function isInBucket(fs: string): boolean {
-  return fs.slice(fs.indexOf(':') + 1).replace(/^\/|\/$/g, '').includes('/');
+  return fs
+    .slice(fs.indexOf(':') + 1)
+    .replace(/^\/|\/$/g, '')
+    .includes('/');
 }

@@ -28,11 +28,7 @@ export interface KeptName {
 }
 
 /** Whether a folder that shows these names now must be another one than the folder that had the kept ones. */
-export function haveAllGone(
-  kept: readonly KeptName[],
-  there: ReadonlySet<string>,
-  nowMs: number,
-): boolean {
+export function haveAllGone(kept: readonly KeptName[], there: ReadonlySet<string>, nowMs: number): boolean {
   return (
     kept.length >= FEWEST_NAMES &&
     kept.some(({ isFolder, sinceMs }) => isFolder || nowMs - sinceMs >= SETTLED_MS) &&

@@ -115,48 +115,52 @@ describe('a share whose folder the NAS has lost', () => {
 
   for (const [name, { isCut, said }] of Object.entries(LOSSES)) {
     const share = name as Loss;
-    it(`${share}: holds what is written, says so, and sends it to the right folder`, { timeout: 180_000 }, async () => {
-      await until('SMB shows it', () => isShown(share), { timeoutMs: SOON_MS });
-      assert.deepEqual(await list(share, 'seen'), ['there.bin']);
-      if (isCut) {
-        await relay.cut();
-        await says(share, /does not answer/);
-      }
-      await lose(share);
-      await write(share, 'seen/h.txt');
-      await files.ask({ op: 'unlink', path: at(share, 'seen/there.bin') });
-      if (isCut) await relay.restore();
+    it(
+      `${share}: holds what is written, says so, and sends it to the right folder`,
+      { timeout: 180_000 },
+      async () => {
+        await until('SMB shows it', () => isShown(share), { timeoutMs: SOON_MS });
+        assert.deepEqual(await list(share, 'seen'), ['there.bin']);
+        if (isCut) {
+          await relay.cut();
+          await says(share, /does not answer/);
+        }
+        await lose(share);
+        await write(share, 'seen/h.txt');
+        await files.ask({ op: 'unlink', path: at(share, 'seen/there.bin') });
+        if (isCut) await relay.restore();
 
-      await says(share, said);
-      await until(
-        'it was tried again and again',
-        async () => (await waiting(share)).reduce((sum, { tries }) => sum + tries, 0) >= 3,
-        { timeoutMs: 60_000 },
-      );
-      await assertUntouched(share);
-      for (const { reason } of await waiting(share)) assert.match(reason, said);
-      assert.equal((await daemon.status()).all_synced, false);
-      const { body } = await refresh(share);
-      assert.equal(body.ok, false, JSON.stringify(body));
-      await until('SMB shows no empty folder for it', async () => !(await isShown(share)), {
-        timeoutMs: SOON_MS,
-      });
-      await assertUntouched(share);
+        await says(share, said);
+        await until(
+          'it was tried again and again',
+          async () => (await waiting(share)).reduce((sum, { tries }) => sum + tries, 0) >= 3,
+          { timeoutMs: 60_000 },
+        );
+        await assertUntouched(share);
+        for (const { reason } of await waiting(share)) assert.match(reason, said);
+        assert.equal((await daemon.status()).all_synced, false);
+        const { body } = await refresh(share);
+        assert.equal(body.ok, false, JSON.stringify(body));
+        await until('SMB shows no empty folder for it', async () => !(await isShown(share)), {
+          timeoutMs: SOON_MS,
+        });
+        await assertUntouched(share);
 
-      await bringBack(share);
-      await daemon.synced(60_000);
-      assert.equal((await readFile(nas.path(share, 'seen/h.txt'))).length, 20_000);
-      assert.equal(await nas.has(`${share}/seen/there.bin`), false);
-      await until('it says nothing any more', async () => (await message(share)) === '', {
-        timeoutMs: SOON_MS,
-      });
-      await until(
-        'a folder that nobody had listed shows what is in it',
-        async () => (await list(share, 'unseen')).includes('old.bin'),
-        { timeoutMs: SOON_MS },
-      );
-      await until('SMB shows it again', () => isShown(share), { timeoutMs: SOON_MS });
-    });
+        await bringBack(share);
+        await daemon.synced(60_000);
+        assert.equal((await readFile(nas.path(share, 'seen/h.txt'))).length, 20_000);
+        assert.equal(await nas.has(`${share}/seen/there.bin`), false);
+        await until('it says nothing any more', async () => (await message(share)) === '', {
+          timeoutMs: SOON_MS,
+        });
+        await until(
+          'a folder that nobody had listed shows what is in it',
+          async () => (await list(share, 'unseen')).includes('old.bin'),
+          { timeoutMs: SOON_MS },
+        );
+        await until('SMB shows it again', () => isShown(share), { timeoutMs: SOON_MS });
+      },
+    );
   }
 
   it('takes an empty folder at the first mount as it is', async () => {
@@ -166,27 +170,31 @@ describe('a share whose folder the NAS has lost', () => {
     assert.ok(await nas.has('fresh/first.txt'));
   });
 
-  it('lets users delete all that is in it, also when the daemon starts anew', { timeout: 120_000 }, async () => {
-    for (const [folder, name] of [
-      ['seen', 'there.bin'],
-      ['unseen', 'old.bin'],
-      ['third', 'other.bin'],
-    ] as const)
-      await files.ask({ op: 'unlink', path: at('cleared', `${folder}/${name}`) });
-    await files.ask({ op: 'rmdir', path: at('cleared', 'seen') });
-    await files.ask({ op: 'rmdir', path: at('cleared', 'unseen') });
-    await files.ask({ op: 'rmdir', path: at('cleared', 'third') });
-    await daemon.synced(SOON_MS);
-    assert.deepEqual(await readdir(nas.path('cleared')), []);
-    daemon.signal('SIGKILL');
-    await daemon.exit(SOON_MS);
-    await daemon.start();
-    await daemon.healthy(['cleared'], 60_000);
-    await write('cleared', 'again.txt');
-    await daemon.synced(SOON_MS);
-    assert.ok(await nas.has('cleared/again.txt'));
-    assert.equal(await message('cleared'), '');
-  });
+  it(
+    'lets users delete all that is in it, also when the daemon starts anew',
+    { timeout: 120_000 },
+    async () => {
+      for (const [folder, name] of [
+        ['seen', 'there.bin'],
+        ['unseen', 'old.bin'],
+        ['third', 'other.bin'],
+      ] as const)
+        await files.ask({ op: 'unlink', path: at('cleared', `${folder}/${name}`) });
+      await files.ask({ op: 'rmdir', path: at('cleared', 'seen') });
+      await files.ask({ op: 'rmdir', path: at('cleared', 'unseen') });
+      await files.ask({ op: 'rmdir', path: at('cleared', 'third') });
+      await daemon.synced(SOON_MS);
+      assert.deepEqual(await readdir(nas.path('cleared')), []);
+      daemon.signal('SIGKILL');
+      await daemon.exit(SOON_MS);
+      await daemon.start();
+      await daemon.healthy(['cleared'], 60_000);
+      await write('cleared', 'again.txt');
+      await daemon.synced(SOON_MS);
+      assert.ok(await nas.has('cleared/again.txt'));
+      assert.equal(await message('cleared'), '');
+    },
+  );
 
   it('lets others rename all but one', async () => {
     await rename(nas.path('renamed/seen'), nas.path('renamed/seen before'));
@@ -198,22 +206,53 @@ describe('a share whose folder the NAS has lost', () => {
     assert.equal(await message('renamed'), '');
   });
 
-  it('takes another content as meant after a reconnect, and not after a restart', { timeout: 180_000 }, async () => {
-    await rm(nas.path('meant'), { recursive: true });
-    await mkdir(nas.path('meant'));
-    await writeFile(nas.path('meant', 'unlike.txt'), 'x');
-    await write('meant', 'mine.txt');
-    await says('meant', EMPTIED);
-    daemon.signal('SIGKILL');
-    await daemon.exit(SOON_MS);
+  it(
+    'takes another content as meant after a reconnect, and not after a restart',
+    { timeout: 180_000 },
+    async () => {
+      await rm(nas.path('meant'), { recursive: true });
+      await mkdir(nas.path('meant'));
+      await writeFile(nas.path('meant', 'unlike.txt'), 'x');
+      await write('meant', 'mine.txt');
+      await says('meant', EMPTIED);
+      daemon.signal('SIGKILL');
+      await daemon.exit(SOON_MS);
+      await daemon.start();
+      await daemon.healthy(['meant'], 60_000);
+      await says('meant', EMPTIED);
+      assert.deepEqual(await readdir(nas.path('meant')), ['unlike.txt']);
+      const { code } = await daemon.cli('reconnect', 'meant');
+      assert.equal(code, 0);
+      await until('what waited is there', () => nas.has('meant/mine.txt'), { timeoutMs: 60_000 });
+      await daemon.synced(60_000);
+      assert.equal(await message('meant'), '');
+    },
+  );
+});
+
+describe('a share in a bucket', () => {
+  let scratch: Scratch;
+  before(async () => {
+    scratch = await createScratch('emptied-bucket');
+  });
+  after(() => scratch.close());
+
+  it('takes writes as ever when others have deleted all that was in it', { timeout: 120_000 }, async () => {
+    const nas = await Nas.create(scratch, {
+      protocol: 's3',
+      files: { 'photos/2024/a.bin': 5_000, 'photos/2025/b.bin': 5_000, 'photos/2026/c.bin': 5_000 },
+    });
+    const daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'photos', connection: 'nas', remote_path: nas.remotePath('photos') }],
+    });
+    const files = new Files(scratch);
     await daemon.start();
-    await daemon.healthy(['meant'], 60_000);
-    await says('meant', EMPTIED);
-    assert.deepEqual(await readdir(nas.path('meant')), ['unlike.txt']);
-    const { code } = await daemon.cli('reconnect', 'meant');
-    assert.equal(code, 0);
-    await until('what waited is there', () => nas.has('meant/mine.txt'), { timeoutMs: 60_000 });
-    await daemon.synced(60_000);
-    assert.equal(await message('meant'), '');
+    await daemon.healthy();
+    await nas.clear('photos');
+    await files.ask({ op: 'write', path: `${daemon.mountPoint('photos')}/new.bin`, bytes: 9_000 });
+    await daemon.synced(SOON_MS);
+    assert.equal((await readFile(`${await nas.contents('photos')}/new.bin`)).length, 9_000);
+    assert.equal((await daemon.share('photos')).health_message, null);
   });
 });

@@ -82,7 +82,7 @@ describe('names at the top of a share', () => {
       assert.deepEqual(nameOf(await open('torn')), []);
     });
 
-    it('are no sign while a change made here is about them, nor in a listing that was begun before its end', async () => {
+    it('are no sign while a change made here is about them, nor in a listing begun before its end', async () => {
       const names = await open('changed');
       names.listed(listed('a/', 'b/'), clock.monotonic());
       const begunMs = clock.monotonic();
