@@ -45,12 +45,22 @@ export class RootCheck {
   #looking: Promise<void> | undefined;
   /** When the last look that has told something began, in monotonic milliseconds. */
   #lookedAtMs = -Infinity;
+  #foundAtMs = -Infinity;
   #tookMs = 0;
   #isDue = true;
   #isBucket: boolean | undefined;
 
   constructor(options: RootCheckOptions) {
     this.#options = options;
+  }
+
+  /** When the last look began that has found it, in monotonic milliseconds. */
+  get foundAtMs(): number {
+    return this.#foundAtMs;
+  }
+
+  get isLost(): boolean {
+    return this.#state !== 'there';
   }
 
   /** A plain sentence; undefined while it is what it was, as far as is known. */
@@ -158,7 +168,8 @@ export class RootCheck {
       await names.read();
       const listed = await this.#list(signal);
       // No disk is mounted on a bucket, and programs empty one as they like.
-      this.#enter(this.#isBucket === true || names.listed(listed, beganMs) ? 'there' : 'emptied');
+      const isSame = this.#isBucket === true || names.listed(listed, beganMs);
+      this.#enter(isSame ? 'there' : 'emptied', beganMs);
     } catch (error) {
       const { message } = error as Error;
       const failure = callFailure(error as Error, signal);
@@ -168,7 +179,7 @@ export class RootCheck {
       }
       // Any other answer says nothing about the folder.
       if (error instanceof RcRefusal && IS_MISSING.test(message))
-        this.#enter(this.#isBucket === true && isInBucket(this.#options.fs) ? 'there' : 'missing');
+        this.#enter(this.#isBucket === true && isInBucket(this.#options.fs) ? 'there' : 'missing', beganMs);
     }
     this.#lookedAtMs = beganMs;
     this.#tookMs = clock.monotonic() - beganMs;
@@ -193,7 +204,8 @@ export class RootCheck {
     return list ?? [];
   }
 
-  #enter(state: 'there' | 'missing' | 'emptied'): void {
+  #enter(state: 'there' | 'missing' | 'emptied', beganMs = this.#foundAtMs): void {
+    if (state === 'there') this.#foundAtMs = beganMs;
     if (state === this.#state) return;
     const { log, onBack } = this.#options;
     this.#state = state;

@@ -8,7 +8,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
-import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
+import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteRoot, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
 import type { RootCheck } from '../outage/root-check.ts';
@@ -69,7 +69,7 @@ export interface RemoteFilesOptions {
   /** Runs each `forget` of the listings of these folders, or rejects. */
   readonly around?: (folders: readonly string[], forget: () => Promise<void>) => Promise<void>;
   /** Asked before each call whether the share's folder is there; told what a change is about. Absent: it always is. */
-  readonly root?: Pick<RootCheck, 'admit' | 'changing' | 'suspect'>;
+  readonly root?: Pick<RootCheck, 'admit' | 'changing' | 'suspect'> & RemoteRoot;
   /** Called after each `forget`. */
   readonly onForget?: (folders: readonly string[]) => void;
 }
@@ -106,6 +106,10 @@ export class RcloneFiles implements RemoteFiles {
     const ms = (this.#info?.Precision ?? Infinity) / NANOSECONDS_PER_MS;
     // rclone reports "a hundred years" for a backend that stores no times.
     return ms > 365 * 86_400_000 ? Infinity : ms;
+  }
+
+  get root(): RemoteRoot | undefined {
+    return this.#options.root;
   }
 
   nameProblem(name: string): string | undefined {

@@ -15,7 +15,7 @@ import { Files } from '../../support/platform/file-worker.ts';
 import { freePort } from '../../support/platform/free-port.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 
 const SOON_MS = 30_000;
 const USER = { name: 'alice', password: 's3cret Wort' };
@@ -30,7 +30,7 @@ const LOSSES = {
   'bare-in-outage': { isMountPointThere: true, isCut: true, said: EMPTIED },
 } as const;
 type Loss = keyof typeof LOSSES;
-const OTHERS = ['fresh', 'cleared', 'renamed', 'meant'] as const;
+const OTHERS = ['working', 'fresh', 'cleared', 'renamed', 'meant'] as const;
 
 interface Waiting {
   readonly path: string;
@@ -67,7 +67,7 @@ describe('a share whose folder the NAS has lost', () => {
 
   before(async () => {
     scratch = await createScratch('lost-root');
-    const folders = [...Object.keys(LOSSES), 'cleared', 'renamed', 'meant'];
+    const folders = [...Object.keys(LOSSES), 'working', 'cleared', 'renamed', 'meant'];
     nas = await Nas.create(scratch, {
       files: Object.fromEntries(
         folders.flatMap((folder) => [
@@ -162,6 +162,34 @@ describe('a share whose folder the NAS has lost', () => {
       },
     );
   }
+
+  it(
+    'working: what had just gone up when the folder was lost goes up again',
+    { timeout: 180_000 },
+    async () => {
+      const names = Array.from({ length: 60 }, (_, index) => `seen/n${index}.txt`);
+      const lost = async (): Promise<void> => {
+        await until('some have gone up', () => nas.has('working/seen/n9.txt'), { timeoutMs: SOON_MS });
+        await rename(nas.path('working'), nas.path('working.away'));
+      };
+      const losing = lost();
+      for (const name of names) {
+        await write('working', name);
+        await sleep(100);
+      }
+      await losing;
+      await until(
+        'it holds the rest',
+        async () => MISSING.test(await message('working')) || EMPTIED.test(await message('working')),
+        { timeoutMs: SOON_MS },
+      );
+      assert.equal((await daemon.status()).all_synced, false);
+      await rm(nas.path('working'), { recursive: true, force: true });
+      await rename(nas.path('working.away'), nas.path('working'));
+      await daemon.synced(60_000);
+      for (const name of names) assert.ok(await nas.has(`working/${name}`), name);
+    },
+  );
 
   it('takes an empty folder at the first mount as it is', async () => {
     assert.equal(await message('fresh'), '');

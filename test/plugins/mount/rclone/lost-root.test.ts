@@ -36,6 +36,8 @@ describe('a remote without its folder', () => {
           if (isLost) throw new Error(REASON);
         },
         changing: (_, change) => change(),
+        foundAtMs: 0,
+        isLost: false,
         suspect: () => suspicions.push('suspect'),
       },
     });
