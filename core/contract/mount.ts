@@ -223,6 +223,11 @@ export interface Mount {
    * latest one, perhaps dead. Absent: `pid`.
    */
   readonly readerPid?: number | undefined;
+  /**
+   * True while the remote answers and the share's path is not there, or is another folder than it was: folders may show
+   * empty that are not. Absent: nobody looks.
+   */
+  readonly isRootLost?: boolean;
   readonly adopted: boolean;
   /** True for an adopted mount that a former daemon had frozen: it must be mounted again to accept writes. */
   readonly isFrozen?: boolean;
@@ -281,6 +286,11 @@ export interface Mount {
     path: string,
     options: { readonly recursive: boolean; readonly signal: AbortSignal },
   ): Promise<RefreshResult>;
+  /**
+   * Somebody asked to reconnect the share: what the remote's folder shows now is what is meant to be there, where the
+   * mount took it for another one. Absent: it never does.
+   */
+  acceptRemote?(): void;
   /**
    * Unmounts and ends the process. Never loses a dirty file: files that were not uploaded stay in the
    * cache.

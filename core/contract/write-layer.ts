@@ -25,6 +25,17 @@ export type RemoteEntry =
   | { readonly name: string; readonly kind: 'folder' }
   | { readonly name: string; readonly kind: 'file'; readonly version: RemoteVersion };
 
+/** The share's folder on the remote itself. */
+export interface RemoteRoot {
+  /** When it was last asked for and found, in monotonic milliseconds. */
+  readonly foundAtMs: number;
+  /**
+   * It is not there, or is another one than it was: calls reject, and what has been brought there since it was last
+   * found may lie elsewhere.
+   */
+  readonly isLost: boolean;
+}
+
 /**
  * A share's files on the remote, without any cache between. Every call rejects with a `RemoteFailure`: a
  * plain sentence with the remote's own message. Calls are not retried; the caller looks at the remote again
@@ -36,6 +47,8 @@ export interface RemoteFiles {
    * precision.
    */
   readonly precisionMs: number;
+  /** Absent where nobody looks at it. */
+  readonly root?: RemoteRoot | undefined;
   /**
    * Why the remote cannot keep an entry of this name, as the end of a sentence ("it has a control character").
    * Undefined where it can, or where only the remote itself can tell.

@@ -109,9 +109,10 @@ export class ShareRunner {
 
   /**
    * Resets the share for a new probe, even during a back-off; a change that waits for dirty files is then
-   * applied at once.
+   * applied at once, and what the remote shows now is taken as it is.
    */
   reconnect(): void {
+    this.#share.active?.mount.acceptRemote?.();
     this.#settings.force();
     this.#isAsked = true;
     this.#inbox.put('reset');

@@ -8,9 +8,13 @@ import type { Config, LiveShare, Mount } from 'mountkeeper';
 export const UNREAD =
   'nothing can be read from the remote just now, and SMB clients would see that as an empty share';
 
-/** Nothing reads from the remote, and none is about to: a killed rclone is replaced within seconds where it answers. */
+/**
+ * Nothing reads from the remote, and none is about to: a killed rclone is replaced within seconds where it answers. Or
+ * what is read may be the wrong folder, which shows empty.
+ */
 export function isUnread({ mount, remoteAnswers }: Pick<LiveShare, 'mount' | 'remoteAnswers'>): boolean {
-  return mount !== undefined && remoteAnswers === false && !hasReader(mount);
+  if (mount === undefined) return false;
+  return mount.isRootLost === true || (remoteAnswers === false && !hasReader(mount));
 }
 
 function hasReader({ readerPid, rcPort }: Mount): boolean {

@@ -224,4 +224,25 @@ export const MUTATIONS: readonly Mutation[] = [
     from: "child.once('exit', gone)",
     to: 'setTimeout(gone, 1)',
   },
+  {
+    fault: 'what is written goes to another disk where the NAS has lost one',
+    test: 'plugins/mount/rclone/lost-root',
+    file: 'plugins/mount/rclone/remote-files.ts',
+    from: 'await root?.admit(signal)',
+    to: 'void root?.admit(signal).catch(() => undefined)',
+  },
+  {
+    fault: 'the empty mount point of a lost disk passes for the disk',
+    test: 'plugins/mount/outage/root-check',
+    file: 'plugins/mount/outage/root-check.ts',
+    from: 'names.listed(listed, beganMs)',
+    to: '(names.listed(listed, beganMs), true)',
+  },
+  {
+    fault: 'a share that its users have emptied holds what they write next',
+    test: 'plugins/mount/outage/root-names',
+    file: 'plugins/mount/outage/root-names.ts',
+    from: 'atMs < beganMs',
+    to: 'true',
+  },
 ];

@@ -240,6 +240,14 @@ export class LayeredMount implements RunningRclone {
     return this.#latest?.pid;
   }
 
+  get isRootLost(): boolean {
+    return this.#latest?.isRootLost === true;
+  }
+
+  acceptRemote(): void {
+    this.#supervisor.living?.acceptRemote();
+  }
+
   /** The remote control port of the latest rclone. */
   get rcPort(): number {
     return this.#latest?.rcPort ?? 0;
@@ -340,6 +348,7 @@ export class LayeredMount implements RunningRclone {
   ): Promise<RefreshResult> {
     const lower = await this.#supervisor.obtain(options.signal);
     const result = await lower.refreshDirectories(path, options);
+    if (result.ok === 0) return result;
     this.#uploads.refreshed(
       path
         .split('/')
@@ -444,13 +453,14 @@ export class LayeredMount implements RunningRclone {
     void this.#names.drop();
   }
 
-  #filesOf({ address }: ActiveMount): RcloneFiles {
+  #filesOf({ address, root }: ActiveMount): RcloneFiles {
     const { fs, tools, type } = this.#options;
     return new RcloneFiles({
       address,
       fs,
       type,
       clock: tools.clock,
+      root,
       around: (folders, forget) => this.#held.during(folders, forget),
       onForget: (folders) => this.#renewal.forgotten(folders),
     });

@@ -150,6 +150,7 @@ async function clearUpper(
         fs: remotePath(lowerSpec),
         type: overlay.type,
         clock: tools.clock,
+        root: lower.root,
       }),
     );
   try {

@@ -2,7 +2,7 @@
  * A share's files on the remote, through whichever rclone is current: the uploader keeps this object while
  * rclones are replaced.
  */
-import type { RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash } from 'mountkeeper';
+import type { RemoteEntry, RemoteFailure, RemoteFiles, RemoteHash, RemoteRoot } from 'mountkeeper';
 import { nameProblem } from '../rclone/kept-names.ts';
 import type { Outdated, RcloneFiles } from '../rclone/remote-files.ts';
 
@@ -28,6 +28,10 @@ export class RemoteBelow implements RemoteFiles {
   get precisionMs(): number {
     const now = this.#files?.precisionMs ?? Infinity;
     return Number.isFinite(now) ? now : this.#precisionMs;
+  }
+
+  get root(): RemoteRoot | undefined {
+    return this.#files?.root;
   }
 
   nameProblem(name: string): string | undefined {

@@ -10,6 +10,7 @@ import type {
   MountStats,
   PendingFiles,
   RefreshResult,
+  RemoteFailure,
 } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
 import { askRemote } from '../rclone/ask-remote.ts';
@@ -23,6 +24,8 @@ import { createStatsReader } from '../stats/mount-stats.ts';
 import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
+import { RootCheck } from '../outage/root-check.ts';
+import { RootNames } from '../outage/root-names.ts';
 import { PathCheck } from './path-check.ts';
 import { layerPaths } from '../layer/paths.ts';
 import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
@@ -43,6 +46,8 @@ import { createTcpConnections } from '../outage/tcp-connections.ts';
 import { killMount, takeDown } from './unmount.ts';
 import type { MountingTools } from './tools.ts';
 
+/** In the share's folder of the cache. */
+const ROOT_NAMES = 'root-names.json';
 const LAST_LINES = 20;
 const OFF_PATH_GRACE_MS = 1_000;
 /** How long an unmount waits for the disk of the cache. */
@@ -69,10 +74,14 @@ export class ActiveMount implements RunningRclone {
   readonly #notes: MountNotes;
   readonly #tools: MountingTools;
   readonly #rc: RcClient;
+  /** Of its own: a long listing keeps no figures waiting. */
+  readonly #rootRc: RcClient;
   readonly #controlPort: ControlPort;
   readonly #refresher: Refresher;
   readonly #circuitBreaker: CircuitBreaker;
   readonly #listings: ListingAge;
+  /** Its folder on the remote. */
+  readonly root: RootCheck;
   readonly #pathCheck: PathCheck;
   readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
   readonly #written: WatchedWriter;
@@ -90,6 +99,7 @@ export class ActiveMount implements RunningRclone {
     this.#notes = notes;
     this.#tools = tools;
     this.#rc = createRcClient(notes.rc);
+    this.#rootRc = createRcClient(notes.rc);
     this.#controlPort = tools.controlPorts.open(notes.rc, tools.log.child({ share: notes.share }));
     this.#refresher = createRefresher({
       address: notes.rc,
@@ -102,6 +112,7 @@ export class ActiveMount implements RunningRclone {
     const log = tools.log.child({ share: notes.share });
     this.#circuitBreaker = this.#createCircuitBreaker(log);
     this.#listings = this.#createListingAge(trees, log);
+    this.root = this.#createRootCheck(log);
     void this.#circuitBreaker.begin();
     const disk = new ReadOnlyLook(notes.cacheDir, tools.mountTable, clock);
     const space = createSpaceWatch({
@@ -135,7 +146,7 @@ export class ActiveMount implements RunningRclone {
     this.exited = process.exited.then(async (exit) => {
       this.#end.abort();
       void this.#written.leave();
-      this.#rc.close();
+      this.#closeControls();
       this.#controlPort.close();
       await removeSocket(notes.rc);
       if (this.#isOffPath) return UNMOUNTED;
@@ -167,6 +178,20 @@ export class ActiveMount implements RunningRclone {
     });
   }
 
+  #createRootCheck(log: Logger): RootCheck {
+    const { cacheDir, fs, plan, share } = this.#notes;
+    const { clock } = this.#tools;
+    return new RootCheck({
+      shareName: share,
+      rc: this.#rootRc,
+      fs,
+      names: new RootNames({ file: join(cacheDir, ROOT_NAMES), identity: plan.identity, clock, log }),
+      clock,
+      log,
+      onBack: () => this.#listings.distrust(),
+    });
+  }
+
   #createCircuitBreaker(log: Logger): CircuitBreaker {
     const { nas, rc } = this.#notes;
     const { clock, connections, processes } = this.#tools;
@@ -195,13 +220,30 @@ export class ActiveMount implements RunningRclone {
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
-    await this.#circuitBreaker.through(signal);
+    try {
+      await this.#circuitBreaker.through(signal);
+    } catch (error) {
+      this.root.silent();
+      throw error;
+    }
+    this.root.answered();
+    const { trouble } = this.root;
+    if (trouble !== undefined)
+      throw Object.assign(new Error(trouble), { remote: 'answers' } as Pick<RemoteFailure, 'remote'>);
     this.#listings.remoteAnswered();
   }
 
   async checkAlive(timeoutMs: number): Promise<void> {
     if (!this.#process.isAlive()) throw new Error("the mount's process has ended");
     await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+  }
+
+  get isRootLost(): boolean {
+    return this.root.trouble !== undefined || this.#listings.isDistrusted;
+  }
+
+  acceptRemote(): void {
+    this.root.accept();
   }
 
   /** Whether its remote control answers before the signal aborts. */
@@ -239,14 +281,28 @@ export class ActiveMount implements RunningRclone {
     path: string,
     options: { readonly recursive: boolean; readonly signal: AbortSignal },
   ): Promise<RefreshResult> {
-    const isAll = options.recursive && path.replaceAll('/', '') === '';
-    return this.#listings.during(isAll, () => this.#refresher(path, options));
+    const folder = path
+      .split('/')
+      .filter((name) => name !== '')
+      .join('/');
+    const lost = await this.root.admit(options.signal).then(
+      () => undefined,
+      (error: unknown) => error as Error,
+    );
+    options.signal.throwIfAborted();
+    if (lost) return { ok: 0, failed: [{ path: folder, reason: lost.message }] };
+    const result = await this.#listings.during(options.recursive && folder === '', () =>
+      this.#refresher(folder, options),
+    );
+    if (result.failed.length > 0) this.root.suspect();
+    return result;
   }
 
   async unmount(): Promise<void> {
     this.#end.abort();
     await takeDown(this.#process, this.#place, this.#tools);
-    this.#rc.close();
+    this.#closeControls();
+    await this.root.saved();
     await this.#process.exited;
     let isOnDisk = false;
     await endsWithin(
@@ -261,7 +317,13 @@ export class ActiveMount implements RunningRclone {
   async kill(): Promise<void> {
     this.#end.abort();
     await killMount(this.#process, this.#place, this.#tools);
+    this.#closeControls();
+    await this.root.saved();
+  }
+
+  #closeControls(): void {
     this.#rc.close();
+    this.#rootRc.close();
   }
 
   cacheAccess(): CacheAccess {
@@ -312,7 +374,7 @@ export class ActiveMount implements RunningRclone {
     void this.#circuitBreaker
       .open()
       .catch(() => undefined)
-      .finally(() => this.#rc.close());
+      .finally(() => this.#closeControls());
     this.#controlPort.close();
     this.#end.abort();
     void this.#written.leave();

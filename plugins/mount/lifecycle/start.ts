@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeWhole } from 'mountkeeper';
+import { endsWithin, writeWhole } from 'mountkeeper';
 import type { ManagedProcess, Mount, ProcessRights, ShareSpec } from 'mountkeeper';
 import { accessOf } from './fuse-access.ts';
 import { deviceName, mountArguments, remotePath, sendArguments } from '../rclone/arguments.ts';
@@ -25,6 +25,7 @@ import type { MountingTools, MountTools } from './tools.ts';
 
 /** Length of `sun_path` in unix(7), without its terminating zero. */
 const MAX_SOCKET_BYTES = 107;
+const FIRST_LOOK_MS = 1_000;
 
 /**
  * Starts an rclone for below an overlay, mounted where it can be moved from. What a killed one left
@@ -53,7 +54,12 @@ export async function startLower(
     knownRights.delete(lowerPlan);
     throw error;
   }
-  return new ActiveMount(process, notes, tools);
+  const active = new ActiveMount(process, notes, tools);
+  // Before anybody sees an empty folder that is another one.
+  await endsWithin(tools.clock, FIRST_LOOK_MS, active.root.look()).catch(() => {
+    // A remote that is away tells nothing.
+  });
+  return active;
 }
 
 export async function ready(

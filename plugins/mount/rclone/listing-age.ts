@@ -67,6 +67,8 @@ export class ListingAge {
   #freshSinceMs: number;
   #triedAtMs = -Infinity;
   #isRenewing = false;
+  /** Since when listings may be wrong that are not old. */
+  #distrustedAtMs: number | undefined;
 
   constructor(source: ListingAgeSource) {
     this.#source = source;
@@ -78,8 +80,33 @@ export class ListingAge {
     const begunMs = this.#source.clock.monotonic();
     const result = await read();
     // A folder that cannot be read now could not have been refreshed in place either.
-    if (isAll && result.ok > result.failed.length) this.#freshSinceMs = Math.max(this.#freshSinceMs, begunMs);
+    if (isAll && result.ok > result.failed.length) {
+      this.#freshSinceMs = Math.max(this.#freshSinceMs, begunMs);
+      this.#trust(begunMs);
+    }
     return result;
+  }
+
+  /** What was read until now may be wrong: all of it is read again at the next answer. */
+  distrust(): void {
+    if (this.#isLeftToRclone) return;
+    this.#distrustedAtMs = this.#source.clock.monotonic();
+    this.#freshSinceMs = -Infinity;
+    this.#triedAtMs = -Infinity;
+  }
+
+  /** True until what may be wrong has been read again, or could not be. */
+  get isDistrusted(): boolean {
+    return this.#distrustedAtMs !== undefined;
+  }
+
+  #trust(begunMs: number): void {
+    if (this.#distrustedAtMs !== undefined && begunMs >= this.#distrustedAtMs)
+      this.#distrustedAtMs = undefined;
+  }
+
+  get #isLeftToRclone(): boolean {
+    return this.#source.dirCacheMs < LEAST_MS && !this.#source.inUse;
   }
 
   /** Called whenever the remote has just answered. */
@@ -87,8 +114,7 @@ export class ListingAge {
     const { clock, dirCacheMs, end, log } = this.#source;
     const nowMs = clock.monotonic();
     const dueMs = this.#freshSinceMs + dirCacheMs - Math.max(LEAST_SPARE_MS, dirCacheMs * SPARE_PART);
-    if ((dirCacheMs < LEAST_MS && !this.#source.inUse) || this.#isRenewing || end.aborted || nowMs < dueMs)
-      return;
+    if (this.#isLeftToRclone || this.#isRenewing || end.aborted || nowMs < dueMs) return;
     if (nowMs - this.#triedAtMs < Math.min(TRY_AGAIN_AFTER_MS, dirCacheMs / 2)) return;
     this.#triedAtMs = nowMs;
     this.#isRenewing = true;
@@ -96,11 +122,14 @@ export class ListingAge {
     void around(() => this.#renew())
       .then(
         () => {
-          this.#freshSinceMs = nowMs;
+          if ((this.#distrustedAtMs ?? nowMs) <= nowMs) this.#freshSinceMs = nowMs;
         },
         (error: unknown) => log.debug({ err: error }, 'listings could not be refreshed'),
       )
-      .finally(() => (this.#isRenewing = false));
+      .finally(() => {
+        this.#isRenewing = false;
+        this.#trust(nowMs);
+      });
   }
 
   async #renew(): Promise<void> {

@@ -8,9 +8,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
-import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteVersion } from 'mountkeeper';
+import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteRoot, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
+import type { RootCheck } from '../outage/root-check.ts';
 import { callFailure } from './error-messages.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
@@ -67,6 +68,8 @@ export interface RemoteFilesOptions {
   readonly clock: Clock;
   /** Runs each `forget` of the listings of these folders, or rejects. */
   readonly around?: (folders: readonly string[], forget: () => Promise<void>) => Promise<void>;
+  /** Asked before each call whether the share's folder is there; told what a change is about. Absent: it always is. */
+  readonly root?: Pick<RootCheck, 'admit' | 'changing' | 'suspect'> & RemoteRoot;
   /** Called after each `forget`. */
   readonly onForget?: (folders: readonly string[]) => void;
 }
@@ -103,6 +106,10 @@ export class RcloneFiles implements RemoteFiles {
     const ms = (this.#info?.Precision ?? Infinity) / NANOSECONDS_PER_MS;
     // rclone reports "a hundred years" for a backend that stores no times.
     return ms > 365 * 86_400_000 ? Infinity : ms;
+  }
+
+  get root(): RemoteRoot | undefined {
+    return this.#options.root;
   }
 
   nameProblem(name: string): string | undefined {
@@ -166,7 +173,7 @@ export class RcloneFiles implements RemoteFiles {
 
   /** rclone looks for the name itself, right before it sends, and skips what it finds. */
   async uploadNew(local: string, path: string, { signal, onProgress }: UploadOptions): Promise<boolean> {
-    return this.#asked(signal, async () => {
+    return this.#changed([path], signal, async () => {
       await this.#knowledge(signal);
       const group = await this.#copy(local, path, { signal, onProgress, _config: { IgnoreExisting: true } });
       const stats = await this.#rc.call<{ transfers?: number }>('core/stats', { group, short: true }, signal);
@@ -204,7 +211,7 @@ export class RcloneFiles implements RemoteFiles {
     // to a name that is taken may be refused, or give it a second file of that name.
     const isNamedLater = Features[isReplacing ? 'PartialUploads' : 'Move'] === true;
     if (!isNamedLater && !IN_PLACE.has(this.#options.type)) {
-      await this.#asked(signal, () => this.#copy(local, path, { signal, onProgress }));
+      await this.#changed([path], signal, () => this.#copy(local, path, { signal, onProgress }));
       return;
     }
     const beside = posix.join(
@@ -213,9 +220,9 @@ export class RcloneFiles implements RemoteFiles {
     );
     try {
       const _config = { Inplace: true, NoCheckDest: true };
-      await this.#asked(signal, () => this.#copy(local, beside, { signal, onProgress, _config }));
+      await this.#changed([beside], signal, () => this.#copy(local, beside, { signal, onProgress, _config }));
       await beforeNaming?.();
-      await this.#asked(signal, () => this.#move(beside, path, { signal, isReplacing }));
+      await this.#changed([path], signal, () => this.#move(beside, path, { signal, isReplacing }));
     } catch (error) {
       // A failed upload's remains do no harm; the error to report is the failure itself.
       await this.#delete(beside, this.#options.clock.deadline(5_000)).catch(() => undefined);
@@ -252,7 +259,7 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   async moveFile(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, async () => {
+    await this.#changed([from, to], signal, async () => {
       await this.#keepFolderOf(from, signal);
       await this.#move(from, to, { signal });
     });
@@ -260,7 +267,7 @@ export class RcloneFiles implements RemoteFiles {
 
   async moveFolder(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     const { fs } = this.#options;
-    await this.#asked(signal, async () => {
+    await this.#changed([from, to], signal, async () => {
       await this.#keepFolderOf(from, signal);
       await this.#jobs.run(
         'sync/move',
@@ -278,18 +285,18 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   async deleteFile(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, async () => {
+    await this.#changed([path], signal, async () => {
       await this.#keepFolderOf(path, signal);
       await this.#delete(path, signal);
     });
   }
 
   async makeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () => this.#change('mkdir', path, signal));
+    await this.#changed([path], signal, () => this.#change('mkdir', path, signal));
   }
 
   async removeFolder(path: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#asked(signal, () => unlessMissing(this.#change('rmdir', path, signal)));
+    await this.#changed([path], signal, () => unlessMissing(this.#change('rmdir', path, signal)));
   }
 
   /**
@@ -383,13 +390,25 @@ export class RcloneFiles implements RemoteFiles {
     return this.#info;
   }
 
-  /** Turns failures into plain sentences, with what they show about the remote. */
+  /**
+   * Turns failures into plain sentences, with what they show about the remote. While the share's folder is not
+   * there, nothing is asked: that nothing is in it would be believed.
+   */
   async #asked<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    const { root } = this.#options;
+    await root?.admit(signal);
     try {
       return await ask();
     } catch (error) {
+      if (NOT_THERE.test((error as Error).message)) root?.suspect();
       throw callFailure(error as Error, signal);
     }
+  }
+
+  /** As `#asked`, where it changes what is at these paths. */
+  #changed<T>(paths: readonly string[], signal: AbortSignal, change: () => Promise<T>): Promise<T> {
+    const { root } = this.#options;
+    return this.#asked(signal, () => (root ? root.changing(paths, change) : change()));
   }
 }
 

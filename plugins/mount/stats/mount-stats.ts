@@ -1,6 +1,5 @@
 import type { Clock, MountStats } from 'mountkeeper';
 import type { RcClient } from '../rclone/control/remote-control.ts';
-import { RootCheck } from '../outage/root-check.ts';
 import type { SpaceWatch } from '../cache/space-watch.ts';
 import type { OpenFiles } from './open-files.ts';
 
@@ -44,9 +43,7 @@ export interface StatsSource {
  */
 export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
   const transfers = createTransferReader(source);
-  const root = new RootCheck(source);
   return async (signal) => {
-    root.lookWhenDue();
     // Open files first: a file that is closed between the two reads is then counted twice instead of never.
     const files = await source.openFiles();
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>(
@@ -57,9 +54,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
     const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
-    const troubles = [await source.space(cache.outOfSpace), root.trouble].filter(
-      (text) => text !== undefined,
-    );
+    const trouble = await source.space(cache.outOfSpace);
     return {
       cacheBytes: cache.bytesUsed,
       dirtyFiles: queued + files.dirty,
@@ -69,7 +64,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       errors: core.errors,
       uploading: cache.uploadsInProgress > 0,
       downloading: core.transferring.length > cache.uploadsInProgress,
-      trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
+      trouble,
     };
   };
 }

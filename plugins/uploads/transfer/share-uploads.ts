@@ -37,6 +37,7 @@ import { perform } from './perform.ts';
 import { Planner } from './planner.ts';
 import { Queue } from './queue.ts';
 import type { Running, Waiting } from './queue.ts';
+import { RecentProofs } from './recent-proofs.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
 
@@ -50,6 +51,7 @@ export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
   readonly #planner: Planner;
   readonly #queue = new Queue();
+  readonly #proofs = new RecentProofs();
   readonly #end = new AbortController();
   readonly #steps = new Set<Promise<void>>();
   #records: Records | undefined;
@@ -303,6 +305,7 @@ export class ShareUploader implements ManagedUploads {
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     this.#noteChange(scan);
+    await this.#proofs.review(this.#options.remote, records);
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
       isHurried: lookedAtMs < this.#hurriedUntil,
       ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
@@ -459,6 +462,7 @@ export class ShareUploader implements ManagedUploads {
       onConflict,
       proof: proof?.() ?? DEFAULT_PROOF,
       records,
+      proved: (place, before) => this.#proofs.add(place, before, records, clock.monotonic()),
       host: hostname().split('.')[0] ?? 'here',
       signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),

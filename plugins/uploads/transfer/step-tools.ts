@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
 import { thingOf } from '../compare/learn.ts';
 import { ancestors, below, folded, nameOf, parentOf } from '../compare/paths.ts';
-import type { Records, Thing } from '../compare/records.ts';
+import type { PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { keyOf } from '../compare/scan.ts';
@@ -23,6 +23,8 @@ export interface StepTools {
   readonly onConflict: (conflict: Conflict) => void;
   /** Called with a folder in which something changed on the remote. */
   readonly touched: (folder: string) => void;
+  /** Called with the place of an upload that was proved, and its record while it was under way. */
+  readonly proved: (place: string, before: PlaceRecord) => void;
   /**
    * Called before what is at these places is taken out of the upper folder. The returned function is called with
    * what has left: a scan that began before may still show it, and miss what has come back.

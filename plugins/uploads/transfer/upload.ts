@@ -296,10 +296,12 @@ async function prove(
   if (now.kind !== 'file') throw notShown();
   const { version } = now;
   const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
+  const before = records.places.get(item.place);
   records.set(item.place, {
     ...arrived(item.place, target, { version, precisionMs: remote.precisionMs }, records),
     ...(isUnchanged && { proved: local }),
   });
+  if (before?.sending !== undefined) step.proved(item.place, before);
   await records.saved();
   if (!isUnchanged) throw new Changed();
 }

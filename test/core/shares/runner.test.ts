@@ -118,6 +118,24 @@ describe('share runner, bringing up', () => {
     await runner.release();
   });
 
+  it('has what the remote shows taken as it is, when it is told to reconnect, and at no other mount', async () => {
+    const kit = createKit();
+    kit.mounter.prepare = (mount) =>
+      Object.assign(mount, { acceptRemote: () => void mount.calls.push('accept') });
+    const runner = kit.run(photos);
+    await kit.clock.advance(0);
+    const first = kit.mounter.last;
+    first.exit('it was killed');
+    await kit.clock.advance(3_000);
+    assert.equal(first.calls.includes('accept'), false);
+    const second = kit.mounter.last;
+    assert.notEqual(second, first);
+    runner.reconnect();
+    await kit.clock.advance(0);
+    assert.equal(second.calls[0], 'accept', 'before it is taken down');
+    await runner.release();
+  });
+
   it('interrupts a probe that hangs when it is told to reconnect', async () => {
     const kit = createKit();
     kit.prober.hangs.add('photos');

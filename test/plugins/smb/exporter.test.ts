@@ -89,5 +89,8 @@ describe('shares over SMB', () => {
     // It came up without its remote.
     assert.equal(await look({ rcPort: 0 }, false), true);
     assert.equal(await look({ readerPid: process.pid }, true), false);
+    // What it reads may be the empty folder that a lost disk was mounted on.
+    assert.equal(await look({ readerPid: process.pid, isRootLost: true }, true), true);
+    assert.equal(await look({ readerPid: process.pid, isRootLost: false }, true), false);
   });
 });

@@ -117,6 +117,12 @@ export class Nas {
     return this.bucket?.contents(folder) ?? this.path(folder);
   }
 
+  /** Deletes all that is in one of a bucket's folders, as another client would. The NAS must run. */
+  async clear(folder: string): Promise<void> {
+    if (this.bucket === undefined) throw new Error('only of a bucket');
+    await this.bucket.clear(folder);
+  }
+
   /** As `[[connections]]` of a configuration; through a relay when its port is given. */
   connection(name: string, port = this.port): ConnectionText {
     if (this.protocol === 'webdav') {

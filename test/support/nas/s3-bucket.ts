@@ -50,6 +50,11 @@ export class S3Bucket {
     return there;
   }
 
+  /** Deletes all that is in a folder, by another client. */
+  async clear(folder: string): Promise<void> {
+    await this.#rclone('delete', '--rmdirs', `nas:${this.remotePath(folder)}`);
+  }
+
   /** Of a connection. */
   options(port: number): Record<string, string> {
     return {

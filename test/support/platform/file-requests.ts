@@ -12,7 +12,10 @@ export interface WriteRequest {
 
 export type FileRequest =
   | WriteRequest
-  | { readonly op: 'checksum' | 'hold-open' | 'list' | 'mkdir' | 'unlink' | 'size'; readonly path: string }
+  | {
+      readonly op: 'checksum' | 'hold-open' | 'list' | 'mkdir' | 'rmdir' | 'unlink' | 'size';
+      readonly path: string;
+    }
   | { readonly op: 'time-reading' | 'time-listing'; readonly path: string; readonly server: number }
   | { readonly op: 'write'; readonly path: string; readonly bytes: number; readonly pieceDelayMs?: number }
   | { readonly op: 'hold-for-writing'; readonly path: string; readonly bytes: number }

@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, rmdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timedWork } from './run-queue.ts';
@@ -170,6 +170,8 @@ async function folderWork(request: FileRequest): Promise<unknown> {
       return readdir(request.path);
     case 'mkdir':
       return mkdir(request.path, { recursive: true });
+    case 'rmdir':
+      return rmdir(request.path);
     case 'unlink':
       return unlink(request.path);
     case 'time-reading':

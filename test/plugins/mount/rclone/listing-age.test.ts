@@ -126,6 +126,33 @@ describe('the age of listings', () => {
     assert.notDeepEqual(world.calls, []);
   });
 
+  it('counts for nothing after what was read may be wrong: all is read again at the next answer', async (t) => {
+    const world = await createWorld(t);
+    world.at.nowMs = MINUTE_MS;
+    await world.answer();
+    assert.deepEqual(world.calls, []);
+    world.ages.distrust();
+    assert.equal(world.ages.isDistrusted, true);
+    await world.answer();
+    assert.equal(world.calls.length, 11);
+    assert.equal(world.ages.isDistrusted, false);
+    await world.answer();
+    assert.equal(world.calls.length, 11, 'nothing is due');
+    // One that was begun before does not count.
+    world.ages.distrust();
+    world.at.nowMs += 10;
+    const renewal = world.answer();
+    world.at.nowMs += 10;
+    world.ages.distrust();
+    await renewal;
+    assert.equal(world.ages.isDistrusted, true);
+    await world.answer();
+    assert.equal(world.ages.isDistrusted, false);
+    world.ages.distrust();
+    await world.ages.during(true, () => Promise.resolve({ ok: 3, failed: [] }));
+    assert.equal(world.ages.isDistrusted, false);
+  });
+
   it('drops nothing when the remote does not answer after all, and tries again', async (t) => {
     const world = await createWorld(t, { isNew: false });
     world.at.isThere = false;

@@ -1,0 +1,41 @@
+/**
+ * Uploads that were proved since the remote's folder was last found. If it turns out to be lost, they may lie on
+ * another disk: each counts again as an upload whose answer was lost, and is compared and sent once the folder is back.
+ */
+import type { RemoteFiles } from 'mountkeeper';
+import type { PlaceRecord, Records } from '../compare/records.ts';
+
+/** Where nobody can tell whether the folder is there, older ones are believed. */
+const MOST = 10_000;
+
+interface RecentProof {
+  readonly place: string;
+  /** While the upload was under way. */
+  readonly before: PlaceRecord;
+  readonly after: PlaceRecord | undefined;
+  /** Monotonic milliseconds. */
+  readonly atMs: number;
+}
+
+export class RecentProofs {
+  #proofs: RecentProof[] = [];
+
+  /** Call it when the record of an upload's end has taken the place of `before`. */
+  add(place: string, before: PlaceRecord, { places }: Records, atMs: number): void {
+    this.#proofs.push({ place, before, after: places.get(place), atMs });
+    if (this.#proofs.length > MOST) this.#proofs.shift();
+  }
+
+  /** Call it before each plan. Resolves when what has to be sent again is on record. */
+  async review({ root }: Pick<RemoteFiles, 'root'>, records: Records): Promise<void> {
+    if (root === undefined) return;
+    this.#proofs = this.#proofs.filter(({ atMs }) => atMs >= root.foundAtMs);
+    if (!root.isLost || this.#proofs.length === 0) return;
+    // The newest first: what was there before the oldest is what the right folder has.
+    for (const { place, before, after } of this.#proofs.reverse())
+      // What has become of it since is known better.
+      if (records.places.get(place) === after) records.set(place, before);
+    this.#proofs = [];
+    await records.saved();
+  }
+}

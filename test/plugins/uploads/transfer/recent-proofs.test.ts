@@ -1,0 +1,93 @@
+/** A NAS loses the folder while files go up: what may have gone to another disk goes up again. */
+import assert from 'node:assert/strict';
+import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { RemoteFiles } from 'mountkeeper';
+import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
+import { clock, refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+
+const SECOND = 1_700_000_000;
+
+describe('what was proved before the folder was found to be lost', () => {
+  let share: TestShare;
+  let uploader: ShareUploader;
+  const root = { foundAtMs: 0, isLost: false };
+  const away = (): string => `${share.nas}.away`;
+
+  beforeEach(async () => {
+    share = new TestShare();
+    Object.assign(root, { foundAtMs: clock.monotonic(), isLost: false });
+    mkdirSync(join(share.nas, 'seen'));
+    put(join(share.nas, 'seen/old'), 'of the NAS', SECOND - 100);
+    share.up();
+    const files = share.remote();
+    share.files = new Proxy(files, {
+      get: (target, name: keyof RemoteFiles) => {
+        if (name === 'root') return root;
+        const value = target[name];
+        if (typeof value !== 'function' || name === 'nameProblem') return value;
+        return async (...args: never[]) => {
+          if (root.isLost) throw refusal('its path is not there', 'silent');
+          return (value as (...all: never[]) => unknown).apply(target, args);
+        };
+      },
+    });
+    uploader = share.uploader();
+  });
+  afterEach(async () => {
+    await uploader.stop();
+    share.close();
+  });
+
+  function put(file: string, text: string, second: number): void {
+    writeFileSync(file, text);
+    utimesSync(file, second, second);
+  }
+  const look = () => uploader.look(new AbortController().signal);
+  /** The disk goes: its empty mount point is in its place, and what goes up lands there. */
+  const lose = async (): Promise<void> => {
+    share.down();
+    renameSync(share.nas, away());
+    mkdirSync(join(share.nas, 'seen'), { recursive: true });
+    share.up();
+    await settle(uploader);
+  };
+  const bringBack = async (): Promise<void> => {
+    rmSync(share.nas, { recursive: true });
+    renameSync(away(), share.nas);
+    root.isLost = false;
+    uploader.flush();
+    await settle(uploader);
+  };
+
+  it('waits again, and goes up when the folder is back; a new version beside what is there', async () => {
+    put(share.at('seen/old'), 'of users', SECOND);
+    await settle(uploader);
+    root.foundAtMs = clock.monotonic();
+    put(share.at('seen/old'), 'of users, later', SECOND + 100);
+    put(share.at('seen/new'), 'written here', SECOND);
+    await lose();
+    assert.equal((await look()).dirtyFiles, 0, 'nobody knows yet');
+    root.isLost = true;
+    assert.equal((await look()).dirtyFiles, 2);
+    await bringBack();
+    assert.equal((await look()).dirtyFiles, 0);
+    const there = treeOf(share.nas);
+    assert.equal(there.get('seen/new'), 'written here');
+    assert.deepEqual(
+      [...there.values()].sort(),
+      ['/', 'of users', 'of users, later', 'written here'].sort(),
+      'the disk keeps what it has',
+    );
+  });
+
+  it('is believed where the folder has been found since', async () => {
+    put(share.at('seen/new'), 'written here', SECOND);
+    await settle(uploader);
+    root.foundAtMs = clock.monotonic();
+    await look();
+    root.isLost = true;
+    assert.equal((await look()).dirtyFiles, 0);
+  });
+});
