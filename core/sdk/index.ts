@@ -51,6 +51,8 @@ export { createKeyedQueue, createSerialQueue } from '../platform/serial-queue.ts
 export type { KeyedQueue, SerialQueue } from '../platform/serial-queue.ts';
 export { CacheFills } from './cache-fills.ts';
 export type { CacheFill, CacheFillsOptions } from './cache-fills.ts';
+export { conflictPath, secondPath } from './second-names.ts';
+export type { ConflictNaming } from './second-names.ts';
 export { createLatestQueue } from './latest.ts';
 export type { LatestQueue } from './latest.ts';
 export { certificateCheck } from '../platform/certificates/doctor.ts';
