@@ -284,14 +284,13 @@ export class TakeOut {
   /** Each on its own; what does not come back now is tried again at every take-out. */
   async #restore(places: readonly Back[], { isUnsure = false } = {}): Promise<void> {
     const { dropNames, log, paths } = this.#options;
+    for (const one of places) this.#owed.add(one);
     for (const one of places) {
       try {
         await restoreAside(one, paths, log);
-        if (isUnsure) this.#owed.add(one);
-        else this.#owed.delete(one);
+        if (!isUnsure) this.#owed.delete(one);
       } catch (error) {
         log.error({ path: one.path, err: error }, 'not brought back to the write layer yet; tried again');
-        this.#owed.add(one);
       }
     }
     await dropNames();
@@ -331,40 +330,52 @@ export class TakeOut {
     }
   }
 
-  /** Deletes what has waited long enough; moves back what was touched. */
+  /** Deletes what has waited long enough; moves back what was touched. What is not decided rests on. */
   async #endRest(): Promise<void> {
     const { clock } = this.#options;
     const due = this.#resting.filter(({ sinceMs }) => clock.monotonic() - sinceMs >= REST_MS);
     if (due.length === 0) return;
-    this.#resting = this.#resting.filter((one) => !due.includes(one));
     const kept = due.filter(isGivenUp);
     const others = due.filter((one) => !isGivenUp(one));
     // A person may read what is kept, and somebody else write the file that has its name now.
     await this.#bringBackTouched(kept, await this.#unleased(kept, 'read'));
-    const touched = await this.#bringBackTouched(others, await this.#held(others));
-    for (const one of others) if (!touched.has(one.path)) await this.#delete(one);
-    for (const folder of new Set(due.map(({ folder: one }) => one))) {
-      const left = await readdir(folder);
-      if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
-    }
+    this.#decided(kept);
+    await this.#bringBackTouched(others, await this.#held(others));
+    for (const one of others.filter((each) => this.#resting.includes(each))) await this.#delete(one);
+    for (const folder of new Set(due.map(({ folder: one }) => one))) await this.#clear(folder);
   }
 
-  /** Resolves with the paths of those. */
-  async #bringBackTouched(rested: readonly Taken[], held: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  #decided(some: readonly Taken[]): void {
+    this.#resting = this.#resting.filter((one) => !some.includes(one));
+  }
+
+  async #bringBackTouched(rested: readonly Taken[], held: ReadonlySet<string>): Promise<void> {
     const touched = new Set<string>();
     for (const one of rested) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
+    this.#decided(rested.filter(({ path }) => touched.has(path)));
+    // From here on they are owed until they are back.
     await this.#bringBack(rested, touched);
-    return touched;
   }
 
   /** One that cannot be deleted rests once more, and keeps no other from its end. */
   async #delete(one: Taken): Promise<void> {
+    this.#decided([one]);
     try {
       // Already gone, which is the goal.
       await unlink(one.aside).catch(undefinedWhenMissing);
     } catch (error) {
       this.#options.log.warn({ path: one.path, err: error }, 'not deleted beside the write layer');
       this.#resting.push({ ...one, sinceMs: this.#options.clock.monotonic() });
+    }
+  }
+
+  /** A folder that stays is looked at again by the next daemon. */
+  async #clear(folder: string): Promise<void> {
+    try {
+      const left = await readdir(folder);
+      if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
+    } catch (error) {
+      this.#options.log.warn({ folder, err: error }, 'notes beside the write layer not removed');
     }
   }
 }

@@ -52,11 +52,15 @@ describe('a file that is given up', () => {
     meanwhile = () => undefined;
     told = {};
     const { log } = collectLog();
+    const processes = createProcesses({ stateDir: scratch.path('state'), clock, log });
     const options = {
       paths,
       mountPoint,
       marks: { prepare: async () => undefined, lowerPath: async (path: string) => path },
-      processes: createProcesses({ stateDir: scratch.path('state'), clock, log }),
+      processes: {
+        run: (command: Parameters<TakeOutOptions['processes']['run']>[0]) =>
+          (told.processes ?? processes).run(command),
+      },
       clock,
       log,
       precisionMs: () => 1_000,
@@ -232,5 +236,18 @@ describe('a file that is given up', () => {
       [readFileSync(at('a'), 'utf8'), readFileSync(keptAt('a'), 'utf8')],
       ['mine', 'of a former time'],
     );
+  });
+
+  it('is not forgotten where it cannot be found out who has it open: it is decided with the next call', async () => {
+    for (const name of ['written', 'quiet']) writeFileSync(at(name), 'mine');
+    for (const name of ['written', 'quiet']) await giveUp(name);
+    await clock.advance(MINUTE);
+    told = { processes: { run: () => Promise.reject(new Error('no answer')) } };
+    await assert.rejects(taker.take([]), /no answer/);
+    writeFileSync(keptAt('written'), 'more');
+    told = {};
+    await taker.take([]);
+    assert.deepEqual([readFileSync(at('written'), 'utf8'), existsSync(at('quiet'))], ['more', false]);
+    assert.deepEqual(await readdir(paths.aside), []);
   });
 });
