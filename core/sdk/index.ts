@@ -58,6 +58,7 @@ export type { LatestQueue } from './latest.ts';
 export { certificateCheck } from '../platform/certificates/doctor.ts';
 export type { CertificateQuestion } from '../platform/certificates/doctor.ts';
 export { makeFolder } from '../platform/files/make-folder.ts';
+export { keepReserve, releaseReserve, renewReserve, withReserve } from '../platform/files/reserve.ts';
 export { undefinedWhenMissing } from '../platform/files/missing.ts';
 export { refuseForeignFolder, refuseForeignPlace } from '../platform/files/ownership.ts';
 export { holdFolder } from '../platform/state-lock.ts';

@@ -9,9 +9,8 @@ import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Conflict, RemoteVersion, UpperEntry } from 'mountkeeper';
-import { makeFolder, writeWhole } from 'mountkeeper';
+import { makeFolder, writeWhole, keepReserve, renewReserve, withReserve } from 'mountkeeper';
 import { carried, folded, isAtOrInside } from './paths.ts';
-import { keepReserve, renewReserve, withReserve } from './reserve.ts';
 import { Twins } from './twins.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */

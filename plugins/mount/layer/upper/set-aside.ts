@@ -78,6 +78,7 @@ export async function leftAside({
  */
 export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = false } = {}): Promise<number> {
   let count = 0;
+  await clearUnnoted(paths);
   for (const [folder, left] of await leftAside(paths)) {
     const isOut = ({ changedNs }: Left): boolean => changedNs !== undefined;
     for (const one of left.filter((each) => !isOut(each))) {
@@ -91,6 +92,12 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
     await rmdir(folder).catch(() => undefined);
   }
   return count;
+}
+
+/** A full disk, or a kill, came before anything was noted and moved. What holds anything stays. */
+async function clearUnnoted({ aside }: Pick<LayerPaths, 'aside'>): Promise<void> {
+  for (const name of (await readdir(aside).catch(undefinedWhenMissing)) ?? [])
+    await rmdir(join(aside, name)).catch(() => undefined);
 }
 
 /**

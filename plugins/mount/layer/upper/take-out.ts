@@ -5,11 +5,11 @@
  * there untouched and unused for a while, it is deleted. Otherwise it is moved back. What a user gave up goes
  * the same way, to a place where it is kept.
  */
-import { lstat, readdir, rm, unlink } from 'node:fs/promises';
+import { lstat, readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
+import { makeFolder, renewReserve, undefinedWhenMissing, withReserve, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { Move } from '../overlay.ts';
@@ -71,7 +71,7 @@ export class TakeOut {
 
   /** Resolves with the paths that were removed. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const { paths } = this.#options;
+    await renewReserve(this.#options.paths.folder);
     await this.#restoreOwed();
     await this.#resume();
     await this.#endRest();
@@ -84,23 +84,38 @@ export class TakeOut {
       entries.filter(({ kind, nowAt }) => kind !== 'folder' && nowAt === undefined),
     );
     if (fit.length === 0) return marked;
+    const out = await this.#takeOut(fit);
+    this.#resting.push(...out);
+    return [...marked, ...out.map(({ path }) => path)];
+  }
+
+  async #takeOut(fit: readonly LeavingEntry[]): Promise<readonly Taken[]> {
+    const { clock, paths } = this.#options;
     this.#count += 1;
-    const folder = join(paths.aside, `${this.#options.clock.now()}-${this.#count}`);
-    await makeFolder(folder);
-    for (const { discardTo } of fit) if (discardTo !== undefined) await makePlace(discardTo);
+    const folder = join(paths.aside, `${clock.now()}-${this.#count}`);
+    // On a full disk this is what frees space.
     const note = (all: readonly Note[]): Promise<void> =>
-      writeWhole(join(folder, NAMES), JSON.stringify(all));
+      withReserve(paths.folder, () => writeWhole(join(folder, NAMES), JSON.stringify(all)));
     const notes = fit.map((entry) => ({
       path: entry.path,
       ...(entry.discardTo !== undefined && { keptAt: entry.discardTo }),
       ...noDataOf(entry),
     }));
-    await note(notes);
+    try {
+      await withReserve(paths.folder, () => makeFolder(folder));
+      for (const { discardTo } of fit)
+        if (discardTo !== undefined) await withReserve(paths.folder, () => makePlace(discardTo));
+      await note(notes);
+    } catch (error) {
+      // Nothing has been moved there.
+      await rmdir(folder).catch(() => undefined);
+      throw error;
+    }
     const out = await this.#settled(await this.#outOfSight(fit, folder), (gone) =>
       note(notes.map((one) => ({ ...one, changedNs: noteOf(gone.find(({ path }) => path === one.path)) }))),
     );
-    this.#resting.push(...out);
-    return [...marked, ...out.map(({ path }) => path)];
+    if (out.length === 0 && this.#owed.size === 0) await this.#clear(folder);
+    return out;
   }
 
   /** Entries that can be removed: unchanged since the scan, unused, and equal in the lower layer. */

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { layerPaths } from '../../../../../plugins/mount/layer/paths.ts';
 import type { LayerPaths } from '../../../../../plugins/mount/layer/paths.ts';
-import { restoreAside, versionOf } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
+import { recoverAside, restoreAside, versionOf } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
@@ -80,5 +80,13 @@ describe('an entry that was moved aside', () => {
     writeFileSync(aside, 'again');
     await back('x/f2.txt');
     assert.equal(recovered().length, 2);
+  });
+
+  it('leaves no folder behind in which nothing was ever noted', async () => {
+    mkdirSync(join(paths.aside, 'empty'));
+    mkdirSync(join(paths.aside, 'unknown'));
+    writeFileSync(join(paths.aside, 'unknown', '0'), 'somebody has to look');
+    assert.equal(await recoverAside(paths, collectLog().log), 0);
+    assert.deepEqual(readdirSync(paths.aside).sort(), ['0', 'unknown']);
   });
 });
