@@ -75,6 +75,7 @@ export const ONE_VERIFICATION: RouteDocument = {
     200: Joi.object({
       ...WORK,
       is_equal: Joi.boolean().required(),
+      waiting: count(),
       results: Joi.array()
         .items(
           Joi.object({

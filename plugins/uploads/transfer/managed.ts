@@ -5,7 +5,7 @@ import type { ProofOptions } from '../proof/proof-jobs.ts';
 import type { Receipt } from '../proof/receipt.ts';
 import type { Proof } from '../proof/same-content.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
-import type { Verified } from '../proof/verify.ts';
+import type { Verification } from '../proof/verify.ts';
 
 export interface ShareUploaderOptions extends UploadOptions {
   readonly clock: Clock;
@@ -34,7 +34,7 @@ export interface ManagedUploads extends ShareUploads {
    */
   discard(asked: DiscardRequest): Promise<Discarded>;
   /** Compares uploaded files that are still here with what the remote has now. `''`: all of them. */
-  verify(path: string, options: ProofOptions): Promise<readonly Verified[]>;
+  verify(path: string, options: ProofOptions): Promise<Verification>;
   /**
    * Finds out which files at and below a path are proved to be on the remote; `''` is the whole share. Rejects
    * with a plain sentence when the remote does not answer or has nothing there.

@@ -51,7 +51,11 @@ function stage(): {
       if (version !== 'v1') throw new Error(`${path} was changed since it was shown.`);
       return { path, bytes: 30, keptAt: '/kept/p', shows: 'file' };
     },
-    verify: (path) => Promise.resolve([{ path: `${path}a`, result: 'differs', bytes: 1, modifiedMs: 0 }]),
+    verify: async (path) => {
+      const result = path === 'd' ? ('differs' as const) : ('hash' as const);
+      const files = path === 'none' ? [] : [{ path: `${path}a`, result, bytes: 1, modifiedMs: 0 }];
+      return { files, waiting: path === 'same' ? 0 : 2 };
+    },
     receipt: async () => ({ root: '', proved: [], unproved: [] }),
     queue: () => [
       {
@@ -244,10 +248,30 @@ describe('the routes of the queue', () => {
     const { state, is_equal, message, results } = result as VerifyBody;
     assert.deepEqual(
       [state, is_equal, message],
-      ['done', false, '1 files held against the remote, 1 differ'],
+      ['done', false, '1 files held against the remote, 1 differ, 2 wait to go up'],
     );
     assert.deepEqual(results, [{ path: 'da', result: 'differs', bytes: 1 }]);
     assert.equal((await server.inject('/api/queue/files/verify/none')).statusCode, 404);
+  });
+
+  it('are equal only where something was compared, nothing differs and nothing waits', async () => {
+    const { post, server } = stage();
+    const compared = async (path: string): Promise<readonly unknown[]> => {
+      const { body } = await post('files/verify', { path });
+      await new Promise((resolve) => setImmediate(resolve));
+      const { result } = await server.inject(`/api/queue/files/verify/${(body as { id?: string }).id}`);
+      const { is_equal, waiting, message } = result as VerifyBody;
+      return [is_equal, waiting, message];
+    };
+    assert.deepEqual(await compared('same'), [true, 0, '1 files held against the remote, 0 differ']);
+    assert.deepEqual(await compared('rest'), [
+      false,
+      2,
+      '1 files held against the remote, 0 differ, 2 wait to go up',
+    ]);
+    const [isEqual, waiting, message] = await compared('none');
+    assert.deepEqual([isEqual, waiting], [false, 2]);
+    assert.match(String(message), /^No file was held against the remote \(2 wait to go up\): /);
   });
 
   it('refuse what makes no sense, and shares that have no queue', async () => {
