@@ -149,12 +149,32 @@ export class ShareUploader implements ManagedUploads {
   }
 
   async resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void> {
-    await this.#open();
+    const records = await this.#open();
     const { items } = this.#queue;
-    const isWaiting = items.some(({ path }) => path === conflict.path || path === conflict.copy);
-    if (isWaiting) throw new Error(`${conflict.path} waits to go up: try again when it is on the remote.`);
-    await resolveConflict(conflict, keep, this.#tools());
-    this.#lookSoon();
+    const both = [conflict.path, conflict.copy];
+    const isWaiting = items.some(({ path }) => both.includes(path));
+    const goOn = isWaiting ? [] : [...new Set(both)].map((path) => this.#queue.keepBack(path));
+    if (isWaiting || goOn.includes(undefined)) {
+      for (const one of goOn) one?.();
+      throw new Error(`${conflict.path} waits to go up: try again when it is on the remote.`);
+    }
+    await this.#asStep(
+      resolveConflict(conflict, keep, this.#tools(records)).finally(() => {
+        for (const one of goOn) one?.();
+        this.#lookSoon();
+      }),
+    );
+  }
+
+  /** A stop waits for its end. */
+  #asStep<T>(work: Promise<T>): Promise<T> {
+    this.#spawn(
+      work.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return work;
   }
 
   async discard(asked: DiscardRequest): Promise<Discarded> {
@@ -166,19 +186,13 @@ export class ShareUploader implements ManagedUploads {
         `${path} is being uploaded just now; nothing was discarded. Wait for the end, or pause first.`,
       );
     this.#discarding += 1;
-    const done = this.#discard(asked, records).finally(() => {
-      this.#discarding -= 1;
-      goOn();
-      this.#lookSoon();
-    });
-    // A stop waits for it, as for any step.
-    this.#spawn(
-      done.then(
-        () => undefined,
-        () => undefined,
-      ),
+    return this.#asStep(
+      this.#discard(asked, records).finally(() => {
+        this.#discarding -= 1;
+        goOn();
+        this.#lookSoon();
+      }),
     );
-    return done;
   }
 
   async #discard(asked: DiscardRequest, records: Records): Promise<Discarded> {

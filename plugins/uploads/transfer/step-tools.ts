@@ -162,7 +162,7 @@ function isTaken({ places, conflicts }: Records, path: string): boolean {
 /** Recorded first: reporting an event twice would be worse than listing it without an event. */
 export async function tell(tools: StepTools, conflict: Omit<Conflict, 'at'>): Promise<void> {
   const whole = { ...conflict, at: tools.clock.now() };
-  tools.records.addConflict(whole);
+  tools.records.setConflict(whole);
   await tools.records.saved();
   tools.onConflict(whole);
 }
