@@ -67,6 +67,8 @@ export interface PlaceRecord {
 
 /** With what resolving it takes. */
 export interface RecordedConflict extends Conflict {
+  /** What the remote showed at `copy` when it had been brought there: with its own time, rounded or not. */
+  readonly arrived?: RemoteVersion;
   /** Where the remote's version is while the other one takes its place; it may be there still. */
   readonly aside?: string;
 }

@@ -54,13 +54,23 @@ async function keepOne(conflict: RecordedConflict, keep: 'mine' | 'theirs', tool
     : tools.remote.deleteFile(copy, { signal: tools.signal }));
 }
 
-/** On a remote without modification times it is unknown whether the copy was changed since: then it is not removed. */
+/**
+ * By what the remote showed when it had been brought there. A conflict without that, of a former version or cut short,
+ * is told by size and time; where the remote has no times, nobody knows: then it is not removed.
+ */
 function isMine(
   now: RemoteVersion,
-  { versions }: RecordedConflict,
+  { copy, arrived, versions }: RecordedConflict,
   { remote: { precisionMs } }: StepTools,
 ): boolean {
-  return versions !== undefined && looksLike(now, versions.mine, precisionMs);
+  if (arrived !== undefined) return isSameVersion(now, arrived, precisionMs);
+  if (versions === undefined) return false;
+  if (!Number.isFinite(precisionMs) && now.bytes === versions.mine.bytes)
+    throw new Error(
+      `It cannot be told on this NAS whether ${copy} is still what was written here, for it keeps no times: look ` +
+        'at both, and remove what you do not want.',
+    );
+  return looksLike(now, versions.mine, precisionMs);
 }
 
 async function versionAt(path: string, tools: StepTools): Promise<RemoteVersion> {

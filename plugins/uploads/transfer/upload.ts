@@ -300,6 +300,9 @@ async function prove(
     ...arrived(item.place, target, { version, precisionMs: remote.precisionMs }, records),
     ...(isUnchanged && { proved: local }),
   });
+  // Whoever resolves the conflict has to know it again, also where the remote keeps no times, or rounds them.
+  const conflict = target === item.place ? undefined : records.conflicts.find(({ copy }) => copy === target);
+  if (conflict !== undefined) records.setConflict({ ...conflict, arrived: version });
   await records.saved();
   if (!isUnchanged) throw new Changed();
 }

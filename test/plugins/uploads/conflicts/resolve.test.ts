@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { RemoteFiles } from 'mountkeeper';
 import type { Keep } from '../../../../plugins/uploads/conflicts/resolve.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
@@ -133,5 +134,49 @@ describe('a conflict that a person resolves', () => {
     setTimeout(goOn, 100);
     await Promise.allSettled([resolved, stopped]);
     assert.deepEqual(ends, ['resolved', 'stopped']);
+  });
+
+  describe('on a NAS that keeps no times of files', () => {
+    beforeEach(() => {
+      share.precisionMs = Infinity;
+      const plain = share.remote();
+      // It shows when it was given a file.
+      const upload: RemoteFiles['upload'] = async (local, path, options) => {
+        await plain.upload(local, path, options);
+        utimesSync(join(share.nas, path), 1_790_000_000, 1_790_000_000);
+      };
+      share.files = Object.assign(Object.create(plain) as RemoteFiles, { upload, uploadNew: undefined });
+    });
+
+    for (const [keep, left] of [
+      ['mine', 'ours'],
+      ['theirs', 'of others'],
+    ] as const)
+      it(`keeps ${keep}, as it was when it had been brought there`, async () => {
+        await disagree();
+        await restart();
+        await resolve(keep);
+        assert.deepEqual([onNas(), uploader.conflicts()], [{ 'a.txt': left }, []]);
+      });
+
+    it('keeps both where the copy was saved again, with the same size', async () => {
+      await disagree();
+      othersWrite(copy, 'OURS', 1_795_000_000);
+      for (const keep of ['mine', 'theirs'] as const)
+        await assert.rejects(resolve(keep), /is another one on the remote/);
+      assert.deepEqual(onNas(), { 'a.txt': 'of others', [copy]: 'OURS' });
+    });
+
+    it('says that it cannot be told where nobody noted what arrived', async () => {
+      await disagree();
+      await uploader.stop();
+      const file = join(share.records, 'places.jsonl');
+      const lines = readFileSync(file, 'utf8').replaceAll(/,"arrived":\{[^}]*\}/g, '');
+      writeFileSync(file, lines);
+      begin();
+      await settle(uploader);
+      await assert.rejects(resolve('mine'), /cannot be told on this NAS/);
+      assert.deepEqual(onNas(), { 'a.txt': 'of others', [copy]: 'ours' });
+    });
   });
 });
