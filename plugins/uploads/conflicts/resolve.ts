@@ -112,7 +112,7 @@ async function putInPlace(
   await remote.deleteFile(aside, { signal });
 }
 
-/** Both versions have their names again, which a try that was broken off had changed. Resolves with what is on record. */
+/** Both versions have their names again, which a broken-off try had changed. Resolves with what is on record. */
 async function backInPlace(
   conflict: RecordedConflict,
   keep: Keep,

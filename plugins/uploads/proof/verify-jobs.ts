@@ -69,7 +69,7 @@ function messageOf(counts: {
   const waits = waiting === 0 ? '' : `, ${waiting} ${waiting === 1 ? 'waits' : 'wait'} to go up`;
   if (compared > 0) return `${compared} files held against the remote, ${wrong} differ${waits}`;
   return (
-    `No file was held against the remote (${waiting} wait to go up): of what was brought up there, none lies here any ` +
-    'more. A receipt looks at what lies on the remote alone, too.'
+    `No file was held against the remote (${waiting} wait to go up): of what was brought up there, none lies ` +
+    'here any more. A receipt looks at what lies on the remote alone, too.'
   );
 }

@@ -1,4 +1,4 @@
-/** What waits to go up, by a look that is known to have seen everything: what a proof leaves out is told, or refused. */
+/** What waits to go up, by a look that is known to have seen everything: a proof tells what it leaves out. */
 import type { Clock } from 'mountkeeper';
 import type { Waiting } from '../transfer/queue.ts';
 

@@ -14,7 +14,7 @@ import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.t
 
 const clock = createClock();
 
-function stage(): {
+function stage(more: Partial<ManagedUploads> = {}): {
   readonly asked: string[];
   readonly post: (
     path: string,
@@ -73,6 +73,7 @@ function stage(): {
     ],
     conflicts: () => [],
     stop: () => Promise.resolve(),
+    ...more,
   };
   const plain = {
     flush: async () => void asked.push('flush plain'),
@@ -132,6 +133,36 @@ describe('the routes of the queue', () => {
     assert.match(payload, /^<\?xml[^]*<hashlist/);
     assert.equal((await server.inject(`/api/queue/plain/receipt/${id}/hash-list`)).statusCode, 404);
     assert.equal((await server.inject('/api/queue/files/receipt/none/hash-list')).statusCode, 404);
+  });
+
+  it('tell what waits at one path, past the thousand that are shown, and refuse what is none', async () => {
+    const many = Array.from({ length: 1_200 }, (_, index) => ({
+      path: `d${Math.floor(index / 1_100)}/${index}`,
+      action: 'upload' as const,
+      state: 'waiting' as const,
+      bytes: 1,
+      sentBytes: 0,
+      since: 0,
+      reason: 'It waits for its turn.',
+      tries: 0,
+      version: 'v',
+    }));
+    const { server } = stage({ queue: () => many });
+    const shown = async (query: string): Promise<readonly string[]> => {
+      const { result } = await server.inject(`/api/queue/files${query}`);
+      return (result as QueueBody).entries.map(({ path }) => path);
+    };
+    assert.equal((await shown('')).length, 1_000);
+    assert.equal((await shown('?path=d1')).length, 100);
+    assert.deepEqual(await shown('?path=d1%2F1199'), ['d1/1199']);
+    assert.deepEqual(await shown('?path=d'), []);
+    const { result } = await server.inject('/api/queue/plain?path=no');
+    assert.deepEqual(
+      (result as QueueBody).entries.map(({ path }) => path),
+      ['no'],
+    );
+    for (const path of ['..%2Fx', '%2Fx', 'a&path=b'])
+      assert.equal((await server.inject(`/api/queue/files?path=${path}`)).statusCode, 400, path);
   });
 
   it('tell the queue of a mount without the uploader in the same form, and what it does not know', async () => {

@@ -97,6 +97,7 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
 /** A full disk, or a kill, came before anything was noted and moved. What holds anything stays. */
 async function clearUnnoted({ aside }: Pick<LayerPaths, 'aside'>): Promise<void> {
   for (const name of (await readdir(aside).catch(undefinedWhenMissing)) ?? [])
+    // It holds something: that is looked at below, or by a person.
     await rmdir(join(aside, name)).catch(() => undefined);
 }
 
