@@ -54,8 +54,10 @@ function verbOf(
   if (asked === 'send') return { share, path, verb: 'send' };
   if (asked === 'discard') return path === undefined ? undefined : { share, path, verb: 'discard' };
   if (path !== undefined) return undefined;
-  const seconds = pause === undefined ? 0 : Math.round(durationMs(pause) / 1_000);
-  return { share, path, verb: 'pause', seconds };
+  if (pause === undefined) return { share, path, verb: 'pause', seconds: 0 };
+  // None is no pause, and does not end one.
+  const seconds = Math.ceil(durationMs(pause) / 1_000);
+  return seconds === 0 ? undefined : { share, path, verb: 'pause', seconds };
 }
 
 async function queue(cli: CliContext): Promise<number> {

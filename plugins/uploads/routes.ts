@@ -108,9 +108,9 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
     post(
       'send',
       shares,
-      (uploads, body: { path?: string } | null) => {
+      async (uploads, body: { path?: string } | null) => {
         if (body?.path === undefined) uploads.flush();
-        else uploads.sendNow(body.path);
+        else await uploads.sendNow(body.path);
         return sending(body?.path);
       },
       async (share, body) => {

@@ -157,7 +157,7 @@ describe('people', () => {
     assert.ok(!existsSync(join(share.nas, 'b')) && !existsSync(join(share.nas, 'c')));
     assert.match(uploader.queue()[0]?.reason ?? '', /paused until/);
     assert.equal(uploader.figures?.dirtyFiles, 2);
-    uploader.sendNow('c');
+    await uploader.sendNow('c');
     await look();
     await look();
     assert.ok(!existsSync(join(share.nas, 'b')));

@@ -24,8 +24,11 @@ export interface ShareUploaderOptions extends UploadOptions {
 
 /** What people may ask of a share's uploader. */
 export interface ManagedUploads extends ShareUploads {
-  /** Sends a path, and everything in it, next, without quiet time and despite a pause. */
-  sendNow(path: string): void;
+  /**
+   * Sends a path, and everything in it, next, without quiet time and despite a pause. Rejects with a plain sentence
+   * when nothing waits there.
+   */
+  sendNow(path: string): Promise<void>;
   /** Rejects with a plain sentence when it cannot be done in the present state. */
   resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void>;
   /**

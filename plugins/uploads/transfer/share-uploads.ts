@@ -143,9 +143,12 @@ export class ShareUploader implements ManagedUploads {
     this.#lookSoon();
   }
 
-  sendNow(path: string): void {
+  async sendNow(path: string): Promise<void> {
     this.#queue.prefer(path);
     this.#lookSoon();
+    // What was written a moment ago waits, too.
+    if (!this.#queue.hasAt(path)) await this.look(this.#end.signal);
+    if (!this.#queue.hasAt(path)) throw new Error(`${path} does not wait to be uploaded.`);
   }
 
   async resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void> {

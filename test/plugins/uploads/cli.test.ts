@@ -61,4 +61,13 @@ describe('the command queue', () => {
     assert.match((await queue(['s'], many)).said, /^s: more may wait than the 1000 shown; name a PATH/m);
     assert.doesNotMatch((await queue(['s'], many.slice(1))).said, /more may wait/);
   });
+
+  it('pauses for a second at least, and ends a pause only by --resume', async () => {
+    const seconds = async (...args: string[]): Promise<unknown> => (await queue(['s', ...args])).requests[0];
+    assert.deepEqual(await seconds('--pause', '400ms'), ['POST /api/queue/s/pause', { seconds: 1 }]);
+    assert.deepEqual(await seconds('--pause', '90s'), ['POST /api/queue/s/pause', { seconds: 90 }]);
+    assert.deepEqual(await seconds('--resume'), ['POST /api/queue/s/pause', { seconds: 0 }]);
+    const none = await queue(['s', '--pause', '0s']);
+    assert.deepEqual([none.code, none.requests], [64, []]);
+  });
 });

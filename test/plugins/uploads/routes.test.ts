@@ -41,7 +41,10 @@ function stage(more: Partial<ManagedUploads> = {}): {
     settleMoves: () => Promise.resolve(),
     flush: () => void asked.push('flush'),
     pause: (until) => void asked.push(`pause ${until === 0 ? 0 : Math.round((until - clock.now()) / 1_000)}`),
-    sendNow: (path) => void asked.push(`send ${path}`),
+    sendNow: async (path) => {
+      if (path === 'gone') throw new Error('gone does not wait to be uploaded.');
+      asked.push(`send ${path}`);
+    },
     resolve: ({ path, copy }, keep) => {
       asked.push(`${keep} ${path} ${copy}`);
       return keep === 'theirs' ? Promise.reject(new Error('It cannot be done now.')) : Promise.resolve();
@@ -323,6 +326,10 @@ describe('the routes of the queue', () => {
     assert.deepEqual(await post('none/send'), {
       status: 200,
       body: { ok: false, message: 'the share is not mounted' },
+    });
+    assert.deepEqual((await post('files/send', { path: 'gone' })).body, {
+      ok: false,
+      message: 'gone does not wait to be uploaded.',
     });
     assert.deepEqual((await post('plain/send', { path: 'gone' })).body, {
       ok: false,

@@ -34,7 +34,7 @@ describe('the uploads of a share on the dashboard', () => {
   let pausedUntil: number | undefined;
   const sent: string[] = [];
   const uploads: Partial<ManagedUploads> = {
-    sendNow: (path) => void sent.push(`layer ${path}`),
+    sendNow: async (path) => void sent.push(`layer ${path}`),
     pausedUntil: undefined,
     pause: () => assert.fail('the mount is asked'),
     figures: undefined,

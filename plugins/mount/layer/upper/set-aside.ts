@@ -5,9 +5,9 @@
 import { constants } from 'node:fs';
 import { link, lstat, mkdir, open, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
-import { undefinedWhenMissing } from 'mountkeeper';
+import { secondPath, undefinedWhenMissing } from 'mountkeeper';
 import type { Logger, Processes } from 'mountkeeper';
 import type { LayerPaths } from '../paths.ts';
 import { parentOf } from './entry-check.ts';
@@ -154,14 +154,25 @@ export async function restoreAside(
       return true;
     }
     if (!(folder && (await isBack(aside, folder.at(basename(path)), stats))) && hasData) {
-      const name = recoveredName(path, stats);
-      log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
-      await link(aside, folder ? folder.at(name) : join(upper, name));
+      const recovered = await putBeside(path, { aside, stats, upper }, folder);
+      log.warn({ path, recovered }, 'two versions of a file were found, both are kept');
     }
     await unlink(aside);
     return true;
   } finally {
     await folder?.handle.close();
+  }
+}
+
+/** In the share's root without its folder. Resolves with its name. */
+async function putBeside(
+  path: string,
+  { aside, stats, upper }: Pick<Left, 'aside' | 'stats'> & Pick<LayerPaths, 'upper'>,
+  folder: OpenFolder | undefined,
+): Promise<string> {
+  for (let again = 0; ; again += 1) {
+    const name = recoveredName(path, stats, again);
+    if (await isBack(aside, folder?.at(name) ?? join(upper, name), stats)) return name;
   }
 }
 
@@ -177,9 +188,9 @@ async function isBack(aside: string, place: string, { ino }: BigIntStats): Promi
   }
 }
 
-function recoveredName(path: string, { mtimeMs }: BigIntStats): string {
+function recoveredName(path: string, { mtimeMs }: BigIntStats, again: number): string {
   const at = new Date(Number(mtimeMs)).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-');
-  return `${basename(path, extname(path))} (recovered ${at})${extname(path)}`;
+  return secondPath(basename(path), `recovered ${at}`, again);
 }
 
 interface OpenFolder {

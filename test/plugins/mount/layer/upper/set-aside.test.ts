@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -80,6 +81,23 @@ describe('an entry that was moved aside', () => {
     writeFileSync(aside, 'again');
     await back('x/f2.txt');
     assert.equal(recovered().length, 2);
+  });
+
+  it('finds another name where several came back before it, and a shorter one where it would be too long', async () => {
+    for (const path of ['f.txt', 'x'.repeat(255)]) {
+      writeFileSync(at(path), 'new');
+      for (let times = 0; times < 3; times += 1) {
+        writeFileSync(aside, `mine ${times}`);
+        utimesSync(aside, 1_700_000_000, 1_700_000_000);
+        assert.equal(await back(path), true);
+      }
+    }
+    const contents = recovered().map((name) => readFileSync(at(name), 'utf8'));
+    assert.deepEqual(
+      contents.sort(),
+      ['mine 0', 'mine 1', 'mine 2'].flatMap((one) => [one, one]),
+    );
+    assert.equal(existsSync(aside), false);
   });
 
   it('leaves no folder behind in which nothing was ever noted', async () => {
