@@ -51,11 +51,14 @@ export { createKeyedQueue, createSerialQueue } from '../platform/serial-queue.ts
 export type { KeyedQueue, SerialQueue } from '../platform/serial-queue.ts';
 export { CacheFills } from './cache-fills.ts';
 export type { CacheFill, CacheFillsOptions } from './cache-fills.ts';
+export { conflictPath, secondPath } from './second-names.ts';
+export type { ConflictNaming } from './second-names.ts';
 export { createLatestQueue } from './latest.ts';
 export type { LatestQueue } from './latest.ts';
 export { certificateCheck } from '../platform/certificates/doctor.ts';
 export type { CertificateQuestion } from '../platform/certificates/doctor.ts';
 export { makeFolder } from '../platform/files/make-folder.ts';
+export { keepReserve, releaseReserve, renewReserve, withReserve } from '../platform/files/reserve.ts';
 export { undefinedWhenMissing } from '../platform/files/missing.ts';
 export { refuseForeignFolder, refuseForeignPlace } from '../platform/files/ownership.ts';
 export { holdFolder } from '../platform/state-lock.ts';

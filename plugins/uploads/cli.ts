@@ -4,6 +4,7 @@ import { durationMs, formatBytes } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
 import { ended, shownName } from './proof-command.ts';
 import type { VerifyBody } from './proof/verify-jobs.ts';
+import { MOST_ENTRIES } from './queue-body.ts';
 import type { QueueBody } from './queue-body.ts';
 
 const QUEUE_USAGE = '[SHARE [PATH]] [--send | --discard | --pause DURATION | --resume]';
@@ -27,7 +28,7 @@ interface Queueing {
 function queueingOf(args: readonly string[]): Queueing | undefined {
   const {
     values,
-    positionals: [share, path, ...more],
+    positionals: [share, given, ...more],
   } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -38,6 +39,7 @@ function queueingOf(args: readonly string[]): Queueing | undefined {
       resume: { type: 'boolean' },
     },
   });
+  const path = namesOf(given ?? '') || undefined;
   const [asked, ...others] = Object.keys(values);
   if (more.length > 0 || others.length > 0 || (asked !== undefined && share === undefined)) return undefined;
   return verbOf({ share, path }, asked, values.pause);
@@ -48,26 +50,28 @@ function verbOf(
   asked: string | undefined,
   pause: string | undefined,
 ): Queueing | undefined {
+  if (asked === undefined) return { share, path };
   if (asked === 'send') return { share, path, verb: 'send' };
   if (asked === 'discard') return path === undefined ? undefined : { share, path, verb: 'discard' };
   if (path !== undefined) return undefined;
-  if (asked === undefined) return { share, path };
-  const seconds = pause === undefined ? 0 : Math.round(durationMs(pause) / 1_000);
-  return { share, path, verb: 'pause', seconds };
+  if (pause === undefined) return { share, path, verb: 'pause', seconds: 0 };
+  // None is no pause, and does not end one.
+  const seconds = Math.ceil(durationMs(pause) / 1_000);
+  return seconds === 0 ? undefined : { share, path, verb: 'pause', seconds };
 }
 
 async function queue(cli: CliContext): Promise<number> {
   const asked = queueingOf(cli.args);
   if (asked === undefined) return usage(cli, `queue ${QUEUE_USAGE}`);
   const { share, path, verb, seconds } = asked;
-  if (verb === undefined || share === undefined) return showQueues(cli, share);
+  if (verb === undefined || share === undefined) return showQueues(cli, share, path);
   if (verb === 'discard') return discard(cli, share, path ?? '');
   return ask(cli, share, verb, verb === 'pause' ? { seconds } : path === undefined ? {} : { path });
 }
 
 /** Gives up the version that the queue shows now: one that is written meanwhile is refused. */
 async function discard(cli: CliContext, share: string, path: string): Promise<number> {
-  const [body] = (await read(cli, share)) ?? [];
+  const [body] = (await read(cli, share, path)) ?? [];
   if (body === undefined) return 1;
   const version = body.entries.find((one) => one.path === path && one.version !== null)?.version;
   // What does not wait, or cannot be discarded: the daemon says why.
@@ -104,14 +108,21 @@ async function conflicts(cli: CliContext): Promise<number> {
 async function verify(cli: CliContext): Promise<number> {
   const [share, path, ...more] = cli.args;
   if (share === undefined || more.length > 0) return usage(cli, `verify ${VERIFY_USAGE}`);
-  const names = (path ?? '').split('/').filter((name) => name !== '' && name !== '.');
-  const body = await ended<VerifyBody>({ share, verb: 'verify', path: names.join('/') }, cli);
+  const body = await ended<VerifyBody>({ share, verb: 'verify', path: namesOf(path ?? '') }, cli);
   if (body === undefined) return 1;
   const rows = body.results.map((file) => [shownName(file.path), formatBytes(file.bytes), file.result]);
   if (cli.json) cli.print(JSON.stringify(body));
   else if (rows.length > 0) cli.table([['path', 'size', 'result'], ...rows]);
   if (!cli.json) (body.is_equal ? cli.print : cli.printError).call(cli, body.message);
   return body.is_equal ? 0 : 1;
+}
+
+/** In the share; `''` for the whole of it. */
+function namesOf(path: string): string {
+  return path
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .join('/');
 }
 
 function usage(cli: CliContext, text: string): number {
@@ -134,18 +145,25 @@ async function ask(cli: CliContext, share: string, verb: string, request: unknow
 }
 
 /** Undefined when the reason was printed. */
-async function read(cli: CliContext, share: string | undefined): Promise<readonly QueueBody[] | undefined> {
+async function read(
+  cli: CliContext,
+  share: string | undefined,
+  path?: string,
+): Promise<readonly QueueBody[] | undefined> {
+  const only = path === undefined || path === '' ? '' : `?path=${encodeURIComponent(path)}`;
   const { status, body } = await cli.request(
     'GET',
-    share === undefined ? '/api/queue' : `/api/queue/${encodeURIComponent(share)}`,
+    share === undefined ? '/api/queue' : `/api/queue/${encodeURIComponent(share)}${only}`,
   );
   if (status !== 200) {
+    const why: Readonly<Record<number, string>> = {
+      400: `'${path ?? ''}' is no path in a share`,
+      503: `the queue of '${share ?? ''}' cannot be seen now`,
+    };
     cli.printError(
       share === undefined
         ? 'the answer of the daemon cannot be understood'
-        : status === 503
-          ? `the queue of '${share}' cannot be seen now`
-          : `no share '${share}' is mounted`,
+        : (why[status] ?? `no share '${share}' is mounted`),
     );
     return undefined;
   }
@@ -162,8 +180,12 @@ function parsed(body: string): unknown {
   }
 }
 
-async function showQueues(cli: CliContext, share: string | undefined): Promise<number> {
-  const queues = await read(cli, share);
+async function showQueues(
+  cli: CliContext,
+  share: string | undefined,
+  path: string | undefined,
+): Promise<number> {
+  const queues = await read(cli, share, path);
   if (queues === undefined) return 1;
   if (cli.json) cli.print(JSON.stringify(share === undefined ? { shares: queues } : queues[0]));
   else show(queues, cli);
@@ -186,6 +208,9 @@ function show(queues: readonly QueueBody[], cli: CliContext): void {
   );
   if (rows.length > 0)
     cli.table([['share', 'action', 'state', 'size', 'tries', 'next try', 'path', 'reason'], ...rows]);
+  for (const { share, entries } of queues)
+    if (entries.length === MOST_ENTRIES)
+      cli.print(`${share}: more may wait than the ${MOST_ENTRIES} shown; name a PATH to see those in it`);
   for (const { share, conflicts: all } of queues) {
     for (const { path, copy, what } of all)
       cli.print(

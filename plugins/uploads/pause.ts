@@ -35,7 +35,7 @@ export interface OneUpload {
 /** Sends one path next, through a pause. Rejects with a plain sentence when it cannot be sent. */
 export async function sendOne({ uploads, mount, path }: OneUpload, clock: Clock): Promise<void> {
   if (uploads) {
-    uploads.sendNow(path);
+    await uploads.sendNow(path);
     return;
   }
   if (!mount) throw new Error('the share is not mounted');

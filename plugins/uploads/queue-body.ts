@@ -1,10 +1,11 @@
 /** A share's upload queue as the API answers it: this uploader's, or that of another mounter's mount. */
 import type { Conflict, MountStats, QueuedUpload, QueueEntry } from 'mountkeeper';
+import { isAtOrInside } from './compare/paths.ts';
 import { stateOf } from './plain-queue.ts';
 import type { ManagedUploads } from './transfer/managed.ts';
 
-/** A longer queue is shown only by its figures. */
-const MOST_ENTRIES = 1_000;
+/** Of a longer queue, the rest is shown when it is asked for by its path. */
+export const MOST_ENTRIES = 1_000;
 
 export interface QueueBody {
   readonly share: string;
@@ -15,7 +16,7 @@ export interface QueueBody {
   readonly stuck_files: number | null;
   /** Null when nothing is paused. */
   readonly paused_until: string | null;
-  /** At most 1,000. */
+  /** At most 1,000, of the path that was asked for. */
   readonly entries: readonly {
     readonly path: string;
     readonly action: string;
@@ -41,7 +42,8 @@ export interface QueueBody {
 
 type EntryBody = QueueBody['entries'][number];
 
-export function layerBody(share: string, uploads: ManagedUploads): QueueBody {
+/** `path`: entries of this one, and of what is in it; default all. */
+export function layerBody(share: string, uploads: ManagedUploads, path = ''): QueueBody {
   const { figures } = uploads;
   return {
     share,
@@ -50,7 +52,7 @@ export function layerBody(share: string, uploads: ManagedUploads): QueueBody {
     oldest_dirty_at: timeOf(figures?.oldestDirtyAt),
     stuck_files: figures?.stuckFiles ?? null,
     paused_until: timeOf(uploads.pausedUntil),
-    entries: uploads.queue().slice(0, MOST_ENTRIES).map(entryOf),
+    entries: firstAt(uploads.queue(), path).map(entryOf),
     conflicts: uploads
       .conflicts()
       .map(({ path, copy, what, at }: Conflict) => ({ path, copy, what, at: new Date(at).toISOString() })),
@@ -65,14 +67,19 @@ export interface PlainQueue {
 }
 
 /** Of another mounter's queue, which knows fewer things. */
-export function plainBody(share: string, { queue, stats, pausedUntil }: PlainQueue): QueueBody {
+export function plainBody(share: string, { queue, stats, pausedUntil }: PlainQueue, path = ''): QueueBody {
   return {
     share,
     ...figuresOf(queue.length, stats),
     paused_until: timeOf(pausedUntil),
-    entries: queue.slice(0, MOST_ENTRIES).map(queuedOf),
+    entries: firstAt(queue, path).map(queuedOf),
     conflicts: [],
   };
+}
+
+function firstAt<T extends { readonly path: string }>(entries: readonly T[], path: string): readonly T[] {
+  const found = path === '' ? entries : entries.filter((one) => isAtOrInside(one.path, path));
+  return found.slice(0, MOST_ENTRIES);
 }
 
 type Figures = Pick<QueueBody, 'dirty_files' | 'dirty_bytes' | 'oldest_dirty_at' | 'stuck_files'>;

@@ -6,6 +6,11 @@ const text = () => Joi.string().allow('').required();
 const count = () => Joi.number().integer().required();
 const maybe = () => count().allow(null);
 
+/** In a share. */
+export const PATH = Joi.string()
+  .max(4_096)
+  .pattern(/(^|\/)\.\.(\/|$)|\0|^\/|\/$/, { invert: true });
+
 const ENTRY = Joi.object({
   path: text(),
   action: text(),
@@ -43,7 +48,12 @@ export const QUEUES: RouteDocument = {
 };
 export const ONE_QUEUE: RouteDocument = {
   summary: 'What waits to be uploaded of one share',
-  answers: { 200: QUEUE, 404: null, 503: null },
+  query: {
+    path: PATH.description(
+      'Only entries of this path, and of what is in it: also those past the first 1,000.',
+    ),
+  },
+  answers: { 200: QUEUE, 400: ANSWER, 404: null, 503: null },
 };
 const WORK = {
   share: text(),
@@ -75,6 +85,7 @@ export const ONE_VERIFICATION: RouteDocument = {
     200: Joi.object({
       ...WORK,
       is_equal: Joi.boolean().required(),
+      waiting: count(),
       results: Joi.array()
         .items(
           Joi.object({

@@ -14,6 +14,7 @@ import {
   ONE_QUEUE,
   ONE_RECEIPT,
   ONE_VERIFICATION,
+  PATH,
   QUEUES,
   SUMMARIES,
 } from './route-documents.ts';
@@ -36,9 +37,7 @@ interface Answer {
 
 type Shares = () => ReadonlyMap<string, ManagedUploads>;
 
-const path = Joi.string()
-  .max(4_096)
-  .pattern(/(^|\/)\.\.(\/|$)|\0|^\/|\/$/, { invert: true });
+const path = PATH;
 const BODIES = {
   send: Joi.object<{ path?: string }>({ path }).allow(null),
   pause: Joi.object<{ seconds?: number }>({
@@ -94,21 +93,24 @@ export function routes(shares: Shares, clock: () => Clock, parts: RouteParts): S
       options: documented(ONE_QUEUE, { role: 'viewer', verb: 'queue', share: 'share' }),
       handler: async (request, h) => {
         const name = String(request.params['share']);
+        const { error, value } = path.validate(request.query['path']);
+        if (error !== undefined) return refuse(h, error.message);
         const uploads = shares().get(name);
-        if (uploads !== undefined) return layerBody(name, uploads);
+        if (uploads !== undefined) return layerBody(name, uploads, value);
         const mount = mountOf(name);
         // A queue that cannot be seen is not an empty one.
         const queue = await plainQueue(mount, clock()).catch(() => undefined);
         if (queue === undefined) return h.response().code(mount?.uploadQueue ? 503 : 404);
-        return plainBody(name, { queue, stats: statsOf(name), pausedUntil: mount?.uploadPause?.until });
+        const pausedUntil = mount?.uploadPause?.until;
+        return plainBody(name, { queue, stats: statsOf(name), pausedUntil }, value);
       },
     },
     post(
       'send',
       shares,
-      (uploads, body: { path?: string } | null) => {
+      async (uploads, body: { path?: string } | null) => {
         if (body?.path === undefined) uploads.flush();
-        else uploads.sendNow(body.path);
+        else await uploads.sendNow(body.path);
         return sending(body?.path);
       },
       async (share, body) => {
@@ -240,6 +242,10 @@ function hashList(jobs: ReceiptJobs): ServerRoute {
   };
 }
 
+function refuse(h: ResponseToolkit, message: string): ResponseObject {
+  return h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
+}
+
 /**
  * A malformed body is answered with 400; a request that cannot be done in the present state with 200 and
  * `ok: false`, as everywhere in this API. A refused discard is 409: nobody is to take it for done.
@@ -251,8 +257,6 @@ function post<T>(
   /** For a mount without this uploader, which may have a queue of its own. Absent: it cannot be done there. */
   withoutLayer?: (share: string, body: T) => Promise<Answer>,
 ): ServerRoute {
-  const refuse = (h: ResponseToolkit, message: string): ResponseObject =>
-    h.response({ ok: false, message: `Invalid request: ${message}` } satisfies Answer).code(400);
   return {
     method: 'POST',
     path: `/api/queue/{share}/${verb}`,

@@ -119,7 +119,7 @@ describe('people', () => {
     writeFileSync(share.at('c'), 'ccc');
     await settle(uploader);
     assert.deepEqual(
-      (await uploader.verify('', ASKED)).map(({ path, result }) => [path, result]),
+      (await uploader.verify('', ASKED)).files.map(({ path, result }) => [path, result]),
       [
         ['b', 'size'],
         ['c', 'size'],
@@ -127,19 +127,19 @@ describe('people', () => {
     );
     othersWrite('b', 'other bytes');
     assert.deepEqual(
-      (await uploader.verify('', ASKED)).map(({ path, result }) => [path, result]),
+      (await uploader.verify('', ASKED)).files.map(({ path, result }) => [path, result]),
       [
         ['b', 'differs'],
         ['c', 'size'],
       ],
     );
     assert.deepEqual(
-      (await uploader.verify('c', ASKED)).map(({ path, result }) => [path, result]),
+      (await uploader.verify('c', ASKED)).files.map(({ path, result }) => [path, result]),
       [['c', 'size']],
     );
     rmSync(join(share.nas, 'c'));
     assert.deepEqual(
-      (await uploader.verify('c', ASKED)).map(({ path, result }) => [path, result]),
+      (await uploader.verify('c', ASKED)).files.map(({ path, result }) => [path, result]),
       [['c', 'differs']],
     );
   });
@@ -157,7 +157,7 @@ describe('people', () => {
     assert.ok(!existsSync(join(share.nas, 'b')) && !existsSync(join(share.nas, 'c')));
     assert.match(uploader.queue()[0]?.reason ?? '', /paused until/);
     assert.equal(uploader.figures?.dirtyFiles, 2);
-    uploader.sendNow('c');
+    await uploader.sendNow('c');
     await look();
     await look();
     assert.ok(!existsSync(join(share.nas, 'b')));

@@ -59,7 +59,7 @@ export function isSame(
 }
 
 /** `2026-11-21 08:56:23.25 +0000 UTC` */
-function timeOf(part: string): number | undefined {
+export function timeOf(part: string): number | undefined {
   const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) \+0000 UTC$/.exec(part);
   return match === null ? undefined : Date.parse(`${match[1] ?? ''}T${match[2] ?? ''}Z`);
 }

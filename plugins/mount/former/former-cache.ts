@@ -1,31 +1,24 @@
 /**
- * Files that a former version left in rclone's write cache: they go up first, by an rclone of their own that no user
- * sees, since one that only reads would hide them, or send them over what is newer. Then the cache is for reading.
+ * Files that a former version left in rclone's write cache: they go up first, since an rclone that only reads would
+ * hide them, or send them over what is newer. Then the cache is for reading.
  */
 import { endsWithin } from 'mountkeeper';
 import { pendingIn } from '../cache/scan.ts';
 import { forgetConfig, start } from '../lifecycle/start.ts';
 import type { FormerWork, FormerWrites, MountTools } from '../lifecycle/tools.ts';
-import { createRcClient, removeSocket } from '../rclone/control/remote-control.ts';
+import { controlAnswers, removeSocket } from '../rclone/control/remote-control.ts';
 import { inPlainWords } from '../rclone/error-messages.ts';
+import { RcloneFiles } from '../rclone/remote-files.ts';
 import { mendFormer } from './former-files.ts';
 import { beginReadOnlyCache, isReadOnlyCache } from './read-only-cache.ts';
+import { sendFormer } from './send-files.ts';
 
 /** What is sent within this time is not told of. */
 const PATIENCE_MS = 10_000;
-const LOOK_EVERY_MS = 500;
+const LOOK_EVERY_MS = 100;
 const ANSWER_MS = 5_000;
-/** A file may be missed once, while it goes from one list of rclone's to another. */
-const QUIET_LOOKS = 2;
 const STOP_GRACE_MS = 3_000;
 const LAST_LINES = 20;
-
-interface CacheFigures {
-  readonly diskCache?: {
-    readonly uploadsQueued?: number;
-    readonly uploadsInProgress?: number;
-  };
-}
 
 interface Sending {
   readonly fingerprint: string;
@@ -127,23 +120,21 @@ export class FormerCaches implements FormerWrites {
     signal: AbortSignal,
     began: (tail: Sending['tail']) => void,
   ): Promise<void> {
-    const { clock } = this.#tools;
+    const { clock, log } = this.#tools;
     const { process, notes } = await start(spec, { plan, sends: true }, cacheDir, this.#tools);
     began(() => process.tail(LAST_LINES));
-    const rc = createRcClient(notes.rc);
+    const remote = new RcloneFiles({ address: notes.rc, fs: notes.fs, type: spec.connection.type, clock });
     try {
-      for (let quiet = 0; quiet < QUIET_LOOKS;) {
-        await clock.sleep(LOOK_EVERY_MS, signal);
+      while (!(await controlAnswers(notes.rc, clock.deadline(ANSWER_MS, signal)))) {
+        signal.throwIfAborted();
         if (!process.isAlive())
           throw new Error(inPlainWords(await process.tail(LAST_LINES), 'rclone has ended too early'));
-        const { diskCache } = await rc
-          .call<CacheFigures>('vfs/stats', { fs: notes.fs }, clock.deadline(ANSWER_MS, signal))
-          .catch((): CacheFigures => ({}));
-        const left = diskCache && (diskCache.uploadsQueued ?? 0) + (diskCache.uploadsInProgress ?? 0);
-        quiet = left === 0 ? quiet + 1 : 0;
+        await clock.sleep(LOOK_EVERY_MS, signal);
       }
+      const { name, remote_path: remotePath } = spec.share;
+      await sendFormer({ cacheDir, remotePath, remote, clock, log: log.child({ share: name }), signal });
     } finally {
-      rc.close();
+      remote.close();
       await process.stop({ graceMs: STOP_GRACE_MS });
       await removeSocket(notes.rc);
       await forgetConfig(spec, this.#tools);

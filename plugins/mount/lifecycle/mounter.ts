@@ -29,7 +29,7 @@ import { probeRemote, remoteFolders } from './probe.ts';
 import { RunningMounts } from './running-mounts.ts';
 import type { Outdated, RunningRclone } from '../releases/renewal.ts';
 import { measureLine } from '../stats/line-speed.ts';
-import { releaseReserve } from '../cache/reserve.ts';
+import { releaseForMount } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
 import { ControlPorts } from '../rclone/control/control-ports.ts';
 import { userOfCache } from '../cache/sole-user.ts';
@@ -205,7 +205,7 @@ async function readyCache(
 ): Promise<void> {
   const { log, clock, processes } = tools;
   const ownLog = log.child({ share: spec.share.name });
-  await releaseReserve(cacheDir);
+  await releaseForMount(cacheDir);
   // Before anything is moved aside, because files that come back later are not checked again.
   const wasCut = await clearAfterPowerCut({
     cacheDir,

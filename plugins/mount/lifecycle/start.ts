@@ -101,7 +101,7 @@ async function endLower(shareName: string, tools: MountTools): Promise<void> {
   await removeSocket(notes.rc);
 }
 
-/** `sends`: it mounts nothing, and only sends what waits in its cache. */
+/** `sends`: it mounts nothing, and only does what its remote control is told. */
 export async function start(
   spec: ShareSpec,
   { plan, overlay, sends = false }: Pick<MountNotes, 'plan' | 'overlay'> & { readonly sends?: boolean },
@@ -146,11 +146,7 @@ export async function start(
     key: processKey(spec.share.name),
     command: rclone.command,
     args: (sends ? sendArguments : mountArguments)(spec, config, around),
-    env: {
-      RCLONE_RC_USER: rc.user,
-      RCLONE_RC_PASS: rc.password,
-      ...(sends && { RCLONE_USER: rc.user, RCLONE_PASS: rc.password }),
-    },
+    env: { RCLONE_RC_USER: rc.user, RCLONE_RC_PASS: rc.password },
     fingerprint: plan.fingerprint,
     notes: toNotes(notes),
     rights: await rightsOf(plan, async () =>

@@ -82,29 +82,25 @@ export function mountArguments(
     remotePath(spec),
     spec.share.mount_point,
     `--devname=${deviceName(spec.share.name)}`,
+    '--rc',
     ...common(flags, around),
     ...(around.allowOther ? ['--allow-other'] : []),
     '--read-only',
   ];
 }
 
-/**
- * Of one that only sends what a former version's left in the cache. A server that nobody has the password of, since
- * rclone has a cache only for what it serves.
- */
-export function sendArguments(spec: ShareSpec, config: Config, around: RcloneEnvironment): readonly string[] {
-  const flags = {
-    ...sharedFlags(spec, config, around),
-    'vfs-write-back': '0s',
-    addr: '127.0.0.1:0',
-  };
-  return ['serve', 'webdav', remotePath(spec), ...common(flags, around)];
+/** Of one that mounts nothing, for what a former version left in the cache: it is only told what to do. */
+export function sendArguments(
+  spec: ShareSpec,
+  { mount }: Config,
+  around: RcloneEnvironment,
+): readonly string[] {
+  return ['rcd', ...common({ ...connectionFlags(spec), ...copyFlags(mount) }, around)];
 }
 
 function common(flags: Record<string, string>, around: RcloneEnvironment): readonly string[] {
   return [
     `--config=${around.configFile}`,
-    '--rc',
     `--rc-addr=${around.rcAddress}`,
     '--log-level=NOTICE',
     ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
@@ -113,10 +109,16 @@ function common(flags: Record<string, string>, around: RcloneEnvironment): reado
 
 function sharedFlags(spec: ShareSpec, config: Config, around: RcloneEnvironment): Record<string, string> {
   return {
-    ...TIMEOUT_FLAGS,
-    'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES),
+    ...connectionFlags(spec),
     ...cacheFlags(config, around),
     ...transferFlags(config),
+  };
+}
+
+function connectionFlags(spec: ShareSpec): Record<string, string> {
+  return {
+    ...TIMEOUT_FLAGS,
+    'low-level-retries': String(TRIES_ARE_DIALS.has(spec.connection.type) ? 1 : TRIES),
   };
 }
 
@@ -143,6 +145,12 @@ function transferFlags({ mount }: Config): Record<string, string> {
     'vfs-read-chunk-size': bytes(mount.chunk_size),
     'vfs-read-chunk-size-limit': limit(mount.chunk_limit),
     'vfs-read-ahead': bytes(mount.read_ahead),
+    ...copyFlags(mount),
+  };
+}
+
+function copyFlags(mount: Config['mount']): Record<string, string> {
+  return {
     'buffer-size': bytes(mount.buffer_size),
     'multi-thread-streams': String(Math.max(1, mount.multi_thread_streams)),
     'multi-thread-cutoff': bytes(mount.multi_thread_cutoff),

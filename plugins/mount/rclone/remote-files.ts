@@ -167,6 +167,18 @@ export class RcloneFiles implements RemoteFiles {
     });
   }
 
+  /** Brings a file of the remote to the local path, with its time. */
+  async download(path: string, local: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+    const to = { dstFs: LOCAL, dstRemote: rclonePath(local.replace(/^\/+/, '')) };
+    await this.#asked(signal, () =>
+      this.#jobs.run(
+        'operations/copyfile',
+        { srcFs: this.#options.fs, srcRemote: path, ...to, _config: ONCE },
+        { signal },
+      ),
+    );
+  }
+
   get leavesTaken(): boolean {
     return LEAVES_TAKEN.has(this.#options.type);
   }

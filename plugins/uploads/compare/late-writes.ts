@@ -5,12 +5,11 @@
  */
 import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { undefinedWhenMissing, writeWhole } from 'mountkeeper';
+import { undefinedWhenMissing, writeWhole, withReserve } from 'mountkeeper';
 import type { LateWritesOptions, Processes, UpperEntry, WriteLayer } from 'mountkeeper';
 import { parentOf } from './paths.ts';
 import { identityOf, isSameWriting, mayBeThere, Records } from './records.ts';
 import type { Identity } from './records.ts';
-import { withReserve } from './reserve.ts';
 import { createScanner } from './scan.ts';
 import type { Scan } from './scan.ts';
 

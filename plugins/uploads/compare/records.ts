@@ -9,9 +9,8 @@ import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Conflict, RemoteVersion, UpperEntry } from 'mountkeeper';
-import { makeFolder, writeWhole } from 'mountkeeper';
+import { makeFolder, writeWhole, keepReserve, renewReserve, withReserve } from 'mountkeeper';
 import { carried, folded, isAtOrInside } from './paths.ts';
-import { keepReserve, renewReserve, withReserve } from './reserve.ts';
 import { Twins } from './twins.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */
@@ -66,6 +65,14 @@ export interface PlaceRecord {
   readonly isLeaving?: boolean;
 }
 
+/** With what resolving it takes. */
+export interface RecordedConflict extends Conflict {
+  /** What the remote showed at `copy` when it had been brought there: with its own time, rounded or not. */
+  readonly arrived?: RemoteVersion;
+  /** Where the remote's version is while the other one takes its place; it may be there still. */
+  readonly aside?: string;
+}
+
 /**
  * For a folder that users renamed, or a file without data: its place on the remote. Identified by the entry
  * in the upper folder, not by its mark: overlayfs caches marks of mounted folders, and writes former ones
@@ -85,7 +92,7 @@ type Line =
   | { readonly mark: string; readonly move: MoveRecord | null }
   | { readonly renamed: readonly [from: string, to: string] }
   | { readonly twin: string }
-  | { readonly conflict: Conflict }
+  | { readonly conflict: RecordedConflict }
   | { readonly settled: Pick<Conflict, 'path' | 'copy'> };
 
 /** True for a path at which the upper folder has a file. */
@@ -104,7 +111,7 @@ export class Records {
   /** By the key of the entry in the upper folder. */
   readonly moves = new Map<string, MoveRecord>();
   readonly twins = new Twins();
-  conflicts: Conflict[] = [];
+  conflicts: RecordedConflict[] = [];
   /** Another one after each change. */
   version = 0;
   readonly #file: string;
@@ -176,7 +183,8 @@ export class Records {
     if (!this.twins.has(place)) this.#add({ twin: folded(place) });
   }
 
-  addConflict(conflict: Conflict): void {
+  /** One of the same two paths is replaced. */
+  setConflict(conflict: RecordedConflict): void {
     this.#add({ conflict });
   }
 
@@ -266,11 +274,9 @@ export class Records {
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);
     else if ('twin' in line) this.twins.add(line.twin);
-    else if ('conflict' in line) this.conflicts = [...this.conflicts, line.conflict].slice(-MOST_CONFLICTS);
+    else if ('conflict' in line) this.conflicts = withConflict(this.conflicts, line.conflict);
     else if ('settled' in line)
-      this.conflicts = this.conflicts.filter(
-        ({ path, copy }) => path !== line.settled.path || copy !== line.settled.copy,
-      );
+      this.conflicts = this.conflicts.filter((one) => !isSameConflict(one, line.settled));
     else this.#carry(...line.renamed);
   }
 
@@ -285,7 +291,12 @@ export class Records {
         ...record,
         ...(copy && { copy: { ...copy, path: along(copy.path) } }),
       });
-    this.conflicts = this.conflicts.map((one) => ({ ...one, path: along(one.path), copy: along(one.copy) }));
+    this.conflicts = this.conflicts.map(({ aside, ...one }) => ({
+      ...one,
+      path: along(one.path),
+      copy: along(one.copy),
+      ...(aside !== undefined && { aside: along(aside) }),
+    }));
     for (const [key, { at, former = [] }] of this.moves) {
       if (!isAtOrInside(at, from)) continue;
       const now = carried(at, from, to);
@@ -330,6 +341,18 @@ export class Records {
       ...this.conflicts.map((conflict) => ({ conflict })),
     ];
   }
+}
+
+type Named = Pick<Conflict, 'path' | 'copy'>;
+
+function isSameConflict(one: Named, other: Named): boolean {
+  return one.path === other.path && one.copy === other.copy;
+}
+
+function withConflict(all: readonly RecordedConflict[], conflict: RecordedConflict): RecordedConflict[] {
+  if (all.some((one) => isSameConflict(one, conflict)))
+    return all.map((one) => (isSameConflict(one, conflict) ? conflict : one));
+  return [...all, conflict].slice(-MOST_CONFLICTS);
 }
 
 export function identityOf(

@@ -96,7 +96,7 @@ function list(lines: readonly { readonly path: string; readonly reason: string }
     ${more > 0 ? html`<p class="help">${view.t('more', { count: more })}</p>` : null}`;
 }
 
-function verified({ results }: VerifyBody, view: View): Content {
+function verified({ results, is_equal: isEqual, waiting }: VerifyBody, view: View): Content {
   const wrong = results.filter(({ result }) => result === 'differs');
   const said = view.t(wrong.length === 0 ? 'verified' : 'verified-not', {
     count: results.length,
@@ -104,7 +104,8 @@ function verified({ results }: VerifyBody, view: View): Content {
   });
   const looks = results.filter(({ result }) => result === 'size').length;
   const reason = view.plain('differs');
-  return html`<p class="outcome" data-tone=${wrong.length === 0 ? 'good' : 'bad'}>${said}</p>
+  return html`<p class="outcome" data-tone=${isEqual ? 'good' : 'bad'}>${said}</p>
+    ${waiting === 0 ? null : html`<p class="help">${view.t('verified-waiting', { count: waiting })}</p>`}
     ${looks === 0 ? null : html`<p class="help">${view.t('verified-looks', { count: looks })}</p>`}
     ${list(
       wrong.map(({ path }) => ({ path, reason })),

@@ -47,8 +47,8 @@ export interface Receipt {
 
 export type { UnprovedFile } from './listing.ts';
 
-interface ReceiptTools extends StepTools, ProofOptions {
-  /** After a new look. */
+export interface ReceiptTools extends StepTools, ProofOptions {
+  /** After a new look that has seen everything. */
   readonly waiting: () => Promise<readonly Waiting[]>;
 }
 
@@ -103,7 +103,7 @@ function nothingAt(path: string): string {
 }
 
 /** What waits at the path, in it, or in a folder around it. */
-function about(path: string, waiting: readonly Waiting[]): Waiting[] {
+export function about(path: string, waiting: readonly Waiting[]): Waiting[] {
   return waiting.filter(({ spots }) =>
     spots.some((spot) => isAtOrInside(spot, path) || isAtOrInside(path, spot)),
   );

@@ -20,6 +20,12 @@ export interface Verified {
   readonly hash?: { readonly kind: string; readonly value: string };
 }
 
+export interface Verification {
+  readonly files: readonly Verified[];
+  /** How many entries at and below the path are not on the remote yet. */
+  readonly waiting: number;
+}
+
 /** Skips files that wait: those are in the queue. A path of `''` means the whole share. */
 export async function verify(path: string, tools: StepTools & ProofOptions): Promise<readonly Verified[]> {
   const found: Verified[] = [];

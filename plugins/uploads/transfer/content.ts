@@ -20,8 +20,7 @@ import {
 } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { undefinedWhenMissing } from 'mountkeeper';
-import { withReserve } from '../compare/reserve.ts';
+import { undefinedWhenMissing, withReserve } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
 import type { Identity } from '../compare/records.ts';
 import { keyOf } from '../compare/scan.ts';

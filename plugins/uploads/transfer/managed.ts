@@ -5,7 +5,7 @@ import type { ProofOptions } from '../proof/proof-jobs.ts';
 import type { Receipt } from '../proof/receipt.ts';
 import type { Proof } from '../proof/same-content.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
-import type { Verified } from '../proof/verify.ts';
+import type { Verification } from '../proof/verify.ts';
 
 export interface ShareUploaderOptions extends UploadOptions {
   readonly clock: Clock;
@@ -24,8 +24,11 @@ export interface ShareUploaderOptions extends UploadOptions {
 
 /** What people may ask of a share's uploader. */
 export interface ManagedUploads extends ShareUploads {
-  /** Sends a path, and everything in it, next, without quiet time and despite a pause. */
-  sendNow(path: string): void;
+  /**
+   * Sends a path, and everything in it, next, without quiet time and despite a pause. Rejects with a plain sentence
+   * when nothing waits there.
+   */
+  sendNow(path: string): Promise<void>;
   /** Rejects with a plain sentence when it cannot be done in the present state. */
   resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void>;
   /**
@@ -34,7 +37,7 @@ export interface ManagedUploads extends ShareUploads {
    */
   discard(asked: DiscardRequest): Promise<Discarded>;
   /** Compares uploaded files that are still here with what the remote has now. `''`: all of them. */
-  verify(path: string, options: ProofOptions): Promise<readonly Verified[]>;
+  verify(path: string, options: ProofOptions): Promise<Verification>;
   /**
    * Finds out which files at and below a path are proved to be on the remote; `''` is the whole share. Rejects
    * with a plain sentence when the remote does not answer or has nothing there.

@@ -90,6 +90,11 @@ export class Queue {
     }
   }
 
+  /** Something waits there, or in it. */
+  hasAt(path: string): boolean {
+    return this.items.some((item) => isAtOrInside(item.path, path));
+  }
+
   get hasUrgent(): boolean {
     return this.#urgent.size > 0;
   }

@@ -14,12 +14,13 @@ import { Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
-import { receiptOf } from '../proof/receipt.ts';
+import { about, receiptOf } from '../proof/receipt.ts';
 import type { ProofOptions } from '../proof/proof-jobs.ts';
-import type { Receipt } from '../proof/receipt.ts';
+import type { Receipt, ReceiptTools } from '../proof/receipt.ts';
 import { DEFAULT_PROOF } from '../proof/same-content.ts';
 import { verify } from '../proof/verify.ts';
-import type { Verified } from '../proof/verify.ts';
+import type { Verification } from '../proof/verify.ts';
+import { waitingNow } from '../proof/whole-look.ts';
 import { CleanFiles } from './leaving/clean-files.ts';
 import { clearLinks } from './content.ts';
 import { figuresOf, localBytesOf, movingNow } from './figures.ts';
@@ -70,6 +71,10 @@ export class ShareUploader implements ManagedUploads {
   /** What is being discarded is away for a moment, and may come back. */
   #discarding = 0;
   #isLookDue = false;
+  /** Proofs under way: for them, each look tells whether it has missed something, also while something waits. */
+  #proofs = 0;
+  /** Of the last look. */
+  #hasSeenAll = false;
   /** A move has ended since the last look began. */
   /** Moves that have ended, and how many of them the plan that is adopted has seen. */
   readonly #moved = { count: 0, seen: 0 };
@@ -142,18 +147,41 @@ export class ShareUploader implements ManagedUploads {
     this.#lookSoon();
   }
 
-  sendNow(path: string): void {
+  async sendNow(path: string): Promise<void> {
     this.#queue.prefer(path);
     this.#lookSoon();
+    // What was written a moment ago waits, too.
+    if (!this.#queue.hasAt(path)) await this.look(this.#end.signal);
+    if (!this.#queue.hasAt(path)) throw new Error(`${path} does not wait to be uploaded.`);
   }
 
   async resolve(conflict: Pick<Conflict, 'path' | 'copy'>, keep: Keep): Promise<void> {
-    await this.#open();
+    const records = await this.#open();
     const { items } = this.#queue;
-    const isWaiting = items.some(({ path }) => path === conflict.path || path === conflict.copy);
-    if (isWaiting) throw new Error(`${conflict.path} waits to go up: try again when it is on the remote.`);
-    await resolveConflict(conflict, keep, this.#tools());
-    this.#lookSoon();
+    const both = [conflict.path, conflict.copy];
+    const isWaiting = items.some(({ path }) => both.includes(path));
+    const goOn = isWaiting ? [] : [...new Set(both)].map((path) => this.#queue.keepBack(path));
+    if (isWaiting || goOn.includes(undefined)) {
+      for (const one of goOn) one?.();
+      throw new Error(`${conflict.path} waits to go up: try again when it is on the remote.`);
+    }
+    await this.#asStep(
+      resolveConflict(conflict, keep, this.#tools(records)).finally(() => {
+        for (const one of goOn) one?.();
+        this.#lookSoon();
+      }),
+    );
+  }
+
+  /** A stop waits for its end. */
+  #asStep<T>(work: Promise<T>): Promise<T> {
+    this.#spawn(
+      work.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return work;
   }
 
   async discard(asked: DiscardRequest): Promise<Discarded> {
@@ -165,19 +193,13 @@ export class ShareUploader implements ManagedUploads {
         `${path} is being uploaded just now; nothing was discarded. Wait for the end, or pause first.`,
       );
     this.#discarding += 1;
-    const done = this.#discard(asked, records).finally(() => {
-      this.#discarding -= 1;
-      goOn();
-      this.#lookSoon();
-    });
-    // A stop waits for it, as for any step.
-    this.#spawn(
-      done.then(
-        () => undefined,
-        () => undefined,
-      ),
+    return this.#asStep(
+      this.#discard(asked, records).finally(() => {
+        this.#discarding -= 1;
+        goOn();
+        this.#lookSoon();
+      }),
     );
-    return done;
   }
 
   async #discard(asked: DiscardRequest, records: Records): Promise<Discarded> {
@@ -192,24 +214,44 @@ export class ShareUploader implements ManagedUploads {
     return done;
   }
 
-  async verify(path: string, { signal, onProgress }: ProofOptions): Promise<readonly Verified[]> {
-    const records = await this.#open();
-    const both = AbortSignal.any([signal, this.#end.signal]);
-    return verify(path, { ...this.#tools(records), signal: both, onProgress });
+  async verify(path: string, options: ProofOptions): Promise<Verification> {
+    return this.#proving(options, async (tools) => {
+      const files = await verify(path, tools);
+      return { files, waiting: about(path, await tools.waiting()).length };
+    });
   }
 
-  async receipt(path: string, { signal, onProgress }: ProofOptions): Promise<Receipt> {
+  async receipt(path: string, options: ProofOptions): Promise<Receipt> {
+    return this.#proving(options, (tools) => receiptOf(path, tools));
+  }
+
+  async #proving<T>(
+    { signal, onProgress }: ProofOptions,
+    work: (tools: ReceiptTools) => Promise<T>,
+  ): Promise<T> {
     const both = AbortSignal.any([signal, this.#end.signal]);
-    const waiting = async (): Promise<readonly Waiting[]> => {
-      // What was written a moment ago counts, too.
-      this.#isLookDue = true;
-      // Others may wait for the same look: it does not end with this receipt.
-      await this.look(this.#end.signal);
-      both.throwIfAborted();
-      return this.#queue.waiting(this.#options.clock.now());
-    };
+    const waiting = (): Promise<readonly Waiting[]> =>
+      waitingNow({
+        clock: this.#options.clock,
+        signal: both,
+        look: async () => {
+          await this.#takingOut;
+          // What was written a moment ago counts, too.
+          this.#isLookDue = true;
+          // Others may wait for the same look: it does not end with this proof.
+          await this.look(this.#end.signal);
+          return this.#hasSeenAll;
+        },
+        waiting: () => this.#queue.waiting(this.#options.clock.now()),
+        unrestored: () => this.#options.layer.unrestored?.() ?? new Set(),
+      });
     const records = await this.#open();
-    return receiptOf(path, { ...this.#tools(records), signal: both, waiting, onProgress });
+    this.#proofs += 1;
+    try {
+      return await work({ ...this.#tools(records), signal: both, waiting, onProgress });
+    } finally {
+      this.#proofs -= 1;
+    }
   }
 
   #lookSoon(): void {
@@ -311,7 +353,8 @@ export class ShareUploader implements ManagedUploads {
       ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
       signal,
     });
-    const isTorn = plan.items.size === 0 && !(await this.#planner.hasSeenAll(scan, signal));
+    const isAsked = plan.items.size === 0 || this.#proofs > 0;
+    const isTorn = isAsked && !(await this.#planner.hasSeenAll(scan, signal));
     this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
     this.#moveLock.looked(scan, records);
@@ -319,6 +362,7 @@ export class ShareUploader implements ManagedUploads {
     this.#clean.adopt(plan.clean, localBytes);
     this.#moved.seen = moves;
     this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
+    this.#hasSeenAll = isAsked && !isTorn && this.#discarding === 0;
     this.#looked = { entries: scan.entries.size, tookMs: clock.monotonic() - lookedAtMs };
     this.#figures = figuresOf(this.#queue, {
       lookedAtMs,

@@ -1,6 +1,7 @@
 /** What all steps use: both sides, the records, and the reporting of conflicts. */
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { conflictPath } from 'mountkeeper';
 import type { Clock, Conflict, RemoteFiles, UpperEntry, WriteLayer } from 'mountkeeper';
 import { thingOf } from '../compare/learn.ts';
 import { ancestors, below, folded, nameOf, parentOf } from '../compare/paths.ts';
@@ -8,7 +9,6 @@ import type { PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { keyOf } from '../compare/scan.ts';
-import { conflictPath } from '../conflicts/names.ts';
 import type { Proof } from '../proof/same-content.ts';
 
 export interface StepTools {
@@ -164,7 +164,7 @@ function isTaken({ places, conflicts }: Records, path: string): boolean {
 /** Recorded first: reporting an event twice would be worse than listing it without an event. */
 export async function tell(tools: StepTools, conflict: Omit<Conflict, 'at'>): Promise<void> {
   const whole = { ...conflict, at: tools.clock.now() };
-  tools.records.addConflict(whole);
+  tools.records.setConflict(whole);
   await tools.records.saved();
   tools.onConflict(whole);
 }

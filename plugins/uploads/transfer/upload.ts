@@ -302,6 +302,9 @@ async function prove(
     ...(isUnchanged && { proved: local }),
   });
   if (before?.sending !== undefined) step.proved(item.place, before);
+  // Whoever resolves the conflict has to know it again, also where the remote keeps no times, or rounds them.
+  const conflict = target === item.place ? undefined : records.conflicts.find(({ copy }) => copy === target);
+  if (conflict !== undefined) records.setConflict({ ...conflict, arrived: version });
   await records.saved();
   if (!isUnchanged) throw new Changed();
 }

@@ -3,7 +3,8 @@
 /** A former version's rclone took the writes of a share: what waits in its cache goes up first. */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
@@ -119,6 +120,35 @@ describe('a share whose writes a former version took', () => {
     await both('printf later >> big; cat made/2 >> new; rm a.bin');
     await daemon.synced(SYNCED_MS);
     assertOnNas();
+  });
+
+  it('replaces nothing that others saved meanwhile, and sends what waited beside it', async () => {
+    await begin('1h');
+    await both(`printf mine > new; printf mine >> a.bin; printf x | dd of=big bs=1 seek=100 conv=notrunc 2>/dev/null
+      printf mine > b.txt; printf more >> tree/c`);
+    await nas.stop();
+    await killAll();
+    const theirs = 'printf theirs > new; printf theirs >> a.bin; printf theirs >> big; rm b.txt';
+    await sh(nas.path('team'), theirs);
+    await daemon.start();
+    await nas.start();
+    await daemon.healthy([SHARE], UP_MS);
+    await daemon.synced(SYNCED_MS);
+    const names = await readdir(nas.path('team'));
+    const copyOf = (name: string): string | undefined =>
+      names.find((one) => one.startsWith(`${name} (conflict `));
+    assert.equal(await readFile(nas.path('team/new'), 'utf8'), 'theirs');
+    assert.equal(await readFile(nas.path(`team/${copyOf('new')}`), 'utf8'), 'mine');
+    assert.equal((await readFile(nas.path('team/a.bin'), 'latin1')).slice(300_000), 'theirs');
+    assert.deepEqual(await readFile(nas.path(`team/${copyOf('a')}`)), await readFile(`${model}/a.bin`));
+    assert.equal((await readFile(nas.path('team/big'), 'latin1')).slice(9_000_000), 'theirs');
+    // rclone may have fetched all of it by then; else most is of a version that nobody has any more.
+    const bigCopy = copyOf('big');
+    const kept = await runClient('find', [join(daemon.cacheDir, SHARE, 'recovered'), '-name', 'big'], 5_000);
+    if (bigCopy === undefined) assert.match(kept.output, /\/big$/m, 'the parts that were changed are kept');
+    else assert.deepEqual(await readFile(nas.path(`team/${bigCopy}`)), await readFile(`${model}/big`));
+    for (const one of ['b.txt', 'tree/c'])
+      assert.deepEqual(await readFile(nas.path(`team/${one}`)), await readFile(`${model}/${one}`), one);
   });
 
   it('takes over a living mount once nothing waits in it', async () => {

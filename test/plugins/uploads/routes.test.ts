@@ -14,7 +14,7 @@ import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.t
 
 const clock = createClock();
 
-function stage(): {
+function stage(more: Partial<ManagedUploads> = {}): {
   readonly asked: string[];
   readonly post: (
     path: string,
@@ -41,7 +41,10 @@ function stage(): {
     settleMoves: () => Promise.resolve(),
     flush: () => void asked.push('flush'),
     pause: (until) => void asked.push(`pause ${until === 0 ? 0 : Math.round((until - clock.now()) / 1_000)}`),
-    sendNow: (path) => void asked.push(`send ${path}`),
+    sendNow: async (path) => {
+      if (path === 'gone') throw new Error('gone does not wait to be uploaded.');
+      asked.push(`send ${path}`);
+    },
     resolve: ({ path, copy }, keep) => {
       asked.push(`${keep} ${path} ${copy}`);
       return keep === 'theirs' ? Promise.reject(new Error('It cannot be done now.')) : Promise.resolve();
@@ -51,7 +54,11 @@ function stage(): {
       if (version !== 'v1') throw new Error(`${path} was changed since it was shown.`);
       return { path, bytes: 30, keptAt: '/kept/p', shows: 'file' };
     },
-    verify: (path) => Promise.resolve([{ path: `${path}a`, result: 'differs', bytes: 1, modifiedMs: 0 }]),
+    verify: async (path) => {
+      const result = path === 'd' ? ('differs' as const) : ('hash' as const);
+      const files = path === 'none' ? [] : [{ path: `${path}a`, result, bytes: 1, modifiedMs: 0 }];
+      return { files, waiting: path === 'same' ? 0 : 2 };
+    },
     receipt: async () => ({ root: '', proved: [], unproved: [] }),
     queue: () => [
       {
@@ -69,6 +76,7 @@ function stage(): {
     ],
     conflicts: () => [],
     stop: () => Promise.resolve(),
+    ...more,
   };
   const plain = {
     flush: async () => void asked.push('flush plain'),
@@ -128,6 +136,36 @@ describe('the routes of the queue', () => {
     assert.match(payload, /^<\?xml[^]*<hashlist/);
     assert.equal((await server.inject(`/api/queue/plain/receipt/${id}/hash-list`)).statusCode, 404);
     assert.equal((await server.inject('/api/queue/files/receipt/none/hash-list')).statusCode, 404);
+  });
+
+  it('tell what waits at one path, past the thousand that are shown, and refuse what is none', async () => {
+    const many = Array.from({ length: 1_200 }, (_, index) => ({
+      path: `d${Math.floor(index / 1_100)}/${index}`,
+      action: 'upload' as const,
+      state: 'waiting' as const,
+      bytes: 1,
+      sentBytes: 0,
+      since: 0,
+      reason: 'It waits for its turn.',
+      tries: 0,
+      version: 'v',
+    }));
+    const { server } = stage({ queue: () => many });
+    const shown = async (query: string): Promise<readonly string[]> => {
+      const { result } = await server.inject(`/api/queue/files${query}`);
+      return (result as QueueBody).entries.map(({ path }) => path);
+    };
+    assert.equal((await shown('')).length, 1_000);
+    assert.equal((await shown('?path=d1')).length, 100);
+    assert.deepEqual(await shown('?path=d1%2F1199'), ['d1/1199']);
+    assert.deepEqual(await shown('?path=d'), []);
+    const { result } = await server.inject('/api/queue/plain?path=no');
+    assert.deepEqual(
+      (result as QueueBody).entries.map(({ path }) => path),
+      ['no'],
+    );
+    for (const path of ['..%2Fx', '%2Fx', 'a&path=b'])
+      assert.equal((await server.inject(`/api/queue/files?path=${path}`)).statusCode, 400, path);
   });
 
   it('tell the queue of a mount without the uploader in the same form, and what it does not know', async () => {
@@ -244,10 +282,30 @@ describe('the routes of the queue', () => {
     const { state, is_equal, message, results } = result as VerifyBody;
     assert.deepEqual(
       [state, is_equal, message],
-      ['done', false, '1 files held against the remote, 1 differ'],
+      ['done', false, '1 files held against the remote, 1 differ, 2 wait to go up'],
     );
     assert.deepEqual(results, [{ path: 'da', result: 'differs', bytes: 1 }]);
     assert.equal((await server.inject('/api/queue/files/verify/none')).statusCode, 404);
+  });
+
+  it('are equal only where something was compared, nothing differs and nothing waits', async () => {
+    const { post, server } = stage();
+    const compared = async (path: string): Promise<readonly unknown[]> => {
+      const { body } = await post('files/verify', { path });
+      await new Promise((resolve) => setImmediate(resolve));
+      const { result } = await server.inject(`/api/queue/files/verify/${(body as { id?: string }).id}`);
+      const { is_equal, waiting, message } = result as VerifyBody;
+      return [is_equal, waiting, message];
+    };
+    assert.deepEqual(await compared('same'), [true, 0, '1 files held against the remote, 0 differ']);
+    assert.deepEqual(await compared('rest'), [
+      false,
+      2,
+      '1 files held against the remote, 0 differ, 2 wait to go up',
+    ]);
+    const [isEqual, waiting, message] = await compared('none');
+    assert.deepEqual([isEqual, waiting], [false, 2]);
+    assert.match(String(message), /^No file was held against the remote \(2 wait to go up\): /);
   });
 
   it('refuse what makes no sense, and shares that have no queue', async () => {
@@ -268,6 +326,10 @@ describe('the routes of the queue', () => {
     assert.deepEqual(await post('none/send'), {
       status: 200,
       body: { ok: false, message: 'the share is not mounted' },
+    });
+    assert.deepEqual((await post('files/send', { path: 'gone' })).body, {
+      ok: false,
+      message: 'gone does not wait to be uploaded.',
     });
     assert.deepEqual((await post('plain/send', { path: 'gone' })).body, {
       ok: false,

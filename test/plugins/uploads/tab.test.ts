@@ -34,7 +34,7 @@ describe('the uploads of a share on the dashboard', () => {
   let pausedUntil: number | undefined;
   const sent: string[] = [];
   const uploads: Partial<ManagedUploads> = {
-    sendNow: (path) => void sent.push(`layer ${path}`),
+    sendNow: async (path) => void sent.push(`layer ${path}`),
     pausedUntil: undefined,
     pause: () => assert.fail('the mount is asked'),
     figures: undefined,
@@ -66,11 +66,12 @@ describe('the uploads of a share on the dashboard', () => {
     verify: async (path, { onProgress }) => {
       onProgress(1, 2);
       if (path === 'slow') await new Promise(() => undefined);
-      return [
+      const files = [
         { path: 'same', result: 'hash', bytes: 1, modifiedMs: 0 },
         { path: NAME, result: 'differs', bytes: 1, modifiedMs: 0 },
         ...(path === 'looks' ? [{ path, result: 'size', bytes: 1, modifiedMs: 0 } as const] : []),
-      ];
+      ] as const;
+      return { files: path === 'none' ? [] : files, waiting: path === 'none' ? 2 : 0 };
     },
     receipt: async () => ({ root: '', proved: [], unproved: [{ path: NAME, reason: 'it waits' }] }),
   };
@@ -295,6 +296,10 @@ describe('the uploads of a share on the dashboard', () => {
     assert.match(compared, /1 of 2 files differs[^]*&lt;script>alert[^]*another version/);
     assert.doesNotMatch(compared, /not compared/);
     assert.match(await asked(await begin('verify', 'looks')), /content of 1 of them was not compared/);
+    assert.match(
+      await asked(await begin('verify', 'none')),
+      /data-tone="bad">There is nothing to compare[^]*2 changes wait to go up/,
+    );
     const received = await asked(await begin('receipt', '/sub/'));
     assert.match(
       received,

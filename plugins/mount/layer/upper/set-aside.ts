@@ -5,9 +5,9 @@
 import { constants } from 'node:fs';
 import { link, lstat, mkdir, open, readFile, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { basename, extname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
-import { undefinedWhenMissing } from 'mountkeeper';
+import { secondPath, undefinedWhenMissing } from 'mountkeeper';
 import type { Logger, Processes } from 'mountkeeper';
 import type { LayerPaths } from '../paths.ts';
 import { parentOf } from './entry-check.ts';
@@ -78,6 +78,7 @@ export async function leftAside({
  */
 export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = false } = {}): Promise<number> {
   let count = 0;
+  await clearUnnoted(paths);
   for (const [folder, left] of await leftAside(paths)) {
     const isOut = ({ changedNs }: Left): boolean => changedNs !== undefined;
     for (const one of left.filter((each) => !isOut(each))) {
@@ -91,6 +92,13 @@ export async function recoverAside(paths: LayerPaths, log: Logger, { isLive = fa
     await rmdir(folder).catch(() => undefined);
   }
   return count;
+}
+
+/** A full disk, or a kill, came before anything was noted and moved. What holds anything stays. */
+async function clearUnnoted({ aside }: Pick<LayerPaths, 'aside'>): Promise<void> {
+  for (const name of (await readdir(aside).catch(undefinedWhenMissing)) ?? [])
+    // It holds something: that is looked at below, or by a person.
+    await rmdir(join(aside, name)).catch(() => undefined);
 }
 
 /**
@@ -146,14 +154,25 @@ export async function restoreAside(
       return true;
     }
     if (!(folder && (await isBack(aside, folder.at(basename(path)), stats))) && hasData) {
-      const name = recoveredName(path, stats);
-      log.warn({ path, recovered: name }, 'two versions of a file were found, both are kept');
-      await link(aside, folder ? folder.at(name) : join(upper, name));
+      const recovered = await putBeside(path, { aside, stats, upper }, folder);
+      log.warn({ path, recovered }, 'two versions of a file were found, both are kept');
     }
     await unlink(aside);
     return true;
   } finally {
     await folder?.handle.close();
+  }
+}
+
+/** In the share's root without its folder. Resolves with its name. */
+async function putBeside(
+  path: string,
+  { aside, stats, upper }: Pick<Left, 'aside' | 'stats'> & Pick<LayerPaths, 'upper'>,
+  folder: OpenFolder | undefined,
+): Promise<string> {
+  for (let again = 0; ; again += 1) {
+    const name = recoveredName(path, stats, again);
+    if (await isBack(aside, folder?.at(name) ?? join(upper, name), stats)) return name;
   }
 }
 
@@ -169,9 +188,9 @@ async function isBack(aside: string, place: string, { ino }: BigIntStats): Promi
   }
 }
 
-function recoveredName(path: string, { mtimeMs }: BigIntStats): string {
+function recoveredName(path: string, { mtimeMs }: BigIntStats, again: number): string {
   const at = new Date(Number(mtimeMs)).toISOString().slice(0, 16).replace('T', ' ').replace(':', '-');
-  return `${basename(path, extname(path))} (recovered ${at})${extname(path)}`;
+  return secondPath(basename(path), `recovered ${at}`, again);
 }
 
 interface OpenFolder {

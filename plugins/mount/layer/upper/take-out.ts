@@ -5,11 +5,11 @@
  * there untouched and unused for a while, it is deleted. Otherwise it is moved back. What a user gave up goes
  * the same way, to a place where it is kept.
  */
-import { lstat, readdir, rm, unlink } from 'node:fs/promises';
+import { lstat, readdir, rm, rmdir, unlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
-import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
+import { makeFolder, renewReserve, undefinedWhenMissing, withReserve, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { Move } from '../overlay.ts';
@@ -71,7 +71,7 @@ export class TakeOut {
 
   /** Resolves with the paths that were removed. */
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const { paths } = this.#options;
+    await renewReserve(this.#options.paths.folder);
     await this.#restoreOwed();
     await this.#resume();
     await this.#endRest();
@@ -84,23 +84,38 @@ export class TakeOut {
       entries.filter(({ kind, nowAt }) => kind !== 'folder' && nowAt === undefined),
     );
     if (fit.length === 0) return marked;
+    const out = await this.#takeOut(fit);
+    this.#resting.push(...out);
+    return [...marked, ...out.map(({ path }) => path)];
+  }
+
+  async #takeOut(fit: readonly LeavingEntry[]): Promise<readonly Taken[]> {
+    const { clock, paths } = this.#options;
     this.#count += 1;
-    const folder = join(paths.aside, `${this.#options.clock.now()}-${this.#count}`);
-    await makeFolder(folder);
-    for (const { discardTo } of fit) if (discardTo !== undefined) await makePlace(discardTo);
+    const folder = join(paths.aside, `${clock.now()}-${this.#count}`);
+    // On a full disk this is what frees space.
     const note = (all: readonly Note[]): Promise<void> =>
-      writeWhole(join(folder, NAMES), JSON.stringify(all));
+      withReserve(paths.folder, () => writeWhole(join(folder, NAMES), JSON.stringify(all)));
     const notes = fit.map((entry) => ({
       path: entry.path,
       ...(entry.discardTo !== undefined && { keptAt: entry.discardTo }),
       ...noDataOf(entry),
     }));
-    await note(notes);
+    try {
+      await withReserve(paths.folder, () => makeFolder(folder));
+      for (const { discardTo } of fit)
+        if (discardTo !== undefined) await withReserve(paths.folder, () => makePlace(discardTo));
+      await note(notes);
+    } catch (error) {
+      // Nothing has been moved there.
+      await rmdir(folder).catch(() => undefined);
+      throw error;
+    }
     const out = await this.#settled(await this.#outOfSight(fit, folder), (gone) =>
       note(notes.map((one) => ({ ...one, changedNs: noteOf(gone.find(({ path }) => path === one.path)) }))),
     );
-    this.#resting.push(...out);
-    return [...marked, ...out.map(({ path }) => path)];
+    if (out.length === 0 && this.#owed.size === 0) await this.#clear(folder);
+    return out;
   }
 
   /** Entries that can be removed: unchanged since the scan, unused, and equal in the lower layer. */
@@ -284,14 +299,13 @@ export class TakeOut {
   /** Each on its own; what does not come back now is tried again at every take-out. */
   async #restore(places: readonly Back[], { isUnsure = false } = {}): Promise<void> {
     const { dropNames, log, paths } = this.#options;
+    for (const one of places) this.#owed.add(one);
     for (const one of places) {
       try {
         await restoreAside(one, paths, log);
-        if (isUnsure) this.#owed.add(one);
-        else this.#owed.delete(one);
+        if (!isUnsure) this.#owed.delete(one);
       } catch (error) {
         log.error({ path: one.path, err: error }, 'not brought back to the write layer yet; tried again');
-        this.#owed.add(one);
       }
     }
     await dropNames();
@@ -331,40 +345,52 @@ export class TakeOut {
     }
   }
 
-  /** Deletes what has waited long enough; moves back what was touched. */
+  /** Deletes what has waited long enough; moves back what was touched. What is not decided rests on. */
   async #endRest(): Promise<void> {
     const { clock } = this.#options;
     const due = this.#resting.filter(({ sinceMs }) => clock.monotonic() - sinceMs >= REST_MS);
     if (due.length === 0) return;
-    this.#resting = this.#resting.filter((one) => !due.includes(one));
     const kept = due.filter(isGivenUp);
     const others = due.filter((one) => !isGivenUp(one));
     // A person may read what is kept, and somebody else write the file that has its name now.
     await this.#bringBackTouched(kept, await this.#unleased(kept, 'read'));
-    const touched = await this.#bringBackTouched(others, await this.#held(others));
-    for (const one of others) if (!touched.has(one.path)) await this.#delete(one);
-    for (const folder of new Set(due.map(({ folder: one }) => one))) {
-      const left = await readdir(folder);
-      if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
-    }
+    this.#decided(kept);
+    await this.#bringBackTouched(others, await this.#held(others));
+    for (const one of others.filter((each) => this.#resting.includes(each))) await this.#delete(one);
+    for (const folder of new Set(due.map(({ folder: one }) => one))) await this.#clear(folder);
   }
 
-  /** Resolves with the paths of those. */
-  async #bringBackTouched(rested: readonly Taken[], held: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  #decided(some: readonly Taken[]): void {
+    this.#resting = this.#resting.filter((one) => !some.includes(one));
+  }
+
+  async #bringBackTouched(rested: readonly Taken[], held: ReadonlySet<string>): Promise<void> {
     const touched = new Set<string>();
     for (const one of rested) if (held.has(one.path) || (await isTouched(one))) touched.add(one.path);
+    this.#decided(rested.filter(({ path }) => touched.has(path)));
+    // From here on they are owed until they are back.
     await this.#bringBack(rested, touched);
-    return touched;
   }
 
   /** One that cannot be deleted rests once more, and keeps no other from its end. */
   async #delete(one: Taken): Promise<void> {
+    this.#decided([one]);
     try {
       // Already gone, which is the goal.
       await unlink(one.aside).catch(undefinedWhenMissing);
     } catch (error) {
       this.#options.log.warn({ path: one.path, err: error }, 'not deleted beside the write layer');
       this.#resting.push({ ...one, sinceMs: this.#options.clock.monotonic() });
+    }
+  }
+
+  /** A folder that stays is looked at again by the next daemon. */
+  async #clear(folder: string): Promise<void> {
+    try {
+      const left = await readdir(folder);
+      if (left.every((name) => name === NAMES)) await rm(folder, { recursive: true, force: true });
+    } catch (error) {
+      this.#options.log.warn({ folder, err: error }, 'notes beside the write layer not removed');
     }
   }
 }

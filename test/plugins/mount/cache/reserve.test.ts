@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { keepReserve, releaseReserve } from '../../../../plugins/mount/cache/reserve.ts';
+import { keepReserve, withReserve } from '../../../../core/platform/files/reserve.ts';
+import { releaseForMount } from '../../../../plugins/mount/cache/reserve.ts';
 
 async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'mk-reserve-'));
@@ -17,25 +19,35 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 describe('the reserve of a cache', () => {
   it('takes room on the disk once, and keeps it while there is enough', () =>
     inFolder(async (folder) => {
-      assert.equal(await keepReserve(folder, 1e9), true);
+      assert.equal(await keepReserve(folder), true);
       const { blocks, mtimeMs } = await stat(join(folder, 'reserve'));
       assert.ok(blocks * 512 >= 2_000_000);
-      await releaseReserve(folder);
-      assert.equal(await keepReserve(folder, 0), true);
+      await releaseForMount(folder);
+      assert.equal(await keepReserve(folder), true);
       assert.equal((await stat(join(folder, 'reserve'))).mtimeMs, mtimeMs);
     }));
 
-  it('is not taken from a disk that is nearly full', () =>
+  it('gives its space to what must be noted on a full disk, once', () =>
     inFolder(async (folder) => {
-      assert.equal(await keepReserve(folder, 1e6), false);
-      assert.deepEqual(await readdir(folder), []);
+      await keepReserve(folder);
+      let tries = 0;
+      const work = async (): Promise<boolean> => {
+        tries += 1;
+        if (existsSync(join(folder, 'reserve'))) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+        return true;
+      };
+      assert.deepEqual([await withReserve(folder, work), tries], [true, 2]);
+      await assert.rejects(
+        withReserve(folder, () => Promise.reject(new Error('not that'))),
+        /not that/,
+      );
     }));
 
   it('is not looked for in a cache that is new', async () => {
-    await releaseReserve('/nowhere/at/all');
+    await releaseForMount('/nowhere/at/all');
   });
 
   it('is given up without a word where it cannot be written', async () => {
-    assert.equal(await keepReserve('/nowhere/at/all', 1e9), false);
+    assert.equal(await keepReserve('/nowhere/at/all'), false);
   });
 });

@@ -120,7 +120,7 @@ describe('what was written right before a power cut', () => {
     renameSync(share.at('new'), share.at('newer'));
     await run();
     assert.deepEqual(stuck(), ['a', 'b', 'newer']);
-    uploader!.sendNow('a');
+    await uploader!.sendNow('a');
     appendFileSync(share.at('b'), ', and mended');
     writeFileSync(share.at('newer'), 'as it was meant');
     await settle(uploader!);

@@ -21,7 +21,7 @@ describe('the file of records', () => {
   /** Renames a file to and fro, and has each on the disk before the next. */
   const rename = async (records: Records, times: number): Promise<void> => {
     records.set('d/0', { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } });
-    records.addConflict(CONFLICT);
+    records.setConflict(CONFLICT);
     for (let at = 0; at < times; at += 1) {
       records.renamed(`d/${at}`, `d/${at + 1}`);
       records.drop(`d/${at}`);
@@ -73,7 +73,7 @@ describe('the file of records', () => {
     const remote = { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } as const;
     records.set('d/f', { remote, copy: { path: 'd/f (conflict)' } });
     records.set('d/g', { remote, copy: { path: 'other/g' } });
-    records.addConflict({ ...CONFLICT, path: 'd/f', copy: 'd/f (conflict)' });
+    records.setConflict({ ...CONFLICT, path: 'd/f', copy: 'd/f (conflict)' });
     records.renamed('d', 'e/d');
     await records.close();
     const after = await Records.open(folder, 'one');
@@ -110,7 +110,7 @@ describe('the file of records', () => {
 
   it('is believed in nothing where something is missing in its midst, but for what users are to see to', async () => {
     const records = await Records.open(folder, 'one');
-    records.addConflict(CONFLICT);
+    records.setConflict(CONFLICT);
     records.set('a', { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } });
     await records.close();
     appendFileSync(file, `{"place":"b","rec\n${JSON.stringify({ place: 'a', record: null })}\n`);

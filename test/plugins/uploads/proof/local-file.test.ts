@@ -69,7 +69,7 @@ describe('a file that is compared', () => {
 
   it('is told equal where nobody touches it', async () => {
     assert.deepEqual(
-      (await uploader.verify('', options())).map(({ path, result }) => [path, result]),
+      (await uploader.verify('', options())).files.map(({ path, result }) => [path, result]),
       [['d/mine', 'hash']],
     );
     const { proved } = await uploader.receipt('', options());
@@ -81,7 +81,7 @@ describe('a file that is compared', () => {
 
   it('may be a pipe by then: nobody waits for who writes into it', async () => {
     meanwhile = pipe;
-    assert.deepEqual(await inTime(uploader.verify('', options())), []);
+    assert.deepEqual(await inTime(uploader.verify('', options())), { files: [], waiting: 1 });
   });
 
   it('may be a pipe by then for a receipt, too', async () => {

@@ -9,6 +9,7 @@ import type { Receipt } from '../../../../plugins/uploads/proof/receipt.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { UPLOAD_PREFIX } from '../../../../plugins/mount/rclone/remote-files.ts';
 import { DETOUR_PREFIX } from '../../../../plugins/uploads/compare/plan-types.ts';
+import { until } from '../../../support/platform/wait.ts';
 import { refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
 const digest = (kind: string, content: string): string => createHash(kind).update(content).digest('hex');
@@ -105,6 +106,50 @@ describe('a receipt', () => {
     assert.deepEqual(paths(receipt), ['d/mine', 'd/new', 'd/theirs']);
     assert.match(reasons(receipt), /paused until/);
     assert.deepEqual(paths(await make('other')), [], 'it is another path');
+  });
+
+  it('names what could not be brought back to its place: nobody knows what it holds', async () => {
+    writeFileSync(share.at('d/mine'), 'mine');
+    await settle(uploader);
+    share.unrestored = new Set(['d/mine', 'd/lost', 'elsewhere']);
+    const receipt = await make('d');
+    assert.deepEqual(
+      proved(receipt).map(([path]) => path),
+      ['theirs'],
+    );
+    assert.deepEqual(paths(receipt), ['d/lost', 'd/mine']);
+    assert.match(reasons(receipt), /could not be brought back/);
+    const { waiting } = await uploader.verify('d', {
+      signal: AbortSignal.timeout(20_000),
+      onProgress: () => undefined,
+    });
+    assert.equal(waiting, 2);
+  });
+
+  it('waits for the end of a discard: what is away for a moment may come back', async () => {
+    await uploader.stop();
+    let goOn: () => void = () => undefined;
+    const hold = new Promise<void>((resolve) => (goOn = resolve));
+    let isAway = false;
+    uploader = share.uploader(async (call, when) => {
+      if (call !== 'takeOut' || when !== 'after' || isAway) return;
+      isAway = true;
+      await hold;
+    });
+    uploader.pause(Date.now() + 60_000);
+    writeFileSync(share.at('d/mine'), 'mine');
+    await uploader.look(AbortSignal.timeout(20_000));
+    const version = uploader.queue().find(({ path }) => path === 'd/mine')?.version ?? '';
+    const ends: string[] = [];
+    const discarded = uploader.discard({ path: 'd/mine', version }).then(() => ends.push('discarded'));
+    await until('it is away', async () => isAway, { timeoutMs: 10_000 });
+    const made = make('d').then((receipt) => {
+      ends.push('made');
+      return receipt;
+    });
+    setTimeout(goOn, 200);
+    const [receipt] = await Promise.all([made, discarded]);
+    assert.deepEqual([ends, paths(receipt)], [['discarded', 'made'], []]);
   });
 
   it('names a folder whose move waits, whichever of its names is asked for', async () => {

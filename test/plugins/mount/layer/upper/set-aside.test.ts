@@ -8,13 +8,14 @@ import {
   readdirSync,
   readFileSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { layerPaths } from '../../../../../plugins/mount/layer/paths.ts';
 import type { LayerPaths } from '../../../../../plugins/mount/layer/paths.ts';
-import { restoreAside, versionOf } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
+import { recoverAside, restoreAside, versionOf } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
@@ -80,5 +81,30 @@ describe('an entry that was moved aside', () => {
     writeFileSync(aside, 'again');
     await back('x/f2.txt');
     assert.equal(recovered().length, 2);
+  });
+
+  it('finds another name where several came back before it, and a shorter one where it would be too long', async () => {
+    for (const path of ['f.txt', 'x'.repeat(255)]) {
+      writeFileSync(at(path), 'new');
+      for (let times = 0; times < 3; times += 1) {
+        writeFileSync(aside, `mine ${times}`);
+        utimesSync(aside, 1_700_000_000, 1_700_000_000);
+        assert.equal(await back(path), true);
+      }
+    }
+    const contents = recovered().map((name) => readFileSync(at(name), 'utf8'));
+    assert.deepEqual(
+      contents.sort(),
+      ['mine 0', 'mine 1', 'mine 2'].flatMap((one) => [one, one]),
+    );
+    assert.equal(existsSync(aside), false);
+  });
+
+  it('leaves no folder behind in which nothing was ever noted', async () => {
+    mkdirSync(join(paths.aside, 'empty'));
+    mkdirSync(join(paths.aside, 'unknown'));
+    writeFileSync(join(paths.aside, 'unknown', '0'), 'somebody has to look');
+    assert.equal(await recoverAside(paths, collectLog().log), 0);
+    assert.deepEqual(readdirSync(paths.aside).sort(), ['0', 'unknown']);
   });
 });

@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,6 +24,9 @@ import type { LayerPaths } from '../../../../../plugins/mount/layer/paths.ts';
 import { leftAside } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
 import { TakeOut } from '../../../../../plugins/mount/layer/upper/take-out.ts';
 import type { TakeOutOptions } from '../../../../../plugins/mount/layer/upper/take-out.ts';
+import { unlessRoot } from '../../../../runner/skips.ts';
+import { runClient } from '../../../../support/exports/client-programs.ts';
+import { detachAll, mountsBelow } from '../../../../support/platform/mounted-file-systems.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
@@ -52,11 +56,15 @@ describe('a file that is given up', () => {
     meanwhile = () => undefined;
     told = {};
     const { log } = collectLog();
+    const processes = createProcesses({ stateDir: scratch.path('state'), clock, log });
     const options = {
       paths,
       mountPoint,
       marks: { prepare: async () => undefined, lowerPath: async (path: string) => path },
-      processes: createProcesses({ stateDir: scratch.path('state'), clock, log }),
+      processes: {
+        run: (command: Parameters<TakeOutOptions['processes']['run']>[0]) =>
+          (told.processes ?? processes).run(command),
+      },
       clock,
       log,
       precisionMs: () => 1_000,
@@ -233,4 +241,49 @@ describe('a file that is given up', () => {
       ['mine', 'of a former time'],
     );
   });
+
+  it('is not forgotten where it cannot be found out who has it open: it is decided with the next call', async () => {
+    for (const name of ['written', 'quiet']) writeFileSync(at(name), 'mine');
+    for (const name of ['written', 'quiet']) await giveUp(name);
+    await clock.advance(MINUTE);
+    told = { processes: { run: () => Promise.reject(new Error('no answer')) } };
+    await assert.rejects(taker.take([]), /no answer/);
+    writeFileSync(keptAt('written'), 'more');
+    told = {};
+    await taker.take([]);
+    assert.deepEqual([readFileSync(at('written'), 'utf8'), existsSync(at('quiet'))], ['more', false]);
+    assert.deepEqual(await readdir(paths.aside), []);
+  });
+
+  it(
+    'leaves a disk that is full, by a reserve; where there is none, no empty folder stays',
+    { skip: unlessRoot },
+    async (t) => {
+      const disk = scratch.path('small');
+      mkdirSync(disk);
+      const { code } = await runClient('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'mountkeeper-test', disk]);
+      assert.equal(code, 0);
+      t.after(async () => detachAll((await mountsBelow(disk)).filter(({ fsType }) => fsType === 'tmpfs')));
+      Object.assign(paths, layerPaths(disk));
+      for (const folder of [paths.upper, paths.aside]) mkdirSync(folder, { recursive: true });
+      writeFileSync(at('a'), 'mine');
+      writeFileSync(at('b'), 'mine');
+      await taker.take([]);
+      const filler = openSync(join(disk, 'filler'), 'w');
+      const fill = (): void => {
+        for (const bytes of [1_048_576, 4_096])
+          try {
+            for (;;) writeSync(filler, Buffer.alloc(bytes, 1));
+          } catch (error) {
+            assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
+          }
+      };
+      fill();
+      assert.deepEqual(await giveUp('a'), ['a']);
+      fill();
+      await assert.rejects(giveUp('b'), { code: 'ENOSPC' });
+      closeSync(filler);
+      assert.deepEqual([existsSync(at('b')), (await readdir(paths.aside)).length], [true, 1]);
+    },
+  );
 });

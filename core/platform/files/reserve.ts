@@ -1,6 +1,6 @@
 /**
- * A small reserve of disk space that only the records may use: on a full disk nothing could be uploaded
- * without it, and no space would be freed.
+ * A small reserve of disk space in a folder, for what must be noted on a full disk: without it nothing could be
+ * uploaded there, and no space would be freed.
  */
 import { randomBytes } from 'node:crypto';
 import { open, rm, stat, statfs } from 'node:fs/promises';
@@ -19,11 +19,11 @@ export async function renewReserve(folder: string): Promise<void> {
   if (bavail * bsize >= SCARCE_BELOW_BYTES) await keepReserve(folder);
 }
 
-/** Resolves when the reserve exists, or when there is no space for it. */
-export async function keepReserve(folder: string): Promise<void> {
+/** Resolves with whether the reserve exists; false when there is no space for it. Never rejects. */
+export async function keepReserve(folder: string): Promise<boolean> {
   const file = join(folder, NAME);
   // Not there.
-  if ((await stat(file).catch(() => undefined))?.size === BYTES) return;
+  if ((await stat(file).catch(() => undefined))?.size === BYTES) return true;
   try {
     const handle = await open(file, 'w', 0o600);
     try {
@@ -32,10 +32,17 @@ export async function keepReserve(folder: string): Promise<void> {
     } finally {
       await handle.close();
     }
+    return true;
   } catch {
     // Half a reserve would be useless; where it cannot be removed either, nothing is to be done.
     await rm(file, { force: true }).catch(() => undefined);
+    return false;
   }
+}
+
+/** Gives its space to whoever writes next. */
+export async function releaseReserve(folder: string): Promise<void> {
+  await rm(join(folder, NAME), { force: true });
 }
 
 /** Repeats the work with the space of the reserve when the disk is full. */
@@ -44,7 +51,7 @@ export async function withReserve<T>(folder: string, work: () => Promise<T>): Pr
     return await work();
   } catch (error) {
     if (!['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await rm(join(folder, NAME), { force: true });
+    await releaseReserve(folder);
     return work();
   }
 }
