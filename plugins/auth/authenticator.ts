@@ -56,6 +56,8 @@ export interface Authenticator {
   /** False: everybody is let in without a name. */
   readonly asksAnybody: boolean;
   decide(visitor: RequestOrigin): Promise<Verdicts>;
+  /** False: what let somebody in is gone, has changed or has expired. */
+  isStill(admitted: Admitted): boolean;
   /** Ends the sign-ins of those who are no more what they were when they signed in. */
   reviewSignIns(): void;
 }
@@ -112,10 +114,10 @@ class PasswordAuthenticator implements Authenticator {
   }
 
   reviewSignIns(): void {
-    this.#parts.signIns.review((admitted) => this.#isStill(admitted));
+    this.#parts.signIns.review((admitted) => this.isStill(admitted));
   }
 
-  #isStill(admitted: Admitted): boolean {
+  isStill(admitted: Admitted): boolean {
     return (
       isCurrent(admitted, this.#parts.config(), this.#parts.clock().now()) &&
       // The password may be a reference, and what it stands for another one now.
@@ -153,7 +155,7 @@ class PasswordAuthenticator implements Authenticator {
       if (decision !== 'known') return { decision };
       // The configuration may have changed while others were before it, or the hash was being computed.
       const admitted = user === undefined ? ofPassword(username, own, lock) : this.#asNow(user);
-      return admitted && this.#isStill(admitted) ? { decision, admitted } : { decision: 'unauthorized' };
+      return admitted && this.isStill(admitted) ? { decision, admitted } : { decision: 'unauthorized' };
     } catch (error) {
       if (error instanceof TooManyAttempts) return { decision: 'too-many' };
       throw error;

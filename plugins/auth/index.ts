@@ -9,7 +9,6 @@ import { passwordCheck } from './doctor.ts';
 import { exposureOf, openingProblem } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 import { OpenRequests } from './open-requests.ts';
-import { isCurrent } from './principals.ts';
 import { SignIns } from './sign-ins/sign-ins.ts';
 import { signInsTab } from './sign-ins/tab.ts';
 import { tokenCommand } from './token-command.ts';
@@ -46,17 +45,17 @@ export default definePlugin<AuthConfig>({
       log: ctx.log,
       signal: ctx.signal,
     });
-    const open = new OpenRequests();
     const isInClear = ({ client, raw }: Request): boolean =>
       client.isInClear && !ctx.use('config').current.config.web.plain_http && !isFromCommandSocket(raw.req);
+    const open = new OpenRequests((admitted, request) => {
+      if (admitted === undefined) return !authenticator.asksAnybody;
+      const { signIn } = admitted.principal;
+      const isSignedIn = signIn === undefined || signIns.has(signIn);
+      return !isInClear(request) && isSignedIn && authenticator.isStill(admitted);
+    });
     const review = (): void => {
-      const now = ctx.use('clock').now();
       authenticator.reviewSignIns();
-      open.review((admitted, request) => {
-        if (admitted !== undefined && isInClear(request)) return false;
-        const signIn = admitted?.principal.signIn;
-        return isCurrent(admitted, ctx.config, now) && (signIn === undefined || signIns.has(signIn));
-      });
+      open.review();
     };
     const service: SignInsService = {
       list: () => signIns.list(),
