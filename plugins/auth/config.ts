@@ -1,5 +1,6 @@
 import { isAnybodyAsked, isLoopback, Joi, secret } from 'mountkeeper';
 import type { Config, ConfigProblem, Role, Secret, Verb } from 'mountkeeper';
+import { switchedOffProblems } from './exposure.ts';
 import { parseHash } from './password-hash.ts';
 import { TOKEN_HASH } from './token.ts';
 import { keyOf } from './totp/totp.ts';
@@ -205,7 +206,13 @@ export function check(config: Config): readonly ConfigProblem[] {
   const codes = web.users.flatMap(({ totp_secret: text = '' }, index) =>
     codeProblems(text, `web.users[${index}].totp_secret`),
   );
-  return [...twins, ...codes, ...codeProblems(web.totp_secret, 'web.totp_secret'), ...inClear(config)];
+  return [
+    ...twins,
+    ...codes,
+    ...codeProblems(web.totp_secret, 'web.totp_secret'),
+    ...inClear(config),
+    ...switchedOffProblems(config),
+  ];
 }
 
 /** A secret that is no secret would let its user in no more. What a reference stands for is seen at the door. */

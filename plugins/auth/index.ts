@@ -6,7 +6,7 @@ import { check, hasCodes, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { passwordCheck } from './doctor.ts';
-import { exposureOf, openingProblem } from './exposure.ts';
+import { checkUntrusted, exposureOf, openingProblem } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 import { OpenRequests } from './open-requests.ts';
 import { SignIns } from './sign-ins/sign-ins.ts';
@@ -26,7 +26,7 @@ export default definePlugin<AuthConfig>({
   apiVersion: 1,
   description: 'Asks for a password on everything the web server serves.',
   guard: true,
-  config: { section: 'web', schema, check, descriptions: readDescriptions(import.meta.url) },
+  config: { section: 'web', schema, check, checkUntrusted, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const isRoot = process.geteuid?.() === 0;
     const exposure = () => exposureOf(ctx.use('config').current.config.web, isRoot);

@@ -291,6 +291,31 @@ describe('users and tokens', () => {
     }
   });
 
+  it('are asked as long as there are any: over HTTP nobody switches that off', async () => {
+    const off = '\n[plugins.auth]\nenabled = false\n';
+    const configure = withToken('verbs = ["config"]');
+    for (const [toml, headers] of [
+      [await withAnna('admin', ''), ANNA],
+      [configure, BEARER],
+    ] as const) {
+      await open(toml);
+      const sent = await api.post('/api/config', { toml: toml + off }, headers);
+      assert.deepEqual([sent.status, api.sent.length], [400, 0], sent.body);
+      assert.match(sent.body, /plugins\.auth\.enabled cannot be switched off over HTTP; it may stand in/);
+      const fromFile = await api.config.check(toml + off, 'file');
+      assert.ok(fromFile.ok);
+      assert.match(fromFile.loaded.warnings.join(), /enabled is false, so that nobody is asked/);
+      // The file has it so: what is sent back is as open as before.
+      await api.apply(toml + off);
+      const same = await api.post('/api/config', { toml: `${toml}${off}# the same\n` });
+      assert.equal(same.status, 200, same.body);
+      await api.close();
+    }
+    await open(SAMPLE);
+    const nobody = await api.post('/api/config', { toml: SAMPLE + off });
+    assert.equal(nobody.status, 200, nobody.body);
+  });
+
   it('are on trial, too, when they are the first, and are taken back to nobody', async () => {
     await open(SAMPLE);
     const changes = api.host.service('configChanges') as ConfigChanges;
