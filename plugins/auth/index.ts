@@ -1,6 +1,7 @@
 import type { Request } from '@hapi/hapi';
 import { definePlugin, isFromCommandSocket, readDescriptions, readTexts } from 'mountkeeper';
 import type { SignInsService } from 'mountkeeper';
+import { lockoutProblem } from './administrators.ts';
 import { hashPasswordCommand } from './cli.ts';
 import { check, hasCodes, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
@@ -79,7 +80,10 @@ export default definePlugin<AuthConfig>({
       return found ? [found.notice] : [];
     });
     ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
-    ctx.tap('beforeReload', ({ config }) => openingProblem(ctx.use('config').current.config.web, config.web));
+    ctx.tap('beforeReload', (next) => {
+      const { web } = ctx.use('config').current.config;
+      return openingProblem(web, next.config.web) ?? lockoutProblem(web, next, ctx.use('clock').now());
+    });
     ctx.tap('afterReload', warn);
     ctx.effect('take no code that a former daemon may have taken', () => {
       codes.start();

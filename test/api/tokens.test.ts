@@ -316,6 +316,47 @@ describe('users and tokens', () => {
     assert.equal(nobody.status, 200, nobody.body);
   });
 
+  it('keep an administrator among them, over HTTP', async () => {
+    const clock = createManualClock();
+    const later = new Date(clock.now() + 60_000).toISOString();
+    const sentence = /this leaves no administrator, .* or write it into the configuration file/;
+    const warning = /nobody of \[web\] is an administrator/;
+    const lowered = await withAnna('operator', '');
+    const token = withToken(`role = "admin"\nexpires = "${later}"`, '');
+    for (const [now, next, headers] of [
+      [await withAnna('admin', ''), lowered, ANNA],
+      [withToken('verbs = ["config"]', ''), withToken('verbs = ["status"]', ''), BEARER],
+      [await withAnna('admin'), lowered, ANNA],
+      [token, withToken('role = "admin"\nexpires = "2020-01-01"', ''), BEARER],
+    ] as const) {
+      await open(now, { clock });
+      const sent = await api.post('/api/config', { toml: next }, headers);
+      assert.deepEqual([sent.status, sentence.test(sent.body), api.sent], [400, true, []], sent.body);
+      const kept = await api.config.check(`${now}\n# the same\n`, 'file');
+      const fromFile = await api.config.check(next, 'file');
+      assert.ok(kept.ok && fromFile.ok);
+      assert.deepEqual(
+        [warning.test(kept.loaded.warnings.join()), warning.test(fromFile.loaded.warnings.join())],
+        [false, true],
+      );
+      await api.close();
+    }
+    await open(token, { clock });
+    const other = await api.post('/api/config', { toml: await withAnna('admin', '') }, BEARER);
+    assert.equal(other.status, 200, other.body);
+    await api.close();
+    // Where nobody was asked before, nobody is taken away.
+    await open(SAMPLE, { clock });
+    assert.equal((await api.post('/api/config', { toml: lowered })).status, 200);
+    await api.close();
+    // There is none: whoever comes over the command socket changes what he likes.
+    await open(lowered, { clock });
+    assert.equal(
+      (await api.config.check(`${lowered}\n# the same\n[supervisor]\npoll_interval = "7s"\n`, 'http')).ok,
+      true,
+    );
+  });
+
   it('are on trial, too, when they are the first, and are taken back to nobody', async () => {
     await open(SAMPLE);
     const changes = api.host.service('configChanges') as ConfigChanges;
