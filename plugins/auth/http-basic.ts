@@ -90,6 +90,7 @@ export function httpBasic({
     });
     if (decision === 'open' || decision === 'known') {
       open.add(request, admitted);
+      request.app.isStillLetIn = () => open.isStill(request);
       if (admitted !== undefined) letIn(request, admitted);
       return h.continue;
     }

@@ -30,7 +30,9 @@ export default definePlugin<AuthConfig>({
   config: { section: 'web', schema, check, checkUntrusted, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const isRoot = process.geteuid?.() === 0;
-    const exposure = () => exposureOf(ctx.use('config').current.config.web, isRoot);
+    // A document is the running one as soon as it is accepted; this plugin is told when the reload has come to it.
+    const web = () => ctx.use('config').current.config.web;
+    const exposure = () => exposureOf(web(), isRoot);
     const warn = (): void => {
       const found = exposure();
       if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
@@ -40,14 +42,14 @@ export default definePlugin<AuthConfig>({
     const authenticator = createAuthenticator({
       signIns,
       secondFactor: new SecondFactor({ codes, log: ctx.log, secrets: () => ctx.use('secrets') }),
-      config: () => ctx.config,
+      config: web,
       secrets: () => ctx.use('secrets'),
       clock: () => ctx.use('clock'),
       log: ctx.log,
       signal: ctx.signal,
     });
     const isInClear = ({ client, raw }: Request): boolean =>
-      client.isInClear && !ctx.use('config').current.config.web.plain_http && !isFromCommandSocket(raw.req);
+      client.isInClear && !web().plain_http && !isFromCommandSocket(raw.req);
     const open = new OpenRequests((admitted, request) => {
       if (admitted === undefined) return !authenticator.asksAnybody;
       const { signIn } = admitted.principal;
@@ -66,13 +68,14 @@ export default definePlugin<AuthConfig>({
         return isEnded;
       },
     };
-    const page = { texts: TEXTS, asksForCode: () => hasCodes(ctx.config) };
+    const page = { texts: TEXTS, asksForCode: () => hasCodes(web()) };
     ctx.hapi(httpBasic({ authenticator, isInClear, open, signIns, page, ended: review }), {});
     ctx.tab(signInsTab(service, TEXTS));
     ctx.provide('signIns', () => service);
     ctx.onConfigChange(() => {
       review();
-      codes.keep([ctx.config.username, ...ctx.config.users.map(({ name }) => name)]);
+      const { username, users } = web();
+      codes.keep([username, ...users.map(({ name }) => name)]);
     });
     ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });
     ctx.tap('collectNotices', () => {
@@ -81,8 +84,8 @@ export default definePlugin<AuthConfig>({
     });
     ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
     ctx.tap('beforeReload', (next) => {
-      const { web } = ctx.use('config').current.config;
-      return openingProblem(web, next.config.web) ?? lockoutProblem(web, next, ctx.use('clock').now());
+      const now = web();
+      return openingProblem(now, next.config.web) ?? lockoutProblem(now, next, ctx.use('clock').now());
     });
     ctx.tap('afterReload', warn);
     ctx.effect('take no code that a former daemon may have taken', () => {

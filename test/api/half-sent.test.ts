@@ -12,11 +12,12 @@ import { afterEach, before, beforeEach, describe, it } from 'node:test';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { definePlugin, openTo, principalOf } from '../../core/sdk/index.ts';
+import type { ConfigApplication } from '../../core/contract/config.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { hashToken, makeToken } from '../../plugins/auth/token.ts';
-import { within } from '../support/platform/wait.ts';
-import { API_PLUGINS, createApi, SAMPLE } from './fixture.ts';
+import { until, within } from '../support/platform/wait.ts';
+import { API_PLUGINS, createApi, overriding, SAMPLE } from './fixture.ts';
 import type { Answer, ApiFixture, FixtureOptions } from './fixture.ts';
 
 const TOKEN = makeToken();
@@ -25,6 +26,9 @@ const JSON_BODY = { 'content-type': 'application/json' };
 const basic = (name: string, password: string): Record<string, string> => ({
   authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`,
 });
+
+/** Of POST /api/config. */
+let handled = 0;
 
 /** Carries something out, as every button does. */
 const doer = definePlugin({
@@ -37,6 +41,12 @@ const doer = definePlugin({
     const handler = (request: Parameters<typeof principalOf>[0]): string =>
       `done for ${principalOf(request)?.name ?? 'anybody'}`;
     ctx.route({ method: 'POST', path: '/do', options, handler });
+    const register = (server: Parameters<Parameters<typeof ctx.hapi>[0]['register']>[0]): void =>
+      server.ext('onPreHandler', ({ path }, h) => {
+        if (path === '/api/config') handled += 1;
+        return h.continue;
+      });
+    ctx.hapi({ name: 'doer/count', register }, {});
   },
 });
 
@@ -103,6 +113,37 @@ describe('a request whose body comes slowly', () => {
     const { status, headers } = await finish();
     assert.deepEqual([status, headers['www-authenticate']?.slice(0, 5)], [401, 'Basic']);
     assert.deepEqual([api.sent.length, api.config.current.config.web.users.length], [sent, 0]);
+  });
+
+  it('is refused as soon as the document that removes its sender is accepted, before any plugin is told', async () => {
+    await open(withEve());
+    assert.equal((await api.post('/do', {}, basic('eve', 'evil'))).status, 200);
+    assert.equal((await api.post('/api/config', { toml: ROOT_ALONE }, basic('admin', 'pw'))).status, 200);
+    assert.equal((await api.post('/do', {}, basic('eve', 'evil'))).status, 401);
+  });
+
+  it('does not put its sender back who waited for the turn while he was removed', async () => {
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    await open(withEve(), {
+      wrapConfig: (config) => {
+        const apply = config.apply.bind(config);
+        return overriding(config, {
+          apply: async (application: ConfigApplication) => {
+            await begun;
+            return apply(application);
+          },
+        });
+      },
+    });
+    handled = 0;
+    const removal = api.post('/api/config', { toml: ROOT_ALONE }, basic('admin', 'pw'));
+    await until('the removal is being carried out', () => handled === 1, { timeoutMs: 20_000 });
+    const back = api.post('/api/config', { toml: `${withEve()}# again\n` }, basic('eve', 'evil'));
+    await until('the next one waits for its turn', () => handled === 2, { timeoutMs: 20_000 });
+    setImmediate(begin);
+    assert.deepEqual([(await removal).status, (await back).status], [200, 401]);
+    assert.deepEqual([api.config.current.config.web.users, await api.fileText()], [[], ROOT_ALONE]);
   });
 
   it('is carried out for who still may', async () => {
