@@ -10,6 +10,7 @@ import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import dirRefresh from '../../plugins/dir-refresh/index.ts';
+import files from '../../plugins/files/index.ts';
 import metrics from '../../plugins/metrics/index.ts';
 import sessions from '../../plugins/sessions/index.ts';
 import uploads from '../../plugins/uploads/index.ts';
@@ -289,6 +290,18 @@ describe('users and tokens', () => {
       await open(now);
       assert.equal((await api.config.check(next, 'file')).ok, true, next);
     }
+  });
+
+  it('are sent files of shares, and nobody is while the plugin that asks is off', async () => {
+    const toml = await withAnna('admin');
+    const plugins = [...API_PLUGINS, daemonServices as Plugin, files as Plugin];
+    const path = '/api/files/photos/download?path=a.txt';
+    await open(toml, { plugins });
+    const [known, unknown] = [await api.get(path, ANNA), await api.get(path)];
+    assert.deepEqual([known.status, unknown.status], [404, 401], 'it is not mounted here');
+    await api.apply(`${toml}\n[plugins.auth]\nenabled = false\n`);
+    const shut = await api.get(path, ANNA);
+    assert.deepEqual([shut.status, /set web\.password first/.test(shut.body)], [403, true], shut.body);
   });
 
   it('are asked as long as there are any: over HTTP nobody switches that off', async () => {
