@@ -2,9 +2,9 @@
 import { parseBasicCredentials, Throttle } from 'mountkeeper';
 import type { Clock, Logger, Secret, Secrets, Verdict } from 'mountkeeper';
 import type { AuthConfig, WebUser } from './config.ts';
-import { isCurrent, isExpired, ofPassword, ofToken, ofUser } from './principals.ts';
+import { isCurrent, ofPassword, ofToken, ofUser } from './principals.ts';
 import type { Admitted } from './principals.ts';
-import { bearerOf, findToken } from './token.ts';
+import { bearerOf, findToken, isExpired } from './token.ts';
 import { parseHash } from './password-hash.ts';
 import type { SignIns } from './sign-ins/sign-ins.ts';
 import type { SecondFactor } from './totp/second-factor.ts';

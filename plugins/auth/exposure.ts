@@ -1,4 +1,4 @@
-/** Warns when the web server asks for no password although people have access who should not, and refuses what leads there. */
+/** Warns when nobody is asked for a password although people have access who should not; refuses what leads there. */
 import { isAnybodyAsked, isLoopback, onlyInFile } from 'mountkeeper';
 import type { Config, ConfigProblem, Notice, WebConfig } from 'mountkeeper';
 

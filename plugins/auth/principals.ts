@@ -1,6 +1,7 @@
 /** Users and tokens of the configuration as those who send requests, and whether they still are what they were. */
 import type { Principal } from 'mountkeeper';
 import type { AuthConfig, WebToken, WebUser } from './config.ts';
+import { isExpired } from './token.ts';
 
 /** `web.username`, `web.password` and `web.totp_secret`; the last two may be references. */
 export type OwnLogin = Pick<AuthConfig, 'username' | 'password' | 'totp_secret'>;
@@ -32,10 +33,6 @@ export function ofToken(token: WebToken): Admitted {
     principal: { name, role, kind: 'token', ...(shares && { shares }), ...(verbs && { verbs }) },
     entry: token,
   };
-}
-
-export function isExpired({ expires }: WebToken, now: number): boolean {
-  return expires !== undefined && !(Date.parse(expires) > now);
 }
 
 /** False when the entry is gone, has changed, or has expired. What a reference stands for is not looked at. */

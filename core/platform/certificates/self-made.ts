@@ -62,8 +62,8 @@ export async function ensureSelfMade({ files, names, now }: SelfMadeOptions): Pr
 }
 
 /**
- * An address as certificates hold it: of IPv6 the hexadecimal spelling, since what writes them misreads `::a.b.c.d`, and
- * of a mapped one its IPv4 address, by which clients come.
+ * An address as certificates hold it: of IPv6 the hexadecimal spelling, since what writes them misreads `::a.b.c.d`,
+ * and of a mapped one its IPv4 address, by which clients come.
  */
 function spellingOf(name: string): string {
   const plain = name.replace(/^\[(.*)\]$/, '$1');

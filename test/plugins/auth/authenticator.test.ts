@@ -125,7 +125,7 @@ describe('the door', () => {
     }
   });
 
-  it('takes the same time for a wrong code, whether the password was right or not, also if it was before', async (t) => {
+  it('takes the same time for a wrong code, whether the password was right or not, and remembers none', async (t) => {
     const derivations = countDerivations(t);
     const secret = toBase32(Buffer.alloc(20, 'ada'));
     const hash = await makeHash('pw');
