@@ -57,6 +57,8 @@ export interface ConfigSubmission {
    * The version that the text was edited from. Absent: the document is applied whatever version is running.
    */
   readonly version?: string | undefined;
+  /** Asked when its turn comes: false refuses it with 401. Others may have taken away what let its sender in. */
+  readonly isStillLetIn?: (() => boolean) | undefined;
   /**
    * Puts the former document back after 60 s unless `reached` or `confirm` is called, or at once when a
    * share that was healthy fails by then.

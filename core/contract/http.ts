@@ -160,6 +160,8 @@ declare module '@hapi/hapi' {
     isQuestion?: boolean;
     /** True: its body holds a password that was tried, as `Authorization` would. */
     hasCredentials?: boolean;
+    /** Set by a plugin that authenticates: whether it would be let in now. For routes whose work waits for its turn. */
+    isStillLetIn?: () => boolean;
   }
   interface PluginSpecificConfiguration {
     access?: RouteAccess;

@@ -7,11 +7,12 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { server as createHapiServer } from '@hapi/hapi';
-import type { Lifecycle, Request, Server, ServerRealm } from '@hapi/hapi';
+import type { Lifecycle, Request, ResponseObject, ResponseToolkit, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import type { Ledger } from '../plugins/instance/ledger.ts';
 import { timeBox, timeBoxOr } from '../platform/deadline.ts';
+import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
@@ -34,6 +35,8 @@ const THIRD_PARTY_ROUTE_MS = 30_000;
 
 export interface Generation {
   readonly inFlight: number;
+  /** Names of its authentication plugins. */
+  readonly guards: readonly string[];
   /** Name of an enabled authentication plugin that is not active: nobody may come in. */
   closedBy(): string | undefined;
   dispatch(event: RequestEvent, req: IncomingMessage, res: ServerResponse): void;
@@ -49,6 +52,8 @@ export interface GenerationOptions {
   readonly log: Logger;
   /** The client of a request: `request.client` of the routes and extensions. */
   readonly clientOf: (req: IncomingMessage) => RequestClient;
+  /** Names of the authentication plugins of the generation in force; by default those of this one. */
+  readonly guardsNow?: () => readonly string[];
   /** How long a third party's route may take to begin its answer, in milliseconds; default 30 s. */
   readonly routeMs?: number;
   /** Called for each request that changes something or was refused, once it is answered. */
@@ -98,6 +103,14 @@ function ownerOf(realm: ServerRealm, root: ServerRealm): string | undefined {
   return owner;
 }
 
+function unavailable(message: string, h: ResponseToolkit): ResponseObject {
+  return h
+    .response({ statusCode: 503, error: 'Service Unavailable', message })
+    .code(503)
+    .header('retry-after', '1')
+    .takeover();
+}
+
 function refuseWhileInactive(server: Server, isActive: (plugin: string) => boolean): void {
   const owners = new WeakMap<ServerRealm, string | undefined>();
   const method: Lifecycle.Method = (request, h) => {
@@ -105,14 +118,18 @@ function refuseWhileInactive(server: Server, isActive: (plugin: string) => boole
     if (!owners.has(realm)) owners.set(realm, ownerOf(realm, server.realm));
     const owner = owners.get(realm);
     if (owner === undefined || isActive(owner)) return h.continue;
-    const message = `The plugin "${owner}" is just starting. Try again in a moment.`;
-    return h
-      .response({ statusCode: 503, error: 'Service Unavailable', message })
-      .code(503)
-      .header('retry-after', '1')
-      .takeover();
+    return unavailable(`The plugin "${owner}" is just starting. Try again in a moment.`, h);
   };
   server.ext('onPreAuth', method);
+}
+
+/** A request that came before an authentication plugin did was asked by nobody; its body may have come since. */
+function refuseOnceGuarded(server: Server, own: readonly string[], guardsNow: () => readonly string[]): void {
+  server.ext('onPostAuth', (request, h) => {
+    const guard = guardsNow().find((name) => !own.includes(name));
+    if (guard === undefined || isFromCommandSocket(request.raw.req)) return h.continue;
+    return unavailable(`The plugin "${guard}" was switched on meanwhile. Send the request again.`, h);
+  });
 }
 
 function reportErrors(server: Server, log: Logger): void {
@@ -248,7 +265,9 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   server.decorate('request', 'client', (request) => options.clientOf(request.raw.req), { apply: true });
   const { answered } = options;
   if (answered) reportAnswers(server, { answered, log, addressOf: (req) => options.clientOf(req).address });
+  const guards = options.ledgers.filter((ledger) => ledger.guard).map((ledger) => ledger.plugin);
   refuseWhileInactive(server, isActive);
+  refuseOnceGuarded(server, guards, options.guardsNow ?? (() => guards));
   reportErrors(server, log);
   try {
     await assemble(server, { routeMs: THIRD_PARTY_ROUTE_MS, ...options });
@@ -256,12 +275,12 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
     await stopQuietly(server, options);
     throw error;
   }
-  const guards = options.ledgers.filter((ledger) => ledger.guard).map((ledger) => ledger.plugin);
   const drain = createDrain();
   return {
     get inFlight() {
       return drain.inFlight;
     },
+    guards,
     closedBy: () => guards.find((plugin) => !isActive(plugin)),
     dispatch(event, req, res) {
       drain.enter(req.socket, res);

@@ -107,6 +107,7 @@ class HttpServer implements Http {
           clock,
           log,
           clientOf,
+          guardsNow: () => this.#current?.guards ?? [],
           ...(answered && { answered }),
           ...(routeMs !== undefined && { routeMs }),
         });

@@ -6,7 +6,7 @@ import { checkUntrusted, schema } from './config.ts';
 import type { AuditConfig } from './config.ts';
 import { entryOfConfig, entryOfRequest } from './entries.ts';
 import { AuditRecord } from './record.ts';
-import { Attempts } from './refusals.ts';
+import { Attempts, isAttempt } from './refusals.ts';
 
 const CLOSE_MS = 2_000;
 
@@ -54,8 +54,7 @@ export default definePlugin<AuditConfig>({
       const entry = entryOfRequest(request);
       const open = opened();
       if (!entry || !open) return;
-      const isAttempt = (request.status ?? 0) >= 400 && (request.status ?? 0) < 500;
-      if (isAttempt) open.attempts.add(entry, request);
+      if (isAttempt(request)) open.attempts.add(entry, request);
       else open.record.write(entry);
     });
     ctx.tap('afterReload', (next, diff) => {

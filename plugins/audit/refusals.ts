@@ -11,28 +11,44 @@ const MOST_ADDRESSES = 10;
 
 type Write = (entry: Entry) => void;
 
-/** Strangers and those who are known have a budget each: no noise hides what the others try. */
+/**
+ * Those who are known, strangers who sent credentials, and those who sent none have a budget each: no noise hides what
+ * others try, and nothing is easier to send than nothing.
+ */
 export class Attempts {
-  readonly #strangers: Refusals;
   readonly #known: Refusals;
+  readonly #strangers: Refusals;
+  readonly #anonymous: Refusals;
 
   constructor(clock: Clock, write: Write) {
-    this.#strangers = new Refusals(clock, write, 'strangers');
     this.#known = new Refusals(clock, write, 'known');
+    this.#strangers = new Refusals(clock, write, 'strangers');
+    this.#anonymous = new Refusals(clock, write, 'anonymous');
   }
 
-  add(entry: Entry, { from, hasAuthorization, principal, status }: AnsweredRequest): void {
-    const { address = 'the command socket', users } = from;
-    const refusals = principal || users ? this.#known : this.#strangers;
+  add(entry: Entry, request: AnsweredRequest): void {
+    const { from, hasAuthorization, status } = request;
+    const { address = 'the command socket' } = from;
+    if (isKnown(request)) this.#known.add(entry, address);
+    else if (hasAuthorization) this.#strangers.add(entry, address);
     // Every browser begins so: nothing was tried.
-    if (refusals === this.#strangers && status === 401 && !hasAuthorization) refusals.count(address);
-    else refusals.add(entry, address);
+    else if (status === 401) this.#anonymous.count(address);
+    else this.#anonymous.add(entry, address);
   }
 
   end(): void {
-    this.#strangers.end();
-    this.#known.end();
+    for (const refusals of [this.#strangers, this.#anonymous, this.#known]) refusals.end();
   }
+}
+
+/** Refused, or failed: by whoever is known for his own reasons (4xx), and by strangers for any. */
+export function isAttempt(request: AnsweredRequest): boolean {
+  const { status = 0 } = request;
+  return status >= 400 && (status < 500 || !isKnown(request));
+}
+
+function isKnown({ from, principal }: AnsweredRequest): boolean {
+  return principal !== undefined || from.users !== undefined;
 }
 
 export class Refusals {
@@ -45,7 +61,7 @@ export class Refusals {
   #addresses = new Map<string, number>();
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, write: Write, by: 'strangers' | 'known') {
+  constructor(clock: Clock, write: Write, by: 'known' | 'strangers' | 'anonymous') {
     this.#clock = clock;
     this.#write = write;
     this.#by = by;

@@ -2,9 +2,9 @@
 import { parseBasicCredentials, Throttle } from 'mountkeeper';
 import type { Clock, Logger, Secret, Secrets, Verdict } from 'mountkeeper';
 import type { AuthConfig, WebUser } from './config.ts';
-import { isCurrent, isExpired, ofPassword, ofToken, ofUser } from './principals.ts';
+import { isCurrent, ofPassword, ofToken, ofUser } from './principals.ts';
 import type { Admitted } from './principals.ts';
-import { bearerOf, findToken } from './token.ts';
+import { bearerOf, findToken, isExpired } from './token.ts';
 import { parseHash } from './password-hash.ts';
 import type { SignIns } from './sign-ins/sign-ins.ts';
 import type { SecondFactor } from './totp/second-factor.ts';
@@ -56,6 +56,8 @@ export interface Authenticator {
   /** False: everybody is let in without a name. */
   readonly asksAnybody: boolean;
   decide(visitor: RequestOrigin): Promise<Verdicts>;
+  /** False: what let somebody in is gone, has changed or has expired. */
+  isStill(admitted: Admitted): boolean;
   /** Ends the sign-ins of those who are no more what they were when they signed in. */
   reviewSignIns(): void;
 }
@@ -75,8 +77,15 @@ const NOBODY_HASH = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 interface Fitted {
   readonly username: string;
   readonly password: Secret;
+  readonly remembers: boolean;
   readonly at: number;
   readonly lock: Lock;
+}
+
+interface KeptVerifier {
+  readonly hash: string;
+  readonly remembers: boolean;
+  readonly verifier: Verifier;
 }
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
@@ -88,7 +97,7 @@ class PasswordAuthenticator implements Authenticator {
   #fitted: Fitted | undefined;
   #throttle: Throttle | undefined;
   /** By the user's name. */
-  readonly #verifiers = new Map<string, { readonly hash: string; readonly verifier: Verifier }>();
+  readonly #verifiers = new Map<string, KeptVerifier>();
 
   constructor(parts: AuthenticatorParts) {
     this.#parts = parts;
@@ -112,10 +121,10 @@ class PasswordAuthenticator implements Authenticator {
   }
 
   reviewSignIns(): void {
-    this.#parts.signIns.review((admitted) => this.#isStill(admitted));
+    this.#parts.signIns.review((admitted) => this.isStill(admitted));
   }
 
-  #isStill(admitted: Admitted): boolean {
+  isStill(admitted: Admitted): boolean {
     return (
       isCurrent(admitted, this.#parts.config(), this.#parts.clock().now()) &&
       // The password may be a reference, and what it stands for another one now.
@@ -153,7 +162,7 @@ class PasswordAuthenticator implements Authenticator {
       if (decision !== 'known') return { decision };
       // The configuration may have changed while others were before it, or the hash was being computed.
       const admitted = user === undefined ? ofPassword(username, own, lock) : this.#asNow(user);
-      return admitted && this.#isStill(admitted) ? { decision, admitted } : { decision: 'unauthorized' };
+      return admitted && this.isStill(admitted) ? { decision, admitted } : { decision: 'unauthorized' };
     } catch (error) {
       if (error instanceof TooManyAttempts) return { decision: 'too-many' };
       throw error;
@@ -171,24 +180,24 @@ class PasswordAuthenticator implements Authenticator {
   }
 
   #verifierFor(user: WebUser | undefined, username: string, lock: Lock): Verifier {
-    if (user !== undefined) return this.#kept(user.name, user.password_hash);
-    const { users, username: own } = this.#parts.config();
+    if (user !== undefined) return this.#kept(user.name, user.password_hash, !hasCode(user));
+    const { users, username: own, totp_secret } = this.#parts.config();
     const isOwn = users.length === 0 || own.normalize('NFC') === username;
-    const nobody = this.#kept(NOBODY, NOBODY_HASH);
+    const nobody = this.#kept(NOBODY, NOBODY_HASH, true);
     if (lock.kind !== 'password' || !isOwn) return nobody;
     const isAsSlow = users.length === 0 || parseHash(lock.text) !== undefined;
-    return isAsSlow ? lock.verifier : slowedBy(nobody, lock.verifier);
+    return isAsSlow ? lock.verifier : slowedBy(nobody, lock.verifier, hasCode({ totp_secret }));
   }
 
   /** One for each user and hash: it remembers the right password, so that its hash is computed once. */
-  #kept(name: string, hash: string): Verifier {
+  #kept(name: string, hash: string, remembers: boolean): Verifier {
     const known = this.#verifiers.get(name);
-    if (known?.hash === hash) return known.verifier;
+    if (known?.hash === hash && known.remembers === remembers) return known.verifier;
     const { users } = this.#parts.config();
     for (const former of this.#verifiers.keys())
       if (former !== NOBODY && !users.some((user) => user.name === former)) this.#verifiers.delete(former);
-    const verifier = createVerifier(name, hash);
-    this.#verifiers.set(name, { hash, verifier });
+    const verifier = createVerifier(name, hash, { remembers });
+    this.#verifiers.set(name, { hash, remembers, verifier });
     return verifier;
   }
 
@@ -209,13 +218,14 @@ class PasswordAuthenticator implements Authenticator {
     const wanted = this.#parts.config();
     const now = this.#parts.clock().monotonic();
     const last = this.#fitted;
+    const remembers = !hasCode(wanted);
     const isSame =
-      last !== undefined && last.username === wanted.username && last.password === wanted.password;
+      last?.username === wanted.username && last.password === wanted.password && last.remembers === remembers;
     const isFresh =
       last !== undefined && (typeof wanted.password === 'string' || now - last.at < RESOLVE_AGAIN_MS);
     if (last !== undefined && isSame && isFresh) return last.lock;
     const lock = this.#makeLock(wanted);
-    this.#fitted = { username: wanted.username, password: wanted.password, at: now, lock };
+    this.#fitted = { username: wanted.username, password: wanted.password, remembers, at: now, lock };
     return lock;
   }
 
@@ -224,12 +234,12 @@ class PasswordAuthenticator implements Authenticator {
     try {
       const text = this.#parts.secrets().resolve(wanted.password);
       if (text === '') throw new Error('the password that web.password refers to is empty');
-      const last = this.#fitted?.lock;
+      const [last, remembers] = [this.#fitted, !hasCode(wanted)];
+      const isSame = last?.username === wanted.username && last.remembers === remembers;
       // The verifier remembers right and wrong passwords; reading an unchanged file again must not discard
       // that.
-      if (last?.kind === 'password' && last.text === text && this.#fitted?.username === wanted.username)
-        return last;
-      return { kind: 'password', text, verifier: createVerifier(wanted.username, text) };
+      if (isSame && last.lock.kind === 'password' && last.lock.text === text) return last.lock;
+      return { kind: 'password', text, verifier: createVerifier(wanted.username, text, { remembers }) };
     } catch (error) {
       return this.#closed(error as Error);
     }
@@ -243,17 +253,28 @@ class PasswordAuthenticator implements Authenticator {
   }
 }
 
+function hasCode({ totp_secret: secret = '' }: Pick<WebUser, 'totp_secret'>): boolean {
+  return secret !== '';
+}
+
 function secretsOf({ password_hash: hash, totp_secret: totp }: WebUser): string {
   return JSON.stringify([hash, totp]);
 }
 
-/** A password that is no hash is compared at once, so that a wrong one would tell its user's name by the time taken. */
-function slowedBy(slow: Verifier, verifier: Verifier): Verifier {
+/**
+ * A password that is no hash is compared at once, so that a wrong one would tell its user's name by the time taken.
+ * `isAlways`: the right one takes as long.
+ */
+function slowedBy(slow: Verifier, verifier: Verifier, isAlways: boolean): Verifier {
   return {
     examine: (credentials) => {
       const { id, verify } = verifier.examine(credentials);
       const wait = slow.examine(credentials);
-      return { id, verify: async () => (await verify()) || wait.verify() };
+      const late = async (): Promise<boolean> => {
+        const [isRight] = await Promise.all([verify(), wait.verify()]);
+        return isRight;
+      };
+      return { id, verify: isAlways ? late : async () => (await verify()) || wait.verify() };
     },
   };
 }

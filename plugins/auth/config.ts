@@ -1,5 +1,7 @@
 import { isAnybodyAsked, isLoopback, Joi, secret } from 'mountkeeper';
-import type { Config, ConfigProblem, Role, Secret, Verb } from 'mountkeeper';
+import type { Config, ConfigProblem, Role, Secret, Services, Verb } from 'mountkeeper';
+import { administratorProblems } from './administrators.ts';
+import { switchedOffProblems } from './exposure.ts';
 import { parseHash } from './password-hash.ts';
 import { TOKEN_HASH } from './token.ts';
 import { keyOf } from './totp/totp.ts';
@@ -193,7 +195,7 @@ function inClear({ web }: Config): readonly ConfigProblem[] {
 }
 
 /** One name must not have two passwords. */
-export function check(config: Config): readonly ConfigProblem[] {
+export function check(config: Config, { clock }: Pick<Services, 'clock'>): readonly ConfigProblem[] {
   const { web } = config;
   const same = (name: string): boolean =>
     web.password !== '' && name.normalize('NFC') === web.username.normalize('NFC');
@@ -205,7 +207,14 @@ export function check(config: Config): readonly ConfigProblem[] {
   const codes = web.users.flatMap(({ totp_secret: text = '' }, index) =>
     codeProblems(text, `web.users[${index}].totp_secret`),
   );
-  return [...twins, ...codes, ...codeProblems(web.totp_secret, 'web.totp_secret'), ...inClear(config)];
+  return [
+    ...twins,
+    ...codes,
+    ...codeProblems(web.totp_secret, 'web.totp_secret'),
+    ...inClear(config),
+    ...switchedOffProblems(config),
+    ...administratorProblems(config, clock.now()),
+  ];
 }
 
 /** A secret that is no secret would let its user in no more. What a reference stands for is seen at the door. */

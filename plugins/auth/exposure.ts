@@ -1,6 +1,6 @@
-/** Warns when the web server asks for no password although people have access who should not. */
-import { isAnybodyAsked, isLoopback } from 'mountkeeper';
-import type { Notice, WebConfig } from 'mountkeeper';
+/** Warns when nobody is asked for a password although people have access who should not; refuses what leads there. */
+import { isAnybodyAsked, isLoopback, onlyInFile } from 'mountkeeper';
+import type { Config, ConfigProblem, Notice, WebConfig } from 'mountkeeper';
 
 export interface Exposure {
   readonly notice: Notice;
@@ -42,4 +42,25 @@ export function openingProblem(now: WebConfig, next: WebConfig): string | undefi
   return now.password === '' && isAnybodyAsked(now) && !isAnybodyAsked(next)
     ? 'this takes the last user or token away, and then everybody could change everything; set web.password first'
     : undefined;
+}
+
+const ENABLED = 'plugins.auth.enabled';
+
+/** A document over HTTP does not open to everybody what `[web]` keeps for some. */
+export function checkUntrusted(next: Config, current: Config): readonly ConfigProblem[] {
+  if (!isSwitchedOff(next) || isSwitchedOff(current) || !isAnybodyAsked(current.web)) return [];
+  return [{ path: ENABLED, message: onlyInFile(`${ENABLED} cannot be switched off over HTTP`) }];
+}
+
+/** Of a file that names people, and lets everybody in all the same. */
+export function switchedOffProblems(config: Config): readonly ConfigProblem[] {
+  if (!isSwitchedOff(config) || !isAnybodyAsked(config.web)) return [];
+  const message =
+    'plugins.auth.enabled is false, so that nobody is asked for the passwords and tokens of [web], and everybody who ' +
+    'reaches the web server can change everything';
+  return [{ path: ENABLED, message, isWarning: true }];
+}
+
+function isSwitchedOff({ plugins }: Config): boolean {
+  return (plugins['auth'] as { readonly enabled?: boolean } | undefined)?.enabled === false;
 }

@@ -62,7 +62,10 @@ export interface HttpBasicParts {
   readonly ended: () => void;
 }
 
-/** Who sent the request is asked before routing; whether that is enough, as soon as the route is known. */
+/**
+ * Who sent the request is asked before routing; whether that is enough, as soon as the route is known; and once its
+ * body has come, whether both still hold.
+ */
 export function httpBasic({
   authenticator,
   ended,
@@ -86,34 +89,35 @@ export function httpBasic({
       gone,
     });
     if (decision === 'open' || decision === 'known') {
-      letIn(request, { decision, admitted, open });
+      open.add(request, admitted);
+      request.app.isStillLetIn = () => open.isStill(request);
+      if (admitted !== undefined) letIn(request, admitted);
       return h.continue;
     }
     if (decision === 'in-clear') return turnedAway({ request, page }, h);
     if (decision !== 'unauthorized' || authorization !== undefined) return refused(decision, h);
     return unauthorized({ request, page, hasCookie: cookie !== undefined }, h);
   };
+  /** The body has come now, as slowly as its sender liked. */
+  const onPostAuth: Lifecycle.Method = (request, h) => {
+    if (open.isStill(request)) return h.continue;
+    if (principalOf(request)?.kind === 'token') return refused('no-token', h);
+    return unauthorized({ request, page, hasCookie: sentCookie(request.raw.req) !== undefined }, h);
+  };
   return {
     name: 'auth/http-basic',
     register: (server: Server) => {
       server.ext('onRequest', onRequest);
       server.ext('onPreAuth', onPreAuth);
+      server.ext('onPostAuth', onPostAuth);
       server.route(signInRoutes({ authenticator, signIns, page, isInClear, goneOf, ended }));
     },
   };
 }
 
-interface LetIn {
-  readonly decision: 'open' | 'known';
-  readonly admitted: Admitted | undefined;
-  readonly open: OpenRequests;
-}
-
-function letIn(request: Request, { decision, admitted, open }: LetIn): void {
-  if (decision === 'known') request.client.markKnown();
-  if (admitted !== undefined)
-    Object.assign(request.auth, { isAuthenticated: true, credentials: admitted.principal });
-  if (decision === 'open' || admitted !== undefined) open.add(request, admitted);
+function letIn(request: Request, { principal }: Admitted): void {
+  request.client.markKnown();
+  Object.assign(request.auth, { isAuthenticated: true, credentials: principal });
 }
 
 function said(decision: Refused, h: ResponseToolkit): ResponseObject {

@@ -1,15 +1,15 @@
 import type { Request } from '@hapi/hapi';
 import { definePlugin, isFromCommandSocket, readDescriptions, readTexts } from 'mountkeeper';
 import type { SignInsService } from 'mountkeeper';
+import { lockoutProblem } from './administrators.ts';
 import { hashPasswordCommand } from './cli.ts';
 import { check, hasCodes, schema } from './config.ts';
 import type { AuthConfig } from './config.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { passwordCheck } from './doctor.ts';
-import { exposureOf, openingProblem } from './exposure.ts';
+import { checkUntrusted, exposureOf, openingProblem } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
 import { OpenRequests } from './open-requests.ts';
-import { isCurrent } from './principals.ts';
 import { SignIns } from './sign-ins/sign-ins.ts';
 import { signInsTab } from './sign-ins/tab.ts';
 import { tokenCommand } from './token-command.ts';
@@ -27,10 +27,12 @@ export default definePlugin<AuthConfig>({
   apiVersion: 1,
   description: 'Asks for a password on everything the web server serves.',
   guard: true,
-  config: { section: 'web', schema, check, descriptions: readDescriptions(import.meta.url) },
+  config: { section: 'web', schema, check, checkUntrusted, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
     const isRoot = process.geteuid?.() === 0;
-    const exposure = () => exposureOf(ctx.use('config').current.config.web, isRoot);
+    // A document is the running one as soon as it is accepted; this plugin is told when the reload has come to it.
+    const web = () => ctx.use('config').current.config.web;
+    const exposure = () => exposureOf(web(), isRoot);
     const warn = (): void => {
       const found = exposure();
       if (found) ctx.log.warn({ advice: found.notice.message }, found.line);
@@ -40,23 +42,23 @@ export default definePlugin<AuthConfig>({
     const authenticator = createAuthenticator({
       signIns,
       secondFactor: new SecondFactor({ codes, log: ctx.log, secrets: () => ctx.use('secrets') }),
-      config: () => ctx.config,
+      config: web,
       secrets: () => ctx.use('secrets'),
       clock: () => ctx.use('clock'),
       log: ctx.log,
       signal: ctx.signal,
     });
-    const open = new OpenRequests();
     const isInClear = ({ client, raw }: Request): boolean =>
-      client.isInClear && !ctx.use('config').current.config.web.plain_http && !isFromCommandSocket(raw.req);
+      client.isInClear && !web().plain_http && !isFromCommandSocket(raw.req);
+    const open = new OpenRequests((admitted, request) => {
+      if (admitted === undefined) return !authenticator.asksAnybody;
+      const { signIn } = admitted.principal;
+      const isSignedIn = signIn === undefined || signIns.has(signIn);
+      return !isInClear(request) && isSignedIn && authenticator.isStill(admitted);
+    });
     const review = (): void => {
-      const now = ctx.use('clock').now();
       authenticator.reviewSignIns();
-      open.review((admitted, request) => {
-        if (admitted !== undefined && isInClear(request)) return false;
-        const signIn = admitted?.principal.signIn;
-        return isCurrent(admitted, ctx.config, now) && (signIn === undefined || signIns.has(signIn));
-      });
+      open.review();
     };
     const service: SignInsService = {
       list: () => signIns.list(),
@@ -66,13 +68,14 @@ export default definePlugin<AuthConfig>({
         return isEnded;
       },
     };
-    const page = { texts: TEXTS, asksForCode: () => hasCodes(ctx.config) };
+    const page = { texts: TEXTS, asksForCode: () => hasCodes(web()) };
     ctx.hapi(httpBasic({ authenticator, isInClear, open, signIns, page, ended: review }), {});
     ctx.tab(signInsTab(service, TEXTS));
     ctx.provide('signIns', () => service);
     ctx.onConfigChange(() => {
       review();
-      codes.keep([ctx.config.username, ...ctx.config.users.map(({ name }) => name)]);
+      const { username, users } = web();
+      codes.keep([username, ...users.map(({ name }) => name)]);
     });
     ctx.every({ name: 'end what expired tokens read', ms: () => REVIEW_MS, run: async () => review() });
     ctx.tap('collectNotices', () => {
@@ -80,7 +83,10 @@ export default definePlugin<AuthConfig>({
       return found ? [found.notice] : [];
     });
     ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
-    ctx.tap('beforeReload', ({ config }) => openingProblem(ctx.use('config').current.config.web, config.web));
+    ctx.tap('beforeReload', (next) => {
+      const now = web();
+      return openingProblem(now, next.config.web) ?? lockoutProblem(now, next, ctx.use('clock').now());
+    });
     ctx.tap('afterReload', warn);
     ctx.effect('take no code that a former daemon may have taken', () => {
       codes.start();

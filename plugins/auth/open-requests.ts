@@ -1,31 +1,49 @@
 /**
- * Requests that are being answered, but for those of the command socket. Event streams and downloads
- * may last for days, so what is being sent to somebody who may no longer see it ends at once.
+ * Who the requests that are being answered came from, but for those of the command socket. What somebody may do can
+ * change while his request is under way: event streams and downloads last for days, and a body comes as slowly as its
+ * sender likes.
  */
 import type { Request } from '@hapi/hapi';
 import type { Admitted } from './principals.ts';
+
+/** Undefined: nobody was asked who it is. */
+export type IsStill = (admitted: Admitted | undefined, request: Request) => boolean;
 
 /** Read without changing anything, so they can be broken off. */
 const READING: ReadonlySet<string> = new Set(['get', 'head']);
 
 export class OpenRequests {
-  readonly #open = new Map<Request, Admitted | undefined>();
+  readonly #isStill: IsStill;
+  readonly #admitted = new WeakMap<Request, { readonly as: Admitted | undefined }>();
+  readonly #reading = new Set<Request>();
+
+  /** `isStill`: whether somebody who was let in would be let in now. */
+  constructor(isStill: IsStill) {
+    this.#isStill = isStill;
+  }
 
   /** Undefined: nobody was asked who it is. */
   add(request: Request, admitted: Admitted | undefined): void {
+    this.#admitted.set(request, { as: admitted });
     // Somebody who left while his password was checked: nothing more is said of that.
     if (!READING.has(request.method) || request.raw.res.closed) return;
-    this.#open.set(request, admitted);
-    request.raw.res.once('close', () => this.#open.delete(request));
+    this.#reading.add(request);
+    request.raw.res.once('close', () => this.#reading.delete(request));
   }
 
+  /** How many can be broken off. */
   get size(): number {
-    return this.#open.size;
+    return this.#reading.size;
   }
 
-  /** Closes the connections of those for whom `isCurrent` is false. */
-  review(isCurrent: (admitted: Admitted | undefined, request: Request) => boolean): void {
-    for (const [request, admitted] of this.#open)
-      if (!isCurrent(admitted, request)) request.raw.req.socket.destroy();
+  /** False: whoever sent it would not be let in any more. True of requests that were never added. */
+  isStill(request: Request): boolean {
+    const admitted = this.#admitted.get(request);
+    return admitted === undefined || this.#isStill(admitted.as, request);
+  }
+
+  /** Closes the connections of those who read and would not be let in any more. */
+  review(): void {
+    for (const request of this.#reading) if (!this.isStill(request)) request.raw.req.socket.destroy();
   }
 }

@@ -1,7 +1,7 @@
 /** Users and tokens of the configuration as those who send requests, and whether they still are what they were. */
-import { isAnybodyAsked } from 'mountkeeper';
 import type { Principal } from 'mountkeeper';
 import type { AuthConfig, WebToken, WebUser } from './config.ts';
+import { isExpired } from './token.ts';
 
 /** `web.username`, `web.password` and `web.totp_secret`; the last two may be references. */
 export type OwnLogin = Pick<AuthConfig, 'username' | 'password' | 'totp_secret'>;
@@ -35,17 +35,8 @@ export function ofToken(token: WebToken): Admitted {
   };
 }
 
-export function isExpired({ expires }: WebToken, now: number): boolean {
-  return expires !== undefined && !(Date.parse(expires) > now);
-}
-
-/**
- * False when the entry is gone, has changed, or has expired. Another text in a file that `web.password` refers to
- * counts from the next request on. Undefined is who came while nobody was asked: false as soon as somebody is.
- */
-export function isCurrent(admitted: Admitted | undefined, web: AuthConfig, now: number): boolean {
-  if (admitted === undefined) return !isAnybodyAsked(web);
-  const { principal, entry } = admitted;
+/** False when the entry is gone, has changed, or has expired. What a reference stands for is not looked at. */
+export function isCurrent({ entry, principal }: Admitted, web: AuthConfig, now: number): boolean {
   if (principal.kind === 'password') return JSON.stringify(entry) === JSON.stringify(loginOf(web));
   const list: readonly (WebUser | WebToken)[] = principal.kind === 'user' ? web.users : web.tokens;
   const kept = list.find(({ name }) => name === principal.name);

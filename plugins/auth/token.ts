@@ -21,6 +21,11 @@ export function bearerOf(header: string | undefined): string | undefined {
   return BEARER.exec(header ?? '')?.[1];
 }
 
+/** `now`: in milliseconds since 1970. */
+export function isExpired({ expires }: { readonly expires?: string }, now: number): boolean {
+  return expires !== undefined && !(Date.parse(expires) > now);
+}
+
 /** The entry of this token. All are compared, so that the time taken does not tell which one it is. */
 export function findToken<T extends { readonly token_hash: string }>(
   tokens: readonly T[],

@@ -24,21 +24,35 @@ const MAX_WAITING = 16;
 
 export class TooManyAttempts extends Error {}
 
-export function createVerifier(username: string, password: string): Verifier {
-  return new DigestVerifier(username.normalize('NFC'), password);
+export interface VerifierTraits {
+  /**
+   * False: each examination of a hashed password takes the derivation. Where a code is asked for, too, what takes less
+   * time would say that the password was right. Default: true.
+   */
+  readonly remembers?: boolean;
+}
+
+export function createVerifier(
+  username: string,
+  password: string,
+  { remembers = true }: VerifierTraits = {},
+): Verifier {
+  return new DigestVerifier(username.normalize('NFC'), password, remembers);
 }
 
 class DigestVerifier implements Verifier {
   readonly #digest = new CredentialDigest();
   readonly #username: string;
   readonly #hash: PasswordHash | undefined;
+  readonly #remembers: boolean;
   /** Digest of the right credentials; with a hashed password known after the first success. */
   #right: Buffer | undefined;
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #queue = createSerialQueue();
 
-  constructor(username: string, password: string) {
+  constructor(username: string, password: string, remembers: boolean) {
     this.#username = username;
+    this.#remembers = remembers;
     this.#hash = parseHash(password);
     if (!this.#hash) this.#right = this.#digest.of({ username, password });
   }
@@ -76,7 +90,7 @@ class DigestVerifier implements Verifier {
     const isPasswordRight = await matchesHash(credentials.password, stored);
     const given = this.#digest.of({ username: credentials.username, password: '' });
     const isNameRight = timingSafeEqual(given, this.#digest.of({ username: this.#username, password: '' }));
-    if (isPasswordRight && isNameRight) this.#right = this.#digest.of(credentials);
+    if (isPasswordRight && isNameRight && this.#remembers) this.#right = this.#digest.of(credentials);
     return isPasswordRight && isNameRight;
   }
 }

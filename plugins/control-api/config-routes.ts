@@ -129,7 +129,9 @@ async function apply(ctx: PluginContext, request: Request, h: ResponseToolkit): 
   const { toml: text, keepSecrets } = body;
   try {
     const changes = ctx.use('configChanges');
-    const answer = await changes.submit({ text, by: 'api', keepSecrets, version: ifMatch(request) });
+    const { isStillLetIn } = request.app;
+    const version = ifMatch(request);
+    const answer = await changes.submit({ text, by: 'api', keepSecrets, version, isStillLetIn });
     return send(answer, h).etag(answer.version);
   } catch (err) {
     ctx.log.error({ err }, 'a submitted configuration could not be checked');

@@ -7,7 +7,7 @@ import type {
   RouteOptions,
   ServerRoute,
 } from '@hapi/hapi';
-import { eventStream, html, openTo } from 'mountkeeper';
+import { eventStream, html, openTo, principalOf } from 'mountkeeper';
 import type { Content } from 'mountkeeper';
 import { arrivalOf } from './settings/arrival.ts';
 import { createView } from './view.ts';
@@ -49,8 +49,15 @@ const OPTIONS: RouteOptions = {
 /** A screen on the wall is asked by Basic, and so it signs in once: sign-ins end when nobody sits before it. */
 const WALL: RouteOptions = { ...OPTIONS, ...openTo({ role: 'viewer' }) };
 
+/** Whoever reads: all who come by one name or token are one; where nobody is asked, all who come from one address. */
+function whoReads(request: Request): string {
+  const { kind, name } = principalOf(request) ?? { kind: 'from', name: request.client.address };
+  return `${kind} ${name}`;
+}
+
 function pageRequest(request: Request, page: PageName): PageRequest {
-  return { page, reader: readerOf(request), query: 'name' in page ? queryOf(request) : {} };
+  const query = 'name' in page ? queryOf(request) : {};
+  return { who: whoReads(request), page, reader: readerOf(request), query };
 }
 
 /** Address of the stream of a page's changes. */
@@ -140,9 +147,11 @@ function streamRequest(
   const last = request.headers['last-event-id'];
   const seen = typeof last === 'string' && last !== '' ? last : since;
   const reader = readerOf(request);
-  if (kind === 'overview' || kind === 'status') return { asked: { page: { kind }, reader, query: {} }, seen };
+  const who = whoReads(request);
+  if (kind === 'overview' || kind === 'status')
+    return { asked: { who, page: { kind }, reader, query: {} }, seen };
   return kind === 'share' || kind === 'tab'
-    ? { asked: { page: { kind, name }, reader, query }, seen }
+    ? { asked: { who, page: { kind, name }, reader, query }, seen }
     : undefined;
 }
 

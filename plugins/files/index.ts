@@ -1,5 +1,5 @@
 import { definePlugin } from 'mountkeeper';
-import { downloadAddress, downloadRoute, mayDownload } from './download/route.ts';
+import { downloadAddress, downloadRoute, isOffered } from './download/route.ts';
 import { filesPanel } from './panel.ts';
 
 export default definePlugin({
@@ -12,7 +12,7 @@ export default definePlugin({
     ctx.tab(filesPanel(ctx));
     ctx.route(downloadRoute(ctx));
     ctx.provide('fileDownloads', () => ({
-      address: (share, path) => (mayDownload(ctx) ? downloadAddress(share, path) : undefined),
+      address: (share, path) => (isOffered(ctx) ? downloadAddress(share, path) : undefined),
     }));
   },
 });

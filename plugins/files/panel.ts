@@ -5,7 +5,7 @@
 import { html, inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import type { ListAnswer } from './list-process.ts';
-import { downloadAddress, mayDownload } from './download/route.ts';
+import { downloadAddress, isOffered } from './download/route.ts';
 import { NotMounted, folderOf, listFolder } from './listing.ts';
 
 const TEXTS = readTexts(import.meta.url);
@@ -116,9 +116,9 @@ async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
     : null;
   try {
     const answer = await listFolder(ctx, view.share ?? '', folder);
-    const hasDownload = mayDownload(ctx) && view.role === 'admin';
+    const hasDownload = isOffered(ctx) && view.role === 'admin';
     return html`${crumbs(folder, view)}${listing(folder, { ...answer, hasDownload }, view)}
-      ${mayDownload(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}
+      ${isOffered(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}
       <div class="actions">${warm}${refresh}</div>`;
   } catch (error) {
     if (error instanceof NotMounted)

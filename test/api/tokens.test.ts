@@ -10,6 +10,7 @@ import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import dirRefresh from '../../plugins/dir-refresh/index.ts';
+import files from '../../plugins/files/index.ts';
 import metrics from '../../plugins/metrics/index.ts';
 import sessions from '../../plugins/sessions/index.ts';
 import uploads from '../../plugins/uploads/index.ts';
@@ -289,6 +290,84 @@ describe('users and tokens', () => {
       await open(now);
       assert.equal((await api.config.check(next, 'file')).ok, true, next);
     }
+  });
+
+  it('are sent files of shares, and nobody is while the plugin that asks is off', async () => {
+    const toml = await withAnna('admin');
+    const plugins = [...API_PLUGINS, daemonServices as Plugin, files as Plugin];
+    const path = '/api/files/photos/download?path=a.txt';
+    await open(toml, { plugins });
+    const [known, unknown] = [await api.get(path, ANNA), await api.get(path)];
+    assert.deepEqual([known.status, unknown.status], [404, 401], 'it is not mounted here');
+    await api.apply(`${toml}\n[plugins.auth]\nenabled = false\n`);
+    const shut = await api.get(path, ANNA);
+    assert.deepEqual([shut.status, /set web\.password first/.test(shut.body)], [403, true], shut.body);
+  });
+
+  it('are asked as long as there are any: over HTTP nobody switches that off', async () => {
+    const off = '\n[plugins.auth]\nenabled = false\n';
+    const configure = withToken('verbs = ["config"]');
+    for (const [toml, headers] of [
+      [await withAnna('admin', ''), ANNA],
+      [configure, BEARER],
+    ] as const) {
+      await open(toml);
+      const sent = await api.post('/api/config', { toml: toml + off }, headers);
+      assert.deepEqual([sent.status, api.sent.length], [400, 0], sent.body);
+      assert.match(sent.body, /plugins\.auth\.enabled cannot be switched off over HTTP; it may stand in/);
+      const fromFile = await api.config.check(toml + off, 'file');
+      assert.ok(fromFile.ok);
+      assert.match(fromFile.loaded.warnings.join(), /enabled is false, so that nobody is asked/);
+      // The file has it so: what is sent back is as open as before.
+      await api.apply(toml + off);
+      const same = await api.post('/api/config', { toml: `${toml}${off}# the same\n` });
+      assert.equal(same.status, 200, same.body);
+      await api.close();
+    }
+    await open(SAMPLE);
+    const nobody = await api.post('/api/config', { toml: SAMPLE + off });
+    assert.equal(nobody.status, 200, nobody.body);
+  });
+
+  it('keep an administrator among them, over HTTP', async () => {
+    const clock = createManualClock();
+    const later = new Date(clock.now() + 60_000).toISOString();
+    const sentence = /this leaves no administrator, .* or write it into the configuration file/;
+    const warning = /nobody of \[web\] is an administrator/;
+    const lowered = await withAnna('operator', '');
+    const token = withToken(`role = "admin"\nexpires = "${later}"`, '');
+    for (const [now, next, headers] of [
+      [await withAnna('admin', ''), lowered, ANNA],
+      [withToken('verbs = ["config"]', ''), withToken('verbs = ["status"]', ''), BEARER],
+      [await withAnna('admin'), lowered, ANNA],
+      [token, withToken('role = "admin"\nexpires = "2020-01-01"', ''), BEARER],
+    ] as const) {
+      await open(now, { clock });
+      const sent = await api.post('/api/config', { toml: next }, headers);
+      assert.deepEqual([sent.status, sentence.test(sent.body), api.sent], [400, true, []], sent.body);
+      const kept = await api.config.check(`${now}\n# the same\n`, 'file');
+      const fromFile = await api.config.check(next, 'file');
+      assert.ok(kept.ok && fromFile.ok);
+      assert.deepEqual(
+        [warning.test(kept.loaded.warnings.join()), warning.test(fromFile.loaded.warnings.join())],
+        [false, true],
+      );
+      await api.close();
+    }
+    await open(token, { clock });
+    const other = await api.post('/api/config', { toml: await withAnna('admin', '') }, BEARER);
+    assert.equal(other.status, 200, other.body);
+    await api.close();
+    // Where nobody was asked before, nobody is taken away.
+    await open(SAMPLE, { clock });
+    assert.equal((await api.post('/api/config', { toml: lowered })).status, 200);
+    await api.close();
+    // There is none: whoever comes over the command socket changes what he likes.
+    await open(lowered, { clock });
+    assert.equal(
+      (await api.config.check(`${lowered}\n# the same\n[supervisor]\npoll_interval = "7s"\n`, 'http')).ok,
+      true,
+    );
   });
 
   it('are on trial, too, when they are the first, and are taken back to nobody', async () => {

@@ -52,13 +52,26 @@ export interface SelfMadeOptions {
 
 /** Resolves with true when one was made: there was none, it ends soon, or a name was not in it. */
 export async function ensureSelfMade({ files, names, now }: SelfMadeOptions): Promise<boolean> {
-  const wanted = new Set([hostname(), 'localhost', ...names].filter(isName));
+  const wanted = new Set([hostname(), 'localhost', ...names].map(spellingOf).filter(isName));
   if (isGood(files, wanted, now)) return false;
   const key = keyOf(files);
   if (key.isNew) await writeWhole(files.key, key.text);
   const all = new Set([...wanted, ...ownAddresses()]);
   await writeWhole(files.certificate, await makeCertificate({ key: key.text, names: [...all], now }));
   return true;
+}
+
+/**
+ * An address as certificates hold it: of IPv6 the hexadecimal spelling, since what writes them misreads `::a.b.c.d`,
+ * and of a mapped one its IPv4 address, by which clients come.
+ */
+function spellingOf(name: string): string {
+  const plain = name.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(plain) !== 6 || plain.includes('%')) return plain;
+  const spelling = new URL(`http://[${plain}]`).hostname.slice(1, -1);
+  const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(spelling) ?? [];
+  if (high === undefined || low === undefined) return spelling;
+  return [high, low].flatMap((half) => [parseInt(half, 16) >> 8, parseInt(half, 16) & 0xff]).join('.');
 }
 
 /** A name or an address that can stand in a certificate: no interface, no address of all of them. */

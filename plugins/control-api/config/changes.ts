@@ -22,6 +22,7 @@ import type { KeptTrial, Version } from './history.ts';
 import { interruptionOf } from './interruption.ts';
 import { Trial } from './trial.ts';
 
+const NOT_LET_IN = 'Whoever sent this is not let in any more.';
 const CHANGED_MEANWHILE =
   'The configuration has been changed since you read it. ' +
   'Read it again, look at the difference, and make your change to what runs now';
@@ -132,8 +133,10 @@ export class Changes implements ConfigChanges {
    * The order of the steps is part of the API: nothing is written before all checks, nothing is sent before
    * it is written.
    */
-  async #submit({ text, by, keepSecrets, version, onTrial }: ConfigSubmission): Promise<Submitted> {
+  async #submit(submission: ConfigSubmission): Promise<Submitted> {
+    const { text, by, isStillLetIn, keepSecrets, version, onTrial } = submission;
     const config = this.#ctx.use('config');
+    if (isStillLetIn?.() === false) return this.#answer(401, NOT_LET_IN);
     if (version !== undefined && version !== this.version)
       return this.#answer(412, `${CHANGED_MEANWHILE}.`, this.#since(version));
     const { shares } = this.#ctx.use('status').snapshot.record;

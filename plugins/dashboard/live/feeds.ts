@@ -18,6 +18,8 @@ export type PageName =
   | { readonly kind: 'tab'; readonly name: string };
 
 export interface PageRequest {
+  /** Whoever asks, among all who do: the same for all pages of one. */
+  readonly who: string;
   readonly page: PageName;
   readonly reader: Reader;
   readonly query: Readonly<Record<string, string>>;
@@ -28,13 +30,23 @@ export interface PageRequest {
  * reconnect.
  */
 const LINGER_MS = 30_000;
-/** Each is drawn with every change. Beyond this number, those without readers are dropped, and no other is begun. */
+/**
+ * Each is drawn with every change. Beyond this number those without readers are dropped, and then one of whoever
+ * reads most: a reader chooses how many there are, by the query of a page.
+ */
 const MOST_FEEDS = 100;
 /** Changes within this time lead to one rendering. */
 const GATHER_MS = 50;
 
+interface Joined {
+  readonly who: string;
+  /** Ends its stream. */
+  readonly end: () => void;
+}
+
 interface Entry {
   readonly feed: Feed;
+  readonly joined: Set<Joined>;
   readonly tabId: string | undefined;
   readonly reader: Reader;
   leftAtMs: number;
@@ -54,29 +66,38 @@ export class Feeds {
     this.#build = build;
   }
 
-  /** The page's feed, up to date; undefined when there is no such page. */
+  /** The page's feed, up to date; undefined when there is no such page. One for which there is no room is not kept. */
   async open(request: PageRequest): Promise<Feed | undefined> {
-    const feed = this.#entry(request)?.feed;
+    const feed = this.#entry(request, () => this.#dropIdle())?.feed;
     await feed?.refresh({ isWhole: true });
     return feed;
   }
 
-  /** Adds a reader. Returns the function that removes it. */
+  /** Adds a reader. Returns the function that removes it. Throws when whoever asks has no room to read this, too. */
   join(request: PageRequest, sink: EventSink, seen: string | undefined): Release {
-    const entry = this.#entry(request);
+    const entry = this.#entry(request, () => this.#makeRoom(request.who));
     if (!entry) {
       sink.end();
       return () => undefined;
     }
     const leave = entry.feed.join(sink, seen);
-    this.#watch(entry);
-    sink.send({ event: 'beat', data: this.#beat() });
-    void entry.feed.refresh();
-    return () => {
+    const left = (): void => {
       leave();
+      if (!entry.joined.delete(joined)) return;
       entry.leftAtMs = this.#sources.clock.monotonic();
       if (entry.feed.readers === 0) this.#unwatch(entry);
     };
+    // A stream ends when its reader has taken what was sent; room is made at once.
+    const end = (): void => {
+      left();
+      sink.end();
+    };
+    const joined: Joined = { who: request.who, end };
+    entry.joined.add(joined);
+    this.#watch(entry);
+    sink.send({ event: 'beat', data: this.#beat() });
+    void entry.feed.refresh();
+    return left;
   }
 
   /** Call it when something may have changed. */
@@ -110,7 +131,8 @@ export class Feeds {
     return JSON.stringify({ age: Math.round(this.#sources.recent.ageMs), build: this.#build() });
   }
 
-  #entry(request: PageRequest): Entry | undefined {
+  /** `makeRoom` is called where it is a new one. */
+  #entry(request: PageRequest, makeRoom: () => void): Entry | undefined {
     const key = JSON.stringify([
       request.page,
       request.reader.language,
@@ -122,15 +144,16 @@ export class Feeds {
     if (known) return known;
     const model = this.#model(request, () => void this.#entries.get(key)?.feed.refresh());
     if (!model) return undefined;
-    this.#makeRoom();
     const entry: Entry = {
       feed: new Feed(model, this.#sources.log),
+      joined: new Set(),
       tabId: request.page.kind === 'tab' ? request.page.name : undefined,
       reader: request.reader,
       leftAtMs: this.#sources.clock.monotonic(),
       unwatch: undefined,
     };
-    this.#entries.set(key, entry);
+    makeRoom();
+    if (this.#entries.size < MOST_FEEDS) this.#entries.set(key, entry);
     return entry;
   }
 
@@ -170,16 +193,37 @@ export class Feeds {
       .catch((err: unknown) => this.#sources.log.warn({ err }, 'a tab of the dashboard was not let go'));
   }
 
-  #makeRoom(): void {
+  #dropIdle(): void {
     if (this.#entries.size < MOST_FEEDS) return;
     const idle = [...this.#entries]
       .filter(([, { feed }]) => feed.readers === 0)
       .sort(([, a], [, b]) => a.leftAtMs - b.leftAtMs);
     for (const [key, entry] of idle.slice(0, Math.max(1, idle.length / 2))) this.#drop(key, entry);
-    if (this.#entries.size >= MOST_FEEDS)
-      throw Boom.serverUnavailable(
-        `${MOST_FEEDS} different pages are open already, as many as are kept up to date; close some.`,
-      );
+  }
+
+  /** Whoever reads most makes way for who reads less: nobody shuts the others out. */
+  #makeRoom(who: string): void {
+    this.#dropIdle();
+    while (this.#entries.size >= MOST_FEEDS) {
+      const read = this.#readBy();
+      const [most, pages] = [...read].reduce((a, b) => (b[1].length > a[1].length ? b : a));
+      if (pages.length <= (read.get(who)?.length ?? 0) + 1)
+        throw Boom.serverUnavailable(
+          `${MOST_FEEDS} different pages are open already, as many as are kept up to date; close some.`,
+        );
+      const [key, entry] = pages.at(-1) as [string, Entry];
+      for (const joined of entry.joined) if (joined.who === most) joined.end();
+      if (entry.feed.readers === 0) this.#drop(key, entry);
+    }
+  }
+
+  /** The pages that each reads, the newest last. */
+  #readBy(): ReadonlyMap<string, readonly [string, Entry][]> {
+    const read = new Map<string, [string, Entry][]>();
+    for (const page of this.#entries)
+      for (const who of new Set([...page[1].joined].map((one) => one.who)))
+        read.set(who, [...(read.get(who) ?? []), page]);
+    return read;
   }
 
   #drop(key: string, entry: Entry): void {

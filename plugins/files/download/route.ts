@@ -1,6 +1,6 @@
 /** GET /api/files/{share}/download: one file of a share, as users of the share see it now. */
 import type { Request, ResponseObject, ResponseToolkit, ServerRoute } from '@hapi/hapi';
-import { documented, isAnybodyAsked, isFromCommandSocket, Joi } from 'mountkeeper';
+import { documented, isAnybodyAsked, isFromCommandSocket, Joi, principalOf } from 'mountkeeper';
 import type { PluginContext } from 'mountkeeper';
 import { contentDisposition } from './content-disposition.ts';
 import { sendFile } from './sender.ts';
@@ -17,9 +17,21 @@ export function namesOf(path: unknown): readonly string[] | undefined {
   return names.every((name) => name !== '' && name !== '.' && name !== '..') ? names : undefined;
 }
 
-/** Files are for whoever has the password; what a share itself lets in is not asked here. */
-export function mayDownload(ctx: PluginContext): boolean {
-  return isAnybodyAsked(ctx.use('config').current.config.web);
+/**
+ * Files are for whoever was asked who it is; what a share itself lets in is not asked here. That `[web]` names somebody
+ * says nothing: the plugin that asks may be switched off.
+ */
+function mayDownload(request: Request): boolean {
+  return principalOf(request) !== undefined || isFromCommandSocket(request.raw.req);
+}
+
+/** Whether the page shows how: to nobody where everybody would be refused. */
+export function isOffered(ctx: PluginContext): boolean {
+  const isAsking = ctx
+    .use('plugins')
+    .list()
+    .some(({ name, state }) => name === 'auth' && state === 'active');
+  return isAsking && isAnybodyAsked(ctx.use('config').current.config.web);
 }
 
 export function downloadAddress(share: string, path: string): string {
@@ -46,7 +58,7 @@ export function downloadRoute(ctx: PluginContext): ServerRoute {
       { role: 'admin', verb: 'files', share: 'share' },
     ),
     handler: async (request, h) => {
-      if (!mayDownload(ctx) && !isFromCommandSocket(request.raw.req)) return refuse(h, 403, NO_PASSWORD);
+      if (!mayDownload(request)) return refuse(h, 403, NO_PASSWORD);
       const names = namesOf(request.query['path']);
       if (!names) return refuse(h, 400, 'path is no plain path of a file in the share');
       const share = String(request.params['share']);

@@ -143,6 +143,21 @@ describe('the certificate of a server', () => {
     assert.equal(other.pair.key, kept.pair.key);
   });
 
+  it('that is made here holds addresses of IPv6 in any spelling, and stays the same', async () => {
+    for (const [name, held] of [
+      ['::ffff:10.9.8.7', '10.9.8.7'],
+      ['::FFFF:a09:807', '10.9.8.7'],
+      ['64:ff9b::10.9.8.7', '64:ff9b::a09:807'],
+      ['2001:DB8:0::1', '2001:db8::1'],
+      ['[2001:db8::1]', '2001:db8::1'],
+    ] as const) {
+      const made = await keep({ self_made: true }, [name]);
+      assert.ok(made.pair && new X509Certificate(made.pair.cert).checkIP(held), name);
+      certificates = restarted();
+      assert.equal((await keep({ self_made: true }, [name])).pair?.fingerprint, made.pair.fingerprint, name);
+    }
+  });
+
   it('that was made while the clock was ahead is made anew', async () => {
     aheadDays = 4_000;
     const kept = await keep({ self_made: true });

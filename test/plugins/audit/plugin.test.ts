@@ -164,7 +164,7 @@ describe('the record of changes', () => {
     assert.deepEqual(found[2]?.['from'], { address: '127.0.0.1' });
     await host.advance(600_000);
     const [counted] = await told('more-attempts', 1);
-    assert.deepEqual([counted?.['by'], counted?.['count']], ['strangers', 1], 'no credentials, no line');
+    assert.deepEqual([counted?.['by'], counted?.['count']], ['anonymous', 1], 'no credentials, no line');
     assert.doesNotMatch(await readFile(file(), 'utf8'), /Z2Vo|geheim/);
   });
 

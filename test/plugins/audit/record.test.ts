@@ -9,7 +9,7 @@ import type { AnsweredRequest } from '../../../core/contract/http.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../../core/testing/manual-clock.ts';
 import { AuditRecord, recordFiles } from '../../../plugins/audit/record.ts';
-import { Attempts, Refusals } from '../../../plugins/audit/refusals.ts';
+import { Attempts, isAttempt, Refusals } from '../../../plugins/audit/refusals.ts';
 import type { Entry } from '../../../plugins/audit/entries.ts';
 import { unlessRoot } from '../../runner/skips.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -160,9 +160,29 @@ describe('attempts', () => {
     assert.deepEqual(
       written.slice(120).map(({ by, count }) => [by, count]),
       [
-        ['strangers', 70],
+        ['anonymous', 30],
+        ['strangers', 40],
         ['known', 2],
       ],
     );
+  });
+
+  it('without credentials hide nothing of those with some', () => {
+    const written: Entry[] = [];
+    const attempts = new Attempts(createManualClock(), (entry) => void written.push(entry));
+    const attempt = (event: string, status: number, hasAuthorization: boolean): void =>
+      attempts.add({ event }, { from: { address: '10.0.0.5' }, status, hasAuthorization } as AnsweredRequest);
+    // Half a form of the page to sign in, and then no more; a request from another site.
+    for (let index = 0; index < 100; index += 1) attempt('half', index % 2 === 0 ? 499 : 403, false);
+    attempt('guess', 401, true);
+    assert.deepEqual([written.length, written.at(-1)?.event], [61, 'guess']);
+  });
+
+  it('are what fails for strangers, whatever the reason, and of others what is their own fault', () => {
+    const is = (status: number | undefined, more: object = {}): boolean =>
+      isAttempt({ from: { address: '10.0.0.5' }, status, ...more } as AnsweredRequest);
+    assert.deepEqual([is(503), is(499), is(200), is(undefined)], [true, true, false, false]);
+    const ada = { principal: { name: 'ada' } };
+    assert.deepEqual([is(500, ada), is(403, ada), is(500, { from: { users: [0] } })], [false, true, false]);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
 import pino from 'pino';
 import type { Secret } from '../../../core/contract/config.ts';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
@@ -12,6 +13,7 @@ import { exposureOf } from '../../../plugins/auth/exposure.ts';
 import { SignIns } from '../../../plugins/auth/sign-ins/sign-ins.ts';
 import { Codes } from '../../../plugins/auth/totp/codes.ts';
 import { SecondFactor } from '../../../plugins/auth/totp/second-factor.ts';
+import { codeOf, stepAt, toBase32 } from '../../../plugins/auth/totp/totp.ts';
 import { createVerifier } from '../../../plugins/auth/verifier.ts';
 
 const log = pino({ level: 'silent' });
@@ -34,12 +36,29 @@ function createTestDoor(password: Secret, resolve: (secret: Secret) => string = 
     signIns: new SignIns(() => clock),
     secondFactor: new SecondFactor({ codes: new Codes({ clock: () => clock, log }), log, secrets }),
   });
-  const attempt = async (text: string, address = '10.0.0.1', name = 'admin') => {
+  const attempt = async (text: string, address = '10.0.0.1', name = 'admin', code?: string) => {
     const gone = () => new AbortController().signal;
     const authorization = header(name, text);
-    return (await door.decide({ authorization, cookie: undefined, address, gone })).decision;
+    const given = { authorization, cookie: undefined, address, gone, ...(code !== undefined && { code }) };
+    return (await door.decide(given)).decision;
   };
   return { clock, config, stop, attempt };
+}
+
+/** Gives how many hashes of passwords were derived since. */
+function countDerivations(t: TestContext): () => number {
+  const real = crypto.scrypt;
+  let derived = 0;
+  t.mock.method(crypto, 'scrypt', (...given: Parameters<typeof real>) => {
+    derived += 1;
+    return real(...given);
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+  });
+  return () => derived;
 }
 
 /** The decision if there is one by now. */
@@ -90,29 +109,44 @@ describe('the door', () => {
   });
 
   it('takes the same time for a wrong password, whoever has the name, and whether anybody has it', async (t) => {
-    const real = crypto.scrypt;
-    let derived = 0;
-    t.mock.method(crypto, 'scrypt', (...given: Parameters<typeof real>) => {
-      derived += 1;
-      return real(...given);
-    });
-    syncBuiltinESMExports();
-    t.after(() => {
-      t.mock.restoreAll();
-      syncBuiltinESMExports();
-    });
+    const derivations = countDerivations(t);
     const hash = await makeHash('her word');
     for (const password of ['pw', await makeHash('pw')]) {
       const { config, attempt } = createTestDoor(password);
       Object.assign(config, { users: [{ name: 'anna', password_hash: hash, role: 'viewer' }] });
       const counts: number[] = [];
       for (const name of ['admin', 'anna', 'nobody']) {
-        derived = 0;
+        const before = derivations();
         assert.equal(await attempt('wrong', '10.0.0.1', name), 'unauthorized');
-        counts.push(derived);
+        counts.push(derivations() - before);
       }
       assert.deepEqual(counts, [1, 1, 1]);
       assert.equal(await attempt('pw'), 'known');
+    }
+  });
+
+  it('takes the same time for a wrong code, whether the password was right or not, and remembers none', async (t) => {
+    const derivations = countDerivations(t);
+    const secret = toBase32(Buffer.alloc(20, 'ada'));
+    const hash = await makeHash('pw');
+    const anna = { name: 'anna', password_hash: hash, role: 'viewer' };
+    for (const [password, name, config] of [
+      ['other', 'anna', { users: [{ ...anna, totp_secret: secret }] }],
+      [hash, 'admin', { totp_secret: secret }],
+      ['pw', 'admin', { totp_secret: secret, users: [anna] }],
+    ] as const) {
+      const { attempt, clock, config: own } = createTestDoor(password);
+      Object.assign(own, config);
+      const code = codeOf(Buffer.alloc(20, 'ada'), stepAt(clock.now()));
+      const wrong = code === '000000' ? '111111' : '000000';
+      assert.equal(await attempt('pw', '10.0.0.1', name, code), 'known');
+      const counts: number[] = [];
+      for (const text of ['pw', 'wrong', 'pw']) {
+        const before = derivations();
+        assert.equal(await attempt(text, '10.0.0.1', name, wrong), 'unauthorized');
+        counts.push(derivations() - before);
+      }
+      assert.deepEqual(counts, [1, 1, 1], name);
     }
   });
 

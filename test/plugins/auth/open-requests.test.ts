@@ -15,7 +15,7 @@ function request(method: string): { readonly it: Request; readonly leave: () => 
 
 describe('open requests', () => {
   it('are those that read, while they are being answered', () => {
-    const open = new OpenRequests();
+    const open = new OpenRequests(() => true);
     const [reading, writing, late] = [request('get'), request('post'), request('get')];
     late.leave();
     for (const { it: one } of [reading, writing, late]) open.add(one, undefined);

@@ -33,6 +33,7 @@ const SPEAKERS = [
   'core/sdk/config-types.ts',
   'core/sdk/toml/document.ts',
   'core/sdk/units.ts',
+  'plugins/auth/administrators.ts',
   'plugins/webhooks/delivery/address.ts',
   ...readdirSync(join(PROJECT, 'plugins')).map((name) => `plugins/${name}/config.ts`),
 ].filter((path) => existsSync(join(PROJECT, path)));

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { afterEach, before, beforeEach, describe, it } from 'node:test';
 import pino from 'pino';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
+import type { ManualClock } from '../../../../core/testing/manual-clock.ts';
 import { Feeds } from '../../../../plugins/dashboard/live/feeds.ts';
+import type { PageRequest } from '../../../../plugins/dashboard/live/feeds.ts';
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
 import type { Sources } from '../../../../plugins/dashboard/pages/sources.ts';
 
@@ -23,6 +25,7 @@ describe('the pages that are open', () => {
     const heard: string[] = [];
     const leave = feeds.join(
       {
+        who: 'user ada',
         page: { kind: 'tab', name: 't' },
         reader: { language: 'en', host: 'h', role: 'admin' },
         query: {},
@@ -51,31 +54,64 @@ describe('the pages that are open', () => {
     feeds.close();
   });
 
-  it('are so many at the most, each with all its readers, however many ask by other words', async () => {
-    const clock = createManualClock();
-    const sources = {
-      clock,
-      log: pino({ level: 'silent' }),
-      recent: { ageMs: 0 },
-      tab: () => ({ plugin: 'p', tab: { id: 't', title: 'T', render: () => 'drawn' } }),
-    } as unknown as Sources;
-    const feeds = new Feeds(sources, () => 'build');
-    const join = (q: number): (() => unknown) =>
+  describe('in their number', () => {
+    let clock: ManualClock;
+    let feeds: Feeds;
+    let ended: string[];
+    beforeEach(() => {
+      clock = createManualClock();
+      ended = [];
+      const sources = {
+        clock,
+        log: pino({ level: 'silent' }),
+        recent: { ageMs: 0 },
+        tab: () => ({ plugin: 'p', tab: { id: 't', title: 'T', render: () => 'drawn' } }),
+      } as unknown as Sources;
+      feeds = new Feeds(sources, () => 'build');
+    });
+    afterEach(() => feeds.close());
+    const pageOf = (who: string, q: number): PageRequest => ({
+      who,
+      page: { kind: 'tab', name: 't' },
+      reader: { language: 'en', host: 'h', role: 'admin' },
+      query: { q: `${q}` },
+    });
+    const join = (who: string, q: number): (() => unknown) =>
       feeds.join(
-        {
-          page: { kind: 'tab', name: 't' },
-          reader: { language: 'en', host: 'h', role: 'admin' },
-          query: { q: `${q}` },
-        },
-        { send: () => undefined, sendAll: () => undefined, end: () => undefined },
+        pageOf(who, q),
+        { send: () => undefined, sendAll: () => undefined, end: () => void ended.push(`${who} ${q}`) },
         undefined,
       );
-    const leave = Array.from({ length: 100 }, (_, q) => join(q));
-    assert.throws(() => join(100), /close some/);
-    join(7);
-    leave[3]?.();
-    join(100);
-    await clock.advance(100);
-    feeds.close();
+
+    it('are so many at the most, each with all its readers, however many ask by other words', async () => {
+      const leave = Array.from({ length: 100 }, (_, q) => join('eve', q));
+      assert.throws(() => join('eve', 100), /close some/);
+      join('eve', 7);
+      leave[3]?.();
+      join('eve', 100);
+      await clock.advance(100);
+      assert.deepEqual(ended, []);
+    });
+
+    it('leave room for each: whoever reads most makes way, and is who is refused', () => {
+      const leave = Array.from({ length: 100 }, (_, q) => join('eve', q));
+      for (let q = 200; q < 250; q += 1) join('ada', q);
+      assert.deepEqual(ended.length, 50);
+      assert.deepEqual([ended[0], ended.at(-1)], ['eve 99', 'eve 50']);
+      assert.throws(() => join('ada', 250), /close some/);
+      assert.throws(() => join('eve', 99), /close some/);
+      join('bob', 200);
+      join('bob', 300);
+      assert.equal(ended.length, 51);
+      leave[99]?.();
+      assert.throws(() => join('eve', 99), /close some/, 'a stream that ends later leaves nothing free');
+    });
+
+    it('are drawn without being kept up to date, where there is no room', async () => {
+      for (let q = 0; q < 100; q += 1) join('eve', q);
+      assert.match((await feeds.open(pageOf('ada', 100)))?.html() ?? '', /drawn/);
+      assert.match((await feeds.open(pageOf('eve', 100)))?.html() ?? '', /drawn/);
+      assert.deepEqual(ended, []);
+    });
   });
 });

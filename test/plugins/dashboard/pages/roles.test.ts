@@ -134,29 +134,54 @@ describe('the page of a reader', () => {
     assert.deepEqual(acts, ['water', 'fell']);
   });
 
-  it('is kept up to date by events of its own, not by those of another role', async () => {
-    const stream = async (name: string): Promise<string> => {
-      const { payload: port } = await get('/port', 'admin');
+  describe('that is kept up to date', () => {
+    let port: string;
+    before(async () => {
+      port = (await get('/port', 'admin')).payload;
+    });
+    const events = async (name: string, query = ''): Promise<IncomingMessage> => {
       const request = httpRequest({
         host: '127.0.0.1',
         port,
-        path: '/dashboard/events?:page=tab&:name=garden',
+        path: `/dashboard/events?:page=tab&:name=garden${query}`,
         headers: basic(name),
         agent: false,
       });
       request.end();
       const [answer] = (await once(request, 'response')) as [IncomingMessage];
-      let text = '';
-      for await (const piece of answer) {
-        text += String(piece);
-        if (text.includes('event: frame') && text.includes('roses for')) break;
-      }
-      return text;
+      return answer;
     };
-    const [viewer, admin] = [await stream('viewer'), await stream('admin')];
-    assert.match(viewer, /roses for viewer/);
-    assert.doesNotMatch(viewer, /Button/);
-    assert.match(admin, /roses for admin/);
-    assert.match(admin, /Button fell/);
+
+    it('hears of events of its own, not of those of another role', async () => {
+      const stream = async (name: string): Promise<string> => {
+        let text = '';
+        for await (const piece of await events(name)) {
+          text += String(piece);
+          if (text.includes('event: frame') && text.includes('roses for')) break;
+        }
+        return text;
+      };
+      const [viewer, admin] = [await stream('viewer'), await stream('admin')];
+      assert.match(viewer, /roses for viewer/);
+      assert.doesNotMatch(viewer, /Button/);
+      assert.match(admin, /roses for admin/);
+      assert.match(admin, /Button fell/);
+    });
+
+    it('is there for administrators, however many a viewer has open', async () => {
+      const opened: IncomingMessage[] = [];
+      for (let x = 0; x < 130; x += 1) {
+        const answer = await events('viewer', `&x=${x}`);
+        answer.on('error', () => undefined).resume();
+        opened.push(answer);
+      }
+      const answer = await events('admin');
+      const page = await get('/tabs/garden', 'admin');
+      for (const one of [answer, ...opened]) one.destroy();
+      assert.deepEqual(
+        [opened.filter(({ statusCode }) => statusCode === 200).length, answer.statusCode, page.statusCode],
+        [100, 200, 200],
+      );
+    });
   });
 });
