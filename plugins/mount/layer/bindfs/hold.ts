@@ -8,8 +8,8 @@ import { readFileSync } from 'node:fs';
 import type { ChildProcess } from 'node:child_process';
 import type { Logger, ManagedProcess } from 'mountkeeper';
 
-/** Longest wait, in seconds. */
-const LONGEST_S = 2;
+/** Longest wait. */
+export const LONGEST_HOLD_MS = 2_000;
 /** Goes on without the daemon: a bindfs that stays stopped would hang the share. */
 const GUARD = 'sleep "$1"; kill -CONT "$2"';
 
@@ -40,7 +40,7 @@ export class Hold {
     const { bindfs, log, shareName } = this.#options;
     if (this.#guard || this.#isOver) return;
     // Both in one turn, the guard first: the daemon may be killed at any moment.
-    const guard = spawn('sh', ['-c', GUARD, 'sh', String(LONGEST_S), String(bindfs.pid)], {
+    const guard = spawn('sh', ['-c', GUARD, 'sh', String(LONGEST_HOLD_MS / 1000), String(bindfs.pid)], {
       env: { PATH: process.env['PATH'] },
       detached: true,
       stdio: 'ignore',
