@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { after, afterEach, before, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { localFile, smb } from '../../support/exports/client-programs.ts';
 import { Nas } from '../../support/nas/nas.ts';
@@ -40,10 +41,12 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       );
     const left = [...NEVER];
     const unlisted = (): string => left.pop() ?? assert.fail('there are no more');
-    const goAway = async (how: 'cut' | 'blackHole'): Promise<void> => {
+    const goAway = async (t: TestContext, how: 'cut' | 'blackHole'): Promise<void> => {
       assert.deepEqual(await helpers(), []);
       await relay[how]();
+      const goneAt = performance.now();
       await until('somebody is asked', async () => (await helpers()).length > 0, { timeoutMs: 20_000 });
+      t.diagnostic(`asked ${Math.round(performance.now() - goneAt)} ms after the NAS had gone`);
       await areDenied();
     };
     const areDenied = (): Promise<unknown> => {
@@ -90,8 +93,8 @@ for (const protocol of ['sftp', 'webdav'] as const) {
     });
     after(() => scratch.close());
 
-    it('are an error to SMB clients, and nobody else notices', { timeout: 180_000 }, async () => {
-      await goAway('cut');
+    it('are an error to SMB clients, and nobody else notices', { timeout: 180_000 }, async (t) => {
+      await goAway(t, 'cut');
       for (const folder of NEVER.slice(0, 4)) {
         assert.match(await ls(`ls ${folder}\\*`), AN_ERROR);
         assert.match(await ls(`ls ${folder}\\b.bin`), AN_ERROR);
@@ -114,14 +117,14 @@ del listed\\made\\deep.bin; rmdir listed\\made`;
     });
 
     it('are one while the NAS is silent, too', { timeout: 180_000 }, async (t) => {
-      await goAway('blackHole');
+      await goAway(t, 'blackHole');
       const ms = await timed(ls(`ls ${unlisted()}\\*`).then((output) => assert.match(output, AN_ERROR)));
       t.diagnostic(`denied after ${Math.round(ms)} ms`);
       assert.match(await ls('ls listed\\*'), /a\.bin/);
     });
 
     it('freeze no share when the process that is asked stops', { timeout: 180_000 }, async (t) => {
-      await goAway('cut');
+      await goAway(t, 'cut');
       const stopped = await helpers();
       for (const helper of stopped) signalProcess(helper, 'SIGSTOP');
       const ms = await timed(ls('ls listed\\*').then((output) => assert.match(output, /a\.bin/)));
@@ -136,8 +139,8 @@ del listed\\made\\deep.bin; rmdir listed\\made`;
     it(
       'leave no process behind a daemon that is killed, though it is stopped',
       { timeout: 180_000 },
-      async () => {
-        await goAway('cut');
+      async (t) => {
+        await goAway(t, 'cut');
         for (const helper of await helpers()) signalProcess(helper, 'SIGSTOP');
         await daemon.end();
         await until('it has ended', async () => (await helpers()).length === 0, { timeoutMs: 5_000 });
