@@ -226,7 +226,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     fault: 'with the NAS away, smbd shows a folder that cannot be read as empty',
-    file: 'plugins/mount/outage/listing-helper.ts',
+    file: 'plugins/mount/outage/permission-events.ts',
     from: '$isDenied ? $DENY | $EIO << 24 : $ALLOW',
     to: '$ALLOW',
     test: 'plugins/mount/outage/unreadable-folders',

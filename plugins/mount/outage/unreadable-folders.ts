@@ -1,21 +1,22 @@
 /**
  * While the NAS is away, SMB clients get an error for a folder whose listing cannot be read. rclone, bindfs and the
- * overlay say so, too; but smbd (4.17, and the head of its source) takes an error in the midst of a listing for its end, and shows the folder
- * as empty. So it must not open such a folder: a process (`listing-helper.ts`) is asked by the kernel before.
+ * overlay say so, too; but smbd (4.17, and the head of its source) takes an error in the midst of a listing for its
+ * end, and shows the folder as empty. So it must not open such a folder: a process (`permission-events.ts`) is asked by
+ * the kernel before.
  *
- * It runs only while the NAS does not answer: each opening on the share waits for its word, 20 to 40 µs, and smbd's opening
- * of a folder for a process that reads it, 1.2 ms (measured on Linux 6.18).
+ * It runs only while the NAS does not answer: each opening on the share waits for its word, 20 to 40 µs, and smbd's
+ * opening of a folder for a process that reads it, 1.2 ms (measured on Linux 6.18).
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { lessened, rest } from 'mountkeeper';
 import type { Clock, Logger, MountTable } from 'mountkeeper';
-import { HELPER_CAPABILITY, helperCommand, SAID } from './listing-helper.ts';
+import { HELPER_CAPABILITY, helperCommand, SAID } from './permission-events.ts';
 
 /** How often the process is asked whether it lives: everybody who opens something waits for one that hangs. */
 const ASK_EVERY_MS = 500;
-/** It is killed when it has not answered this often in a row; at its start, when nobody waits for it yet, perl loads. */
+/** It is killed when it has not answered this often in a row. At its start, nobody waits for it yet. */
 const UNANSWERED = 2;
 const UNANSWERED_AT_START = 20;
 /** Pause after one that has failed. */

@@ -101,9 +101,12 @@ for (const protocol of ['sftp', 'webdav'] as const) {
       }
       assert.match(await ls('ls'), /never-0/);
       assert.match(await ls('ls listed\\*'), /a\.bin/);
-      const work = `put ${local.path} listed\\new.bin; put ${local.path} listed\\a.bin; rename listed\\new.bin listed\\in.bin; \
-mkdir listed\\made; put ${local.path} listed\\made\\deep.bin; ls listed\\made\\*; get listed\\made\\deep.bin /dev/null; \
-del listed\\made\\deep.bin; rmdir listed\\made`;
+      const work = [
+        `put ${local.path} listed\\new.bin; put ${local.path} listed\\a.bin`,
+        'rename listed\\new.bin listed\\in.bin; mkdir listed\\made',
+        `put ${local.path} listed\\made\\deep.bin; ls listed\\made\\*; get listed\\made\\deep.bin /dev/null`,
+        'del listed\\made\\deep.bin; rmdir listed\\made',
+      ].join('; ');
       assert.doesNotMatch(await ls(work), /NT_STATUS/);
       await stat(`${daemon.mountPoint('work')}/listed/a.bin`);
       assert.match(await ls(`rmdir ${NEVER[0]}`), /NT_STATUS/);
