@@ -245,4 +245,18 @@ export const MUTATIONS: readonly Mutation[] = [
     from: 'atMs < beganMs',
     to: 'true',
   },
+  {
+    fault: 'with the NAS away, smbd shows a folder that cannot be read as empty',
+    file: 'plugins/mount/outage/permission-events.ts',
+    from: '$isDenied ? $DENY | $EIO << 24 : $ALLOW',
+    to: '$ALLOW',
+    test: 'plugins/mount/outage/unreadable-folders',
+  },
+  {
+    fault: 'with the NAS away, a process that hangs freezes its share',
+    file: 'plugins/mount/outage/unreadable-folders.ts',
+    from: 'unanswered < most',
+    to: 'true',
+    test: 'plugins/mount/outage/unreadable-folders',
+  },
 ];

@@ -3,6 +3,7 @@
  * see, an uploader for the upper folder. It lives as long as bindfs does; the rclone below may be replaced.
  */
 import { dirname, join } from 'node:path';
+import { rest } from 'mountkeeper';
 import { UNMOUNTED } from '../rclone/error-messages.ts';
 import type {
   Bandwidth,
@@ -40,7 +41,7 @@ import {
 } from './layer-figures.ts';
 import { Answers } from './bindfs/answers.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
-import { Hold, isStopped } from './bindfs/hold.ts';
+import { Hold, isStopped, LONGEST_HOLD_MS } from './bindfs/hold.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
 import { limitAnew } from './limit-anew.ts';
@@ -54,6 +55,7 @@ import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
+import { UnreadableFolders } from '../outage/unreadable-folders.ts';
 import { SilentControl } from './silent-control.ts';
 import { usedPaths } from './upper/open-for-writing.ts';
 import { clearStack } from './stack.ts';
@@ -112,6 +114,7 @@ export class LayeredMount implements RunningRclone {
   readonly #hold: Hold;
   readonly #answers: Answers;
   readonly #control: SilentControl<ActiveMount>;
+  readonly #unreadable: UnreadableFolders;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -142,11 +145,21 @@ export class LayeredMount implements RunningRclone {
       onDown: (wasSettled) => {
         if (wasSettled) this.#hold.begin();
         this.#remote.use(undefined);
+        void this.#denyUnlessReplaced();
       },
     });
     this.#answers = new Answers({ ...tools, stack: options.stack, isHeld: () => this.#hold.isBegun });
     void this.#answers.run(clock, this.#end.signal);
     this.#control = new SilentControl(clock, (living, why) => this.#supervisor.replace(living, why));
+    this.#unreadable = new UnreadableFolders({
+      shareName,
+      mountPoint: plan.mountPoint,
+      source: overlaySource(shareName),
+      mountTable,
+      clock,
+      log,
+      end: this.#end.signal,
+    });
     this.#remote = new RemoteBelow(options.type, () => this.#supervisor.problem);
     this.#names = new NameDropper({
       shareName,
@@ -294,8 +307,14 @@ export class LayeredMount implements RunningRclone {
   }
 
   async checkRemote(signal: AbortSignal): Promise<void> {
-    const lower = await this.#supervisor.obtain(signal);
-    await lower.checkRemote(signal);
+    try {
+      const lower = await this.#supervisor.obtain(signal);
+      await lower.checkRemote(signal);
+      this.#unreadable.set('answers');
+    } catch (error) {
+      this.#unreadable.set(this.#supervisor.living?.isShut === true ? 'shut' : 'doubtful');
+      throw error;
+    }
   }
 
   /**
@@ -507,6 +526,12 @@ export class LayeredMount implements RunningRclone {
       await this.#names.drop();
       release();
     }
+  }
+
+  /** Without an rclone nothing can be read; the first check of the next one's remote says whether that is over. */
+  async #denyUnlessReplaced(): Promise<void> {
+    await rest(this.#options.tools.clock, LONGEST_HOLD_MS, this.#end.signal);
+    if (!this.#supervisor.living) this.#unreadable.set('doubtful');
   }
 
   #reading(signal: AbortSignal): Promise<MountStats> {

@@ -233,6 +233,11 @@ export class ActiveMount implements RunningRclone {
     this.#listings.remoteAnswered();
   }
 
+  /** The NAS is away, and its rclone does not even dial. */
+  get isShut(): boolean {
+    return this.#circuitBreaker.isShut;
+  }
+
   async checkAlive(timeoutMs: number): Promise<void> {
     if (!this.#process.isAlive()) throw new Error("the mount's process has ended");
     await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });

@@ -61,6 +61,10 @@ type Call = Omit<RefreshCall, 'signal'>;
  * whenever an outage begins; all others are forgotten. When everything was refreshed within that time, by
  * anybody, nothing is done. Forgetting drops what rclone knows about a folder's files, so folders with cached
  * files are never forgotten.
+ *
+ * Each folder that is kept costs two listings: 2,041 with 42,000 files take 6 s, 0.6 s of the daemon's processor time
+ * and 2.4 s of rclone's (1.75.2, SFTP on the same machine). So the others are not kept as well: nothing tells which
+ * ones rclone holds, and all of them would be 300 listings a minute for each share (docs/decisions/0021).
  */
 export class ListingAge {
   readonly #source: ListingAgeSource;

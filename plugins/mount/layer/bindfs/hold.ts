@@ -8,10 +8,10 @@ import { readFileSync } from 'node:fs';
 import type { ChildProcess } from 'node:child_process';
 import type { Logger, ManagedProcess } from 'mountkeeper';
 
-/** Longest wait for another rclone, in seconds. */
-const LONGEST_S = 2;
-/** Longest wait while something is moved on the remote, in seconds: some round trips over a slow line. */
-const LONGEST_CHANGE_S = 5;
+/** Longest wait for another rclone. */
+export const LONGEST_HOLD_MS = 2_000;
+/** Longest wait while something is moved on the remote: some round trips over a slow line. */
+const LONGEST_CHANGE_MS = 5_000;
 /** Goes on without the daemon: a bindfs that stays stopped would hang the share. */
 const GUARD = 'sleep "$1"; kill -CONT "$2"';
 
@@ -41,7 +41,7 @@ export class Hold {
 
   /** Calls wait for another rclone from now on, and are passed on by `end`, or by themselves. */
   begin(): void {
-    this.#begin(LONGEST_S);
+    this.#begin(LONGEST_HOLD_MS);
     this.#isChange = false;
   }
 
@@ -51,7 +51,7 @@ export class Hold {
    */
   calls(): () => void {
     if (this.#guard === undefined) {
-      this.#begin(LONGEST_CHANGE_S);
+      this.#begin(LONGEST_CHANGE_MS);
       this.#isChange = true;
     }
     // Where another rclone is awaited, it must not end that.
@@ -60,11 +60,11 @@ export class Hold {
     };
   }
 
-  #begin(longestS: number): void {
+  #begin(longestMs: number): void {
     const { bindfs, log, shareName } = this.#options;
     if (this.#guard || this.#isOver) return;
     // Both in one turn, the guard first: the daemon may be killed at any moment.
-    const guard = spawn('sh', ['-c', GUARD, 'sh', String(longestS), String(bindfs.pid)], {
+    const guard = spawn('sh', ['-c', GUARD, 'sh', String(longestMs / 1_000), String(bindfs.pid)], {
       env: { PATH: process.env['PATH'] },
       detached: true,
       stdio: 'ignore',
