@@ -11,8 +11,7 @@ import { mayOf } from '../author.ts';
 import { agreeToMore } from './consent.ts';
 import { unfitTable } from './unfit.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
-import { judgePackage } from './judge.ts';
-import type { Judged } from './judge.ts';
+import { claimOf, examinePackage } from './judge.ts';
 import { NpmFault } from './npm.ts';
 import type { Npm } from './npm.ts';
 import { sourceOf } from './source.ts';
@@ -49,9 +48,13 @@ export async function installPlugin(what: string, isAgreed: boolean, cli: CliCon
       const npm = npmIn(project, cli);
       cli.progress(`npm fetches ${source.spec} …`);
       const fetched = await fetchPackage(source, npm).catch((error: unknown) => orFolder(error, what));
-      const { name, former, permissions, contribution } = await judged(fetched, project, workshop);
+      const installed = await store.list();
+      const claim = await claimOf(fetched, { peeked: workshop.peeked, installed });
+      const { name, permissions } = claim;
+      const former = installed.find((one) => one.name === name);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
       if (former) await agreeToMore({ name, version: fetched.version, permissions }, workshop);
+      const contribution = await examinePackage(claim, fetched, workshop.peeked);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
       const unfit = await unfitTable({ name, contribution }, cli.configFile);
@@ -66,16 +69,6 @@ function orFolder(error: unknown, what: string): never {
   if (error instanceof NpmFault && error.code === 'E404')
     throw new Error(`${error.message}; a folder is written with a slash: ./${what}`, { cause: error });
   throw error;
-}
-
-export async function judged(
-  fetched: Fetched,
-  project: string,
-  { peeked, store }: Workshop,
-): Promise<Judged & { readonly former: Installed | undefined }> {
-  const installed = await store.list();
-  const found = await judgePackage(fetched, project, { peeked, installed });
-  return { ...found, former: installed.find((one) => one.name === found.name) };
 }
 
 interface Result {
