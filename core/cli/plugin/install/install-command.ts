@@ -122,7 +122,8 @@ export async function removePlugin(name: string, isForced: boolean, cli: CliCont
   const { configFile, peeked, store } = await workshopOf(cli, false);
   return store.alone(async () => {
     if (!(await store.has(name))) throw notInstalled(name, await store.list());
-    if (enabledIn(peeked).has(name) && !isForced)
+    const isOn = enabledIn(peeked).has(name);
+    if (isOn && !isForced)
       throw new Error(
         `${name} is on; first set plugins.${name}.enabled = false in ${configFile}, ` +
           'or take it away all the same with --force',
@@ -130,6 +131,10 @@ export async function removePlugin(name: string, isForced: boolean, cli: CliCont
     await store.remove(name);
     if (cli.json) cli.print(JSON.stringify({ name, removed: true }));
     else cli.print(`${name} is removed; what ${configFile} has for it in [plugins.${name}] is kept`);
+    if (isOn && peeked.isolation.get(name) === 'none')
+      cli.printError(
+        `it may be what lets people in: until plugins.${name}.enabled is false, nobody will be let in`,
+      );
     return EXIT.ok;
   });
 }
