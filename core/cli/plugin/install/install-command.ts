@@ -12,6 +12,7 @@ import { agreeToMore } from './consent.ts';
 import { unfitTable } from './unfit.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
 import { claimOf, examinePackage } from './judge.ts';
+import { refuseLeftKeys } from './left-keys.ts';
 import { NpmFault } from './npm.ts';
 import type { Npm } from './npm.ts';
 import { sourceOf } from './source.ts';
@@ -54,10 +55,11 @@ export async function installPlugin(what: string, isAgreed: boolean, cli: CliCon
       const former = installed.find((one) => one.name === name);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
       if (former) await agreeToMore({ name, version: fetched.version, permissions }, workshop);
-      const contribution = await examinePackage(claim, fetched, workshop.peeked);
+      const entry = await examinePackage(claim, fetched, workshop.peeked);
+      if (former) await refuseLeftKeys(name, entry, cli.configFile);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
-      const unfit = await unfitTable({ name, contribution }, cli.configFile);
+      const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
       report({ name, fetched, former, source, provenance, permissions, unfit }, workshop);
     }),
   );
@@ -128,6 +130,12 @@ export async function removePlugin(name: string, isForced: boolean, cli: CliCont
         `${name} is on; first set plugins.${name}.enabled = false in ${configFile}, ` +
           'or take it away all the same with --force',
       );
+    if (!isForced)
+      await refuseLeftKeys(name, undefined, configFile).catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}, or take it away all the same with --force`, {
+          cause: error,
+        });
+      });
     await store.remove(name);
     if (cli.json) cli.print(JSON.stringify({ name, removed: true }));
     else cli.print(`${name} is removed; what ${configFile} has for it in [plugins.${name}] is kept`);

@@ -8,12 +8,11 @@ import path from 'node:path';
 import { pino } from 'pino';
 import { enabledIn } from '../../../config/peek.ts';
 import type { Peeked } from '../../../config/peek.ts';
-import type { ConfigContribution } from '../../../contract/config.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { IN_TREE_PLUGINS } from '../../../platform/package.ts';
 import { examinePlugin } from '../../../plugins/discovery/discover.ts';
 import { entryOf } from '../../../plugins/discovery/found.ts';
-import type { FoundPlugin } from '../../../plugins/discovery/found.ts';
+import type { ContributionEntry, FoundPlugin } from '../../../plugins/discovery/found.ts';
 import { NAME, readPackage } from '../../../plugins/discovery/manifest.ts';
 import { pluginFiles } from '../../../plugins/discovery/plugin-files.ts';
 import type { Fetched, Installed } from './store.ts';
@@ -63,11 +62,11 @@ export function examinePackage(
   { name }: Claim,
   fetched: Fetched,
   peeked: Peeked,
-): Promise<ConfigContribution | undefined> {
+): Promise<ContributionEntry | undefined> {
   return naming(fetched, async () => {
     const found = await examine(name, fetched, peeked);
     for await (const _ of pluginFiles(fetched.folder));
-    return entryOf(found)[0]?.contribution;
+    return entryOf(found)[0];
   });
 }
 

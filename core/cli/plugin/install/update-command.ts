@@ -8,6 +8,7 @@ import { fetchPackage } from './fetch.ts';
 import { notInstalled, npmIn, workshopOf } from './install-command.ts';
 import type { Workshop } from './install-command.ts';
 import { claimOf, examinePackage } from './judge.ts';
+import { refuseLeftKeys } from './left-keys.ts';
 import { isPinned } from './source.ts';
 import type { Installed } from './store.ts';
 import { unfitTable } from './unfit.ts';
@@ -59,11 +60,12 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
       if (claim.name !== name) throw new Error(`it calls itself "${claim.name}" now; install it anew`);
       const { permissions } = claim;
       await agreeToMore({ name, version, permissions }, workshop);
-      const contribution = await examinePackage(claim, fetched, peeked);
+      const entry = await examinePackage(claim, fetched, peeked);
+      await refuseLeftKeys(name, entry, cli.configFile);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
       const may = mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' });
-      const unfit = await unfitTable({ name, contribution }, cli.configFile);
+      const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
       tellUpdate(
         { name, former: former.version, version, permissions, unfit },
         `-> ${version}  ${integrity}`.trimEnd() + `; it may ${may}`,
