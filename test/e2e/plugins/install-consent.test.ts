@@ -2,7 +2,7 @@
 /** Who agrees to what a new version of a plugin may do, and that nothing of it is run before: by npm, from a registry. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { PLUGINS_USER, serviceUser } from '../../../core/platform/processes/rights.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -47,7 +47,11 @@ ${source('garden', '')}`;
 
   it('is not run before somebody has agreed', async () => {
     await publish('1.0.0', []);
-    const first = await mk('install', 'garden');
+    assert.match(
+      (await mk('install', 'garden')).stderr,
+      /version 1\.0\.0 may show pages.*--yes agrees to it/,
+    );
+    const first = await mk('install', 'garden', '--yes');
     assert.equal(first.code, 0, first.stderr);
     assert.equal(existsSync(mark), false);
     await publish('1.1.0', ['files', 'processes']);
@@ -69,5 +73,25 @@ ${source('garden', '')}`;
       (process.geteuid?.() === 0 ? await serviceUser(undefined, PLUGINS_USER) : undefined) ?? {};
     assert.equal(await readFile(mark, 'utf8'), String(uid));
     await rm(mark);
+  });
+
+  it('is not taken in place of what cannot be read, nor after a removal, without a yes', async () => {
+    const packages = `${daemon.stateDir}/installed-plugins/.packages`;
+    const [id = ''] = await readdir(packages);
+    await writeFile(`${packages}/${id}/package-lock.json`, '{');
+    await publish('1.0.0', ['files'], 'stranger');
+    for (const what of ['stranger', 'garden']) {
+      const { code, stderr } = await mk('install', what, '--yes');
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /installed as "garden" cannot be read; remove it first: mountkeeper plugin remove garden/,
+      );
+    }
+    assert.equal((await mk('remove', 'garden', '--force')).code, 0);
+    const { code, stderr } = await mk('install', 'stranger');
+    assert.equal(code, 1);
+    assert.match(stderr, /version 1\.0\.0 may read and write every file.*--yes agrees to it/);
+    assert.equal(existsSync(mark), false);
   });
 });

@@ -50,11 +50,11 @@ export async function installPlugin(what: string, isAgreed: boolean, cli: CliCon
       cli.progress(`npm fetches ${source.spec} …`);
       const fetched = await fetchPackage(source, npm).catch((error: unknown) => orFolder(error, what));
       const installed = await store.list();
-      const claim = await claimOf(fetched, { peeked: workshop.peeked, installed });
+      const claim = await claimOf(fetched, { ...workshop, installed });
       const { name, permissions } = claim;
       const former = installed.find((one) => one.name === name);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
-      if (former) await agreeToMore({ name, version: fetched.version, permissions }, workshop);
+      await agreeToMore({ name, version: fetched.version, permissions }, workshop);
       const entry = await examinePackage(claim, fetched, workshop.peeked);
       if (former) await refuseLeftKeys(name, entry, cli.configFile);
       cli.signal.throwIfAborted();

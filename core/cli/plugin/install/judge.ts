@@ -15,7 +15,7 @@ import { entryOf } from '../../../plugins/discovery/found.ts';
 import type { ContributionEntry, FoundPlugin } from '../../../plugins/discovery/found.ts';
 import { NAME, readPackage } from '../../../plugins/discovery/manifest.ts';
 import { pluginFiles } from '../../../plugins/discovery/plugin-files.ts';
-import type { Fetched, Installed } from './store.ts';
+import type { Fetched, Installed, PluginStore } from './store.ts';
 
 const IMPORT_MS = 10_000;
 
@@ -27,6 +27,8 @@ const ROOM = '/var/tmp/mountkeeper-check-';
 
 export interface Surroundings {
   readonly peeked: Peeked;
+  readonly store: Pick<PluginStore, 'has'>;
+  /** Those of the store that can be read. */
   readonly installed: readonly Installed[];
 }
 
@@ -40,11 +42,12 @@ export interface Claim {
  * By its package.json, without running anything of it. Rejects with a sentence that names the package and what is
  * wrong with it.
  */
-export function claimOf(fetched: Fetched, { peeked, installed }: Surroundings): Promise<Claim> {
+export function claimOf(fetched: Fetched, { peeked, store, installed }: Surroundings): Promise<Claim> {
   return naming(fetched, async () => {
     const text = await readFile(path.join(fetched.folder, 'package.json'), 'utf8');
     const name = pluginName(JSON.parse(text) as PackageJson, fetched.package);
     refuseOther(name, fetched, installed);
+    if (!installed.some((one) => one.name === name) && (await store.has(name))) throw unreadable(name);
     await refuseDouble(name, peeked.pluginDirs);
     const { entry, permissions } = readPackage(text);
     await access(path.join(fetched.folder, entry)).catch((cause: unknown) => {
@@ -102,6 +105,13 @@ function refuseOther(name: string, fetched: Fetched, installed: readonly Install
   throw new Error(
     `the plugin "${name}" is installed already, from the package ${former.package}; ` +
       `remove it first: mountkeeper plugin remove ${name}`,
+  );
+}
+
+/** Whose package it is cannot be told, so this one may be somebody else's. */
+function unreadable(name: string): Error {
+  return new Error(
+    `what is installed as "${name}" cannot be read; remove it first: mountkeeper plugin remove ${name} --force`,
   );
 }
 

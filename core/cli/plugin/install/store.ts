@@ -122,7 +122,7 @@ export class PluginStore {
     return (await installedNames(this.#stateDir)).includes(name) && (await this.#idOf(name)) !== undefined;
   }
 
-  /** Without those whose files are damaged: they can be removed, or installed anew. */
+  /** Without those whose files are damaged: they can be removed. */
   async list(): Promise<readonly Installed[]> {
     const names = await installedNames(this.#stateDir);
     // One that cannot be read must not keep the others from being updated.
@@ -135,7 +135,7 @@ export class PluginStore {
     try {
       return readPackage(await readFile(path.join(this.folder, name, 'package.json'), 'utf8')).permissions;
     } catch {
-      // Who asks takes what cannot be read for what may nothing.
+      // It is not there, or damaged.
       return undefined;
     }
   }

@@ -56,7 +56,7 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
         tellUpdate({ name, former: former.version, version, permissions }, `stays${why}`, cli);
         return true;
       }
-      const claim = await claimOf(fetched, { peeked, installed: await store.list() });
+      const claim = await claimOf(fetched, { peeked, store, installed: await store.list() });
       if (claim.name !== name) throw new Error(`it calls itself "${claim.name}" now; install it anew`);
       const { permissions } = claim;
       await agreeToMore({ name, version, permissions }, workshop);

@@ -138,7 +138,8 @@ describe('the folder of installed plugins', () => {
 
 describe('a version that asks for more', () => {
   interface Case {
-    readonly before?: readonly Permission[];
+    /** None: what is there cannot be read, or is not there. */
+    readonly before?: readonly Permission[] | 'unknown';
     readonly isOn?: boolean;
     readonly isInProcess?: boolean;
     readonly isAgreed?: boolean;
@@ -154,10 +155,10 @@ describe('a version that asks for more', () => {
   ): Promise<string> {
     const stateDir = await scratch(t);
     const store = new PluginStore(stateDir);
-    await mkdir(join(store.folder, 'garden'), { recursive: true });
+    await mkdir(join(store.folder, before === 'unknown' ? 'other' : 'garden'), { recursive: true });
     const mountkeeper = { apiVersion: 1, permissions: before };
     await writeFile(
-      join(store.folder, 'garden', 'package.json'),
+      join(store.folder, before === 'unknown' ? 'other' : 'garden', 'package.json'),
       JSON.stringify({ name: 'garden', version: '1.0.0', type: 'module', main: 'index.js', mountkeeper }),
     );
     let said = '';
@@ -191,6 +192,19 @@ describe('a version that asks for more', () => {
     await assert.rejects(taken(t, { json: true, typed: 'y\n' }), /nobody is asked here/);
     for (const typed of ['n\n', '\n', '', 'yesterday\n'])
       await assert.rejects(taken(t, { typed }), /nobody agreed to that$/, JSON.stringify(typed));
+  });
+
+  it('is not taken either where nobody knows what the version before it may', async (t) => {
+    const before = 'unknown';
+    await assert.rejects(
+      taken(t, { before }),
+      /^Error: version 1\.1\.0 may use the network, keep files.*--yes/,
+    );
+    await assert.rejects(
+      taken(t, { before, isInProcess: true }),
+      /may do everything that the daemon may, as it runs inside it, and the plugin is on; .*--yes/,
+    );
+    assert.equal(await taken(t, { before, isOn: false }), '');
   });
 
   it('is taken with a yes, beforehand or at the terminal', async (t) => {
