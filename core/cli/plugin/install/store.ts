@@ -9,7 +9,8 @@ import path from 'node:path';
 import type { Permission } from '../../../contract/services.ts';
 import { undefinedWhenMissing } from '../../../platform/files/missing.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
-import { writeWhole } from '../../../platform/files/atomic-file.ts';
+import { syncFolder, writeWhole } from '../../../platform/files/atomic-file.ts';
+import { syncTree } from '../../../platform/files/sync-tree.ts';
 import {
   judgeContent,
   refuseForeignFolder,
@@ -99,6 +100,9 @@ export class PluginStore {
     const there = await lstat(link).catch(undefinedWhenMissing);
     if (there && !there.isSymbolicLink())
       throw new Error(`${link} is in the way, and no 'plugin install' has made it; take it away`);
+    const id = LINK.exec(path.relative(this.folder, folder))?.[1] ?? '';
+    await syncTree(path.join(this.folder, PACKAGES, id));
+    await syncFolder(path.join(this.folder, PACKAGES));
     const beside = path.join(this.folder, PACKAGES, 'link');
     await rm(beside, { force: true });
     await symlink(path.relative(this.folder, folder), beside);
@@ -113,6 +117,8 @@ export class PluginStore {
 
   /** The watcher looks at the folders after what is not needed any more is gone. */
   async #changed(): Promise<void> {
+    // After a loss of power no link may lead to what is removed here.
+    await syncFolder(this.folder);
     await this.#sweep();
     await writeWhole(path.join(this.folder, CHANGED), `${new Date().toISOString()}\n`);
   }

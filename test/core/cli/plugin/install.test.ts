@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -16,6 +16,7 @@ import type { ConfigContribution } from '../../../../core/contract/config.ts';
 import type { Permission } from '../../../../core/contract/services.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { searchedFolders } from '../../../../core/plugins/discovery/installed.ts';
+import { diskDeeds } from '../../../support/platform/disk-deeds.ts';
 
 async function scratch(t: TestContext): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-install-')));
@@ -112,6 +113,33 @@ describe('the folder of installed plugins', () => {
     );
     assert.equal((await readdir(join(store.folder, '.packages'))).length, 1);
     assert.deepEqual(await searchedFolders(['/dirs'], stateDir), ['/dirs', store.folder]);
+  });
+
+  it('has a package on the disk before the link leads there, and the link before the former one goes', async (t) => {
+    const store = new PluginStore(await scratch(t));
+    await store.alone(async () => {
+      const former = join(store.folder, '.packages', 'abcdef');
+      await mkdir(join(former, 'node_modules', 'garden'), { recursive: true });
+      await symlink('.packages/abcdef/node_modules/garden', join(store.folder, 'garden'));
+      await store.withDraft(SOURCE, async (project) => {
+        await fetchInto(project, ['garden']);
+        const deeds = diskDeeds(t, store.folder);
+        const fetched = { package: 'garden', version: '1.0.0', integrity: 'x', hasScripts: false };
+        await store.putInPlace('garden', { ...fetched, folder: join(project, 'node_modules', 'garden') });
+        assert.deepEqual(deeds.slice(0, deeds.indexOf('remove .packages/abcdef') + 1), [
+          'sync .packages/#/package-lock.json',
+          'sync .packages/#/package.json',
+          'sync .packages/#/node_modules/garden',
+          'sync .packages/#/node_modules',
+          'sync .packages/#',
+          'sync .packages',
+          'remove .packages/link',
+          'rename .packages/link garden',
+          'sync ',
+          'remove .packages/abcdef',
+        ]);
+      });
+    });
   });
 
   it('forgets an attempt that failed, and what one that was killed has left', async (t) => {
