@@ -8,8 +8,8 @@ import path from 'node:path';
 import { devPackages } from './dev-packages.ts';
 import { judgeContent, judgeOwner, readTrusted, resolveTrusted } from '../../platform/files/ownership.ts';
 
-const MOST_FILES = 20_000;
-const MOST_BYTES = 256 * 1024 ** 2;
+export const MOST_FILES = 20_000;
+export const MOST_BYTES = 256 * 1024 ** 2;
 /** Deeper than any plugin; ends a loop of symlinks. */
 const MOST_DEPTH = 64;
 const SKIPPED = new Set(['.git', '.DS_Store']);

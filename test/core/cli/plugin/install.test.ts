@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
 import { agreeToMore } from '../../../../core/cli/plugin/install/consent.ts';
+import { fetchPackage } from '../../../../core/cli/plugin/install/fetch.ts';
 import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
 import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
 import { isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
@@ -90,6 +91,25 @@ describe('what is to be installed', () => {
       runNpm(['install'], 'garden', npm),
       /^Error: npm is not on this machine; install it/,
     );
+  });
+});
+
+describe('a package that is far larger than it looks', () => {
+  it('is given up while npm unpacks it', async (t) => {
+    const project = await scratch(t);
+    const fake = join(await scratch(t), 'npm');
+    for (const unpack of [
+      `truncate -s 400M ${project}/a ${project}/b`,
+      `mkdir ${project}/lib && cd ${project}/lib && seq 40001 | xargs touch`,
+    ]) {
+      await writeFile(fake, `#!/bin/sh\n${unpack}\nexec sleep 60`, { mode: 0o755 });
+      const npm = { project, command: fake, clock: createClock(), signal: new AbortController().signal };
+      await assert.rejects(
+        fetchPackage(SOURCE, npm),
+        /too large for a plugin: npm was ended when it had unpacked more than 512 MiB or 40,000 files/,
+      );
+      for (const name of ['a', 'b']) await rm(join(project, name), { force: true });
+    }
   });
 });
 
