@@ -75,6 +75,19 @@ ${source('garden', '')}`;
     await rm(mark);
   });
 
+  it('is taken by an update only with a yes where it is older than the one that is there', async () => {
+    await publish('1.0.5', []);
+    const { code, stderr } = await mk('update', 'garden');
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /garden stays at 1\.1\.0: what the registry offers, version 1\.0\.5, is older than 1\.1\.0; .*--yes/,
+    );
+    assert.match((await mk('update', 'garden', '--yes')).stdout, /^garden 1\.1\.0 -> 1\.0\.5/);
+    // The version that was there may be run.
+    await rm(mark, { force: true });
+  });
+
   it('is not taken in place of what cannot be read, nor after a removal, without a yes', async () => {
     const packages = `${daemon.stateDir}/installed-plugins/.packages`;
     const [id = ''] = await readdir(packages);

@@ -5,6 +5,7 @@ import type { Permission } from '../../../contract/services.ts';
 import { enabledIn } from '../../../config/peek.ts';
 import type { Peeked } from '../../../config/peek.ts';
 import { inWords } from '../../../plugins/permissions.ts';
+import { isOlder } from './source.ts';
 import type { PluginStore } from './store.ts';
 
 export interface Newcomer {
@@ -35,12 +36,31 @@ export interface Person {
 export async function agreeToMore(
   { name, version, permissions }: Newcomer,
   { cli, peeked, store, isAgreed }: Surroundings,
-  person: Person = { input: process.stdin, output: process.stderr },
+  person?: Person,
 ): Promise<void> {
   if (isAgreed || !enabledIn(peeked).has(name)) return;
   const may = wantedBy(permissions, await store.permissions(name), peeked.isolation.get(name) === 'none');
   if (may === undefined) return;
-  const words = `version ${version} may ${may}, and the plugin is on`;
+  await agree(name, `version ${version} may ${may}, and the plugin is on`, cli, person);
+}
+
+/** Asks where an update leads back: the registry, or who got into it, offers less than it did. Rejects as `agreeToMore`. */
+export async function agreeToOlder(
+  { name, version }: Omit<Newcomer, 'permissions'>,
+  former: string,
+  { cli, isAgreed }: Pick<Surroundings, 'cli' | 'isAgreed'>,
+  person?: Person,
+): Promise<void> {
+  if (isAgreed || !isOlder(version, former)) return;
+  await agree(name, `what the registry offers, version ${version}, is older than ${former}`, cli, person);
+}
+
+async function agree(
+  name: string,
+  words: string,
+  cli: Surroundings['cli'],
+  person: Person = { input: process.stdin, output: process.stderr },
+): Promise<void> {
   if (cli.json || person.input.isTTY !== true)
     throw new Error(`${words}; nobody is asked here, --yes agrees to it`);
   cli.printError(`${name}: ${words}.`);

@@ -32,7 +32,8 @@ export interface Workshop {
 export async function workshopOf(cli: CliContext, isAgreed: boolean): Promise<Workshop> {
   const { configFile } = cli;
   const peeked = await peekConfig(configFile);
-  return { cli, configFile, peeked, isAgreed, store: new PluginStore(peeked.stateDir) };
+  const store = new PluginStore(peeked.stateDir, (sentence) => cli.printError(sentence));
+  return { cli, configFile, peeked, isAgreed, store };
 }
 
 export function npmIn(project: string, { clock, signal }: CliContext): Npm {

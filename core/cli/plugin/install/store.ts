@@ -42,9 +42,12 @@ const LINK = /^\.packages\/([0-9a-f]+)\/node_modules\/(.+)$/;
 export class PluginStore {
   readonly folder: string;
   readonly #stateDir: string;
+  readonly #warn: (sentence: string) => void;
 
-  constructor(stateDir: string) {
+  /** `warn`: told what did not come off after a change that did. */
+  constructor(stateDir: string, warn: (sentence: string) => void = () => undefined) {
     this.#stateDir = stateDir;
+    this.#warn = warn;
     this.folder = installedFolder(stateDir);
   }
 
@@ -90,7 +93,9 @@ export class PluginStore {
       await writeFile(path.join(project, 'package.json'), JSON.stringify(manifest));
       return await act(project);
     } finally {
-      if (!(await this.#linked()).has(path.basename(project))) await removeAll(project);
+      await this.#orWarn(async () => {
+        if (!(await this.#linked()).has(path.basename(project))) await removeAll(project);
+      });
     }
   }
 
@@ -115,12 +120,24 @@ export class PluginStore {
     await this.#changed();
   }
 
-  /** The watcher looks at the folders after what is not needed any more is gone. */
+  /**
+   * Never rejects: what was to be done is done. The watcher looks at the folders after what is not needed any more is
+   * gone.
+   */
   async #changed(): Promise<void> {
-    // After a loss of power no link may lead to what is removed here.
-    await syncFolder(this.folder);
-    await this.#sweep();
-    await writeWhole(path.join(this.folder, CHANGED), `${new Date().toISOString()}\n`);
+    await this.#orWarn(async () => {
+      // After a loss of power no link may lead to what is removed here.
+      await syncFolder(this.folder);
+      await this.#sweep();
+    });
+    await this.#orWarn(() => writeWhole(path.join(this.folder, CHANGED), `${new Date().toISOString()}\n`));
+  }
+
+  /** What is left then is removed by the next command. */
+  async #orWarn(tidy: () => Promise<void>): Promise<void> {
+    await tidy().catch((error: unknown) =>
+      this.#warn(`${this.folder} could not be brought in order: ${(error as Error).message}`),
+    );
   }
 
   /** Whether this store has put a plugin of that name there, readable or not. */

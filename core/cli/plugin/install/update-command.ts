@@ -3,7 +3,7 @@ import type { CliContext } from '../../../contract/cli.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
-import { agreeToMore } from './consent.ts';
+import { agreeToMore, agreeToOlder } from './consent.ts';
 import { fetchPackage } from './fetch.ts';
 import { notInstalled, npmIn, workshopOf } from './install-command.ts';
 import type { Workshop } from './install-command.ts';
@@ -59,6 +59,7 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
       const claim = await claimOf(fetched, { peeked, store, installed: await store.list() });
       if (claim.name !== name) throw new Error(`it calls itself "${claim.name}" now; install it anew`);
       const { permissions } = claim;
+      await agreeToOlder({ name, version }, former.version, workshop);
       await agreeToMore({ name, version, permissions }, workshop);
       const entry = await examinePackage(claim, fetched, peeked);
       await refuseLeftKeys(name, entry, cli.configFile);

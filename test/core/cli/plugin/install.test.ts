@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import fsp, { chmod, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -10,7 +11,7 @@ import { agreeToMore } from '../../../../core/cli/plugin/install/consent.ts';
 import { fetchPackage } from '../../../../core/cli/plugin/install/fetch.ts';
 import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
 import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
-import { isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
+import { isOlder, isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
 import { unfitTable } from '../../../../core/cli/plugin/install/unfit.ts';
 import { PluginStore } from '../../../../core/cli/plugin/install/store.ts';
 import type { ConfigContribution } from '../../../../core/contract/config.ts';
@@ -68,6 +69,14 @@ describe('what is to be installed', () => {
   it('is pinned by an exact version alone', () => {
     assert.deepEqual(['a@1.2.3', '@b/a@=1.2.3-rc.1'].map(isPinned), [true, true]);
     assert.deepEqual(['a', '@b/a', 'a@1', 'a@^1.2.3', 'a@next'].map(isPinned), Array(5).fill(false));
+  });
+
+  it('is older than another version by its numbers, a preview than its release', () => {
+    const inOrder = ['0.9.0', '1.0.0-beta.2', '1.0.0-beta.10', '1.0.0', '1.0.1', '1.2.0', '1.10.0', '2.0.0'];
+    for (const [at, one] of inOrder.entries())
+      for (const [than, other] of inOrder.entries())
+        assert.equal(isOlder(one, other), at < than, `${one} ${other}`);
+    assert.equal(isOlder('none', '1.0.0'), false);
   });
 
   it('is called after its package, unless it says how', () => {
@@ -160,6 +169,34 @@ describe('the folder of installed plugins', () => {
         ]);
       });
     });
+  });
+
+  it('has the new version although the former one cannot be cleared away, and says so', async (t) => {
+    const said: string[] = [];
+    const store = new PluginStore(await scratch(t), (sentence) => void said.push(sentence));
+    await store.alone(() =>
+      store.withDraft(SOURCE, async (project) => {
+        await fetchInto(project, ['garden']);
+        const { rm: remove } = fsp;
+        t.mock.method(fsp, 'rm', async (file: string, options: object) => {
+          if (file.endsWith('/former')) throw new Error('it is busy');
+          await remove(file, options);
+        });
+        syncBuiltinESMExports();
+        await mkdir(join(store.folder, '.packages', 'former'));
+        const fetched = { package: 'garden', version: '1.0.0', integrity: 'x', hasScripts: false };
+        await store.putInPlace('garden', { ...fetched, folder: join(project, 'node_modules', 'garden') });
+      }),
+    );
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+    assert.deepEqual(said, [`${store.folder} could not be brought in order: it is busy`]);
+    assert.deepEqual(
+      (await store.list()).map(({ name }) => name),
+      ['garden'],
+    );
+    // The daemon hears of it all the same.
+    assert.ok((await readdir(store.folder)).includes('.changed'));
   });
 
   it('forgets an attempt that failed, and what one that was killed has left', async (t) => {
