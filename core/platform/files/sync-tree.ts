@@ -8,8 +8,8 @@ const MOST_AT_ONCE = 16;
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Files, folders and links in `folder` are on the disk when it resolves, its own name excepted. Follows no link. Rejects
- * with the error of the system.
+ * Files, folders and links in `folder` are on the disk when it resolves, its own name excepted. Follows no link.
+ * Rejects with the error of the system.
  */
 export async function syncTree(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true });

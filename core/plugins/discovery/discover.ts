@@ -136,7 +136,10 @@ function missing(
 }
 
 function nowhere(name: string): string {
-  return `it is on, with isolation = "none", and is in no folder of plugins; put it back, or set plugins.${name}.enabled = false`;
+  return (
+    'it is on, with isolation = "none", and is in no folder of plugins; ' +
+    `put it back, or set plugins.${name}.enabled = false`
+  );
 }
 
 /**
@@ -257,11 +260,8 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
   const isEnabled = !isOurs && options.enabled?.has(name) === true;
   let manifest: PackageManifest | undefined;
   try {
-    if (!(await mayBeFolder(folder))) return undefined;
-    const real = await resolveTrusted(folder);
-    const stats = await lstat(real);
-    if (!stats.isDirectory()) return undefined;
-    judgeContent(real, stats, real);
+    const real = await realFolder(folder);
+    if (real === undefined) return undefined;
     manifest = await manifestOf(real, folder);
     if (!isEnabled) return dormant(folder, manifest);
     if (options.strangersOff !== undefined) throw new Error(options.strangersOff);
@@ -298,6 +298,16 @@ function refused(folder: string, error: unknown, known: Partial<PackageManifest>
     ...(permissions && { permissions }),
   };
   return broken(folder, sentence(error), { thirdParty: true, ...more });
+}
+
+/** Undefined for what is no folder. Rejects with Untrusted where others may write. */
+async function realFolder(folder: string): Promise<string | undefined> {
+  if (!(await mayBeFolder(folder))) return undefined;
+  const real = await resolveTrusted(folder);
+  const stats = await lstat(real);
+  if (!stats.isDirectory()) return undefined;
+  judgeContent(real, stats, real);
+  return real;
 }
 
 /** Symlinks are not followed: they may lead anywhere. */

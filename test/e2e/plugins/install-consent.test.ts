@@ -1,5 +1,5 @@
 // @load quiet
-/** Who agrees to what a new version of a plugin may do, and that nothing of it is run before: by npm, from a registry. */
+/** Who agrees to what a new version of a plugin may do, and that none of it is run before: by npm, from a registry. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';

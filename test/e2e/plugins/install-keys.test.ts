@@ -1,5 +1,5 @@
 // @load quiet
-/** What the configuration says by keys of a plugin, once that is to go or to change: the daemon starts afterwards, too. */
+/** What the configuration says by keys of a plugin that is to go or to change: the daemon starts afterwards, too. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';

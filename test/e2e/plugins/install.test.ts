@@ -266,7 +266,7 @@ describe('plugins of others', () => {
     await isTidy();
   });
 
-  it('an interrupt, or a signal that ends it, ends npm, too, and leaves nothing; another at a time is refused', async () => {
+  it('an interrupt or another signal ends npm, too, and leaves nothing; another at a time is refused', async () => {
     await registry.publish(
       await registry.folder('garden', { name: PACKAGE, version: '2.0.0' }, says('garden', 'fruit')),
     );

@@ -15,7 +15,8 @@ const until = <T>(what: string, look: () => T | Promise<T>): Promise<NonNullable
 
 /** Lets in who knows a word. */
 const GATE = `ctx.hapi({ name: 'words', register: (server) => server.ext('onPreAuth', (request, h) =>
-  request.headers['x-word'] === 'sesame' || isFromCommandSocket(request.raw.req) ? h.continue : h.response('who are you?').code(401).takeover()) });`;
+  request.headers['x-word'] === 'sesame' || isFromCommandSocket(request.raw.req)
+    ? h.continue : h.response('who are you?').code(401).takeover()) });`;
 
 describe("a stranger's guard", () => {
   let scratch: Scratch;

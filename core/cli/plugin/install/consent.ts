@@ -44,7 +44,7 @@ export async function agreeToMore(
   await agree(name, `version ${version} may ${may}, and the plugin is on`, cli, person);
 }
 
-/** Asks where an update leads back: the registry, or who got into it, offers less than it did. Rejects as `agreeToMore`. */
+/** Asks where an update leads back, to what was mended since perhaps. Rejects with a sentence. */
 export async function agreeToOlder(
   { name, version }: Omit<Newcomer, 'permissions'>,
   former: string,

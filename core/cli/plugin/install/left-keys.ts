@@ -45,7 +45,7 @@ export async function refuseLeftKeys(
   if (problems.length === 0) return;
   const more = problems.length > MOST_SAID ? `, and ${String(problems.length - MOST_SAID)} more` : '';
   throw new Error(
-    `${next ? 'with this version' : `without ${plugin}`} the daemon would not start, as ${configFile} would be wrong: ` +
-      `${problems.slice(0, MOST_SAID).join('; ')}${more}; change it first`,
+    `${next ? 'with this version' : `without ${plugin}`} the daemon would not start, ` +
+      `as ${configFile} would be wrong: ${problems.slice(0, MOST_SAID).join('; ')}${more}; change it first`,
   );
 }

@@ -384,7 +384,7 @@ describe('discovery', () => {
 });
 
 describe('a plugin that is on, and nobody knows whether it lets people in', () => {
-  it('counts as a guard where its package.json cannot be read, or where it would run in the daemon and is gone', async (t) => {
+  it('counts as a guard where its package.json is unread, or where it is gone and runs in the daemon', async (t) => {
     const at = await folders(t);
     await at.plugin('blank', '');
     await at.write('third/blank/package.json', '{');
