@@ -11,6 +11,7 @@ import type { Arguments } from './arguments.ts';
 import { suggestion } from '../config/schema/did-you-mean.ts';
 import { NoDaemon, request } from './client.ts';
 import { EXIT } from './exit-codes.ts';
+import { interruption } from './interrupt.ts';
 import type { Invocation } from './invocation.ts';
 import type { Offline } from './offline.ts';
 import { ConfigFault, createOfflineServices } from './offline-services.ts';
@@ -173,8 +174,7 @@ async function orSentence(terminal: Terminal, run: () => Promise<number>): Promi
 }
 
 function contextOf({ args, configFile, terminal, offline }: Invocation): CliContext {
-  const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort(new Error('interrupted')));
+  const signal = interruption(offline.clock);
   const ask: CliContext['request'] = (method, path, body, { isPrivate } = {}) =>
     request(
       {
@@ -184,7 +184,7 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
         isPrivate,
         env: process.env,
         secrets: offline.secrets,
-        signal: interrupt.signal,
+        signal,
       },
       { method, path, ...(body === undefined ? {} : { body }) },
     );
@@ -193,7 +193,7 @@ function contextOf({ args, configFile, terminal, offline }: Invocation): CliCont
     args: args.rest,
     json: args.json,
     clock: offline.clock,
-    signal: interrupt.signal,
+    signal,
     request: ask,
     configFile: resolve(configFile),
     hasDaemon: async () => {

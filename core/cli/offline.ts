@@ -3,10 +3,12 @@
  * rules.
  */
 import { pino } from 'pino';
+import type { ConfigCheck } from '../contract/config.ts';
 import type { Clock } from '../contract/platform.ts';
 import type { Services } from '../contract/services.ts';
 import { SERVICE_CREDENTIALS, createSecrets } from '../config/secrets/secrets.ts';
 import { createConfigService } from '../config/service.ts';
+import type { ContributionEntry } from '../config/service.ts';
 import { enabledIn, peekConfig } from '../config/peek.ts';
 import { createPluginHost } from '../plugins/host.ts';
 import { searchedFolders } from '../plugins/discovery/installed.ts';
@@ -24,6 +26,10 @@ export interface Offline {
   readonly secrets: Services['secrets'];
   readonly host: ReturnType<typeof createPluginHost>;
   readonly config: ReturnType<typeof createConfigService>;
+  /** Checks the file as a daemon does that starts, with other keys of plugins than there are now. */
+  checkFile(
+    change: (entries: readonly ContributionEntry[]) => readonly ContributionEntry[],
+  ): Promise<ConfigCheck>;
   /** Whether the configuration switches the plugin on. */
   isOn(plugin: string): boolean;
   /**
@@ -60,14 +66,16 @@ export async function openInTree(
   const processes = createProcesses({ stateDir: peeked.stateDir, clock, log });
   const reader = createMountReader({ clock, log });
   const scheduler = createScheduler({ clock, log });
-  const config = createConfigService({
-    file: configFile,
-    log,
-    isOffline: !isDaemon,
-    entries: () => host.entries(),
-    protocols: () => host.protocols(),
-    services: { processes, secrets, clock },
-  });
+  const configBy = (entries: () => readonly ContributionEntry[]) =>
+    createConfigService({
+      file: configFile,
+      log,
+      isOffline: !isDaemon,
+      entries,
+      protocols: () => host.protocols(),
+      services: { processes, secrets, clock },
+    });
+  const config = configBy(() => host.entries());
   const services: Partial<Services> = {
     clock,
     processes,
@@ -96,6 +104,7 @@ export async function openInTree(
     secrets,
     host,
     config,
+    checkFile: (change) => configBy(() => change(host.entries())).loadFile(),
     isOn: (plugin) =>
       peeked.switched.get(plugin) ??
       host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ??

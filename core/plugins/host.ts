@@ -237,7 +237,7 @@ class Host implements PluginHost {
     const isOther = (name: string): boolean =>
       enabled.has(name) !== last.enabled.has(name) ||
       (isolation.get(name) ?? 'own') !== (last.isolation?.get(name) ?? 'own');
-    return last.thirdPartyDirs.length > 0 && [...names].some((name) => isOther(name) && !isOurs(name));
+    return [...names].some((name) => isOther(name) && !isOurs(name));
   }
 
   get strangers(): ThirdPartyPlugins {

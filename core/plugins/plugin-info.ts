@@ -48,9 +48,9 @@ function stateOf(
   const runsOn = instance?.active ? `; version ${instance.plugin.version} as it was before runs on` : '';
   switch (state) {
     case 'invalid':
-      return { state, reason: `${found.problem ?? ''}${runsOn}` };
+      return { state, reason: `${found.problem ?? ''}${runsOn}${shuts(member)}` };
     case 'failed':
-      return { state, reason: `${failure?.reason ?? ''}${runsOn}` };
+      return { state, reason: `${failure?.reason ?? ''}${runsOn}${shuts(member)}` };
     case 'waiting':
       return { state, reason: waitingReason(member, members, coreServices) };
     // Also shows what would prevent switching it on.
@@ -59,6 +59,13 @@ function stateOf(
     default:
       return { state, reason: notKept(member) };
   }
+}
+
+/** As `ledgersOf` sees to. */
+function shuts({ found, instance }: Member): string {
+  return found.guard && !instance
+    ? '; it may be what lets people in, so nobody is let in but by the command socket'
+    : '';
 }
 
 function stateName(member: Member | undefined): PluginInfo['state'] {

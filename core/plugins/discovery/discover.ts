@@ -13,6 +13,7 @@ import { contributionProblems } from '../../config/schema/schema.ts';
 import { compareFound, dormantContribution, entryOf } from './found.ts';
 import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './found.ts';
 import { dryRun } from '../instance/instance.ts';
+import { installedFolder } from './installed.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
 import { sentence } from '../instance/sentence.ts';
@@ -72,7 +73,7 @@ export async function discoverPlugins(options: DiscoveryOptions): Promise<readon
     if (problem !== undefined) refusedDirs.push(refusedDir(dir, problem, options.log));
     else found.push(...(await discoverThirdParties(dir, options)));
   }
-  return [...refuseClashes(found), ...refusedDirs, ...hiddenBy(refusedDirs[0], found, options)].sort(
+  return [...refuseClashes(found), ...refusedDirs, ...missing(refusedDirs[0], found, options)].sort(
     compareFound,
   );
 }
@@ -116,18 +117,28 @@ function refusedDir(dir: string, problem: string, log: Logger): BrokenPlugin {
 }
 
 /**
- * Plugins that are switched on, were not found elsewhere and may be in a refused folder: any of them may be
- * an authentication plugin.
+ * Plugins that are switched on, were found nowhere, and may be what lets people in: any that may be in a refused
+ * folder, and any that runs inside the daemon, as such a one does.
  */
-function hiddenBy(
-  dir: BrokenPlugin | undefined,
+function missing(
+  refusedFolder: BrokenPlugin | undefined,
   found: readonly FoundPlugin[],
-  { enabled = NONE }: DiscoveryOptions,
+  { enabled = NONE, isolation: places, stateDir, thirdPartyDirs }: DiscoveryOptions,
 ): BrokenPlugin[] {
-  if (!dir) return [];
-  const missing = [...enabled].filter((name) => !found.some((one) => one.name === name));
-  return missing.map((name) =>
-    broken(path.join(dir.folder, name), dir.problem, { thirdParty: true, guard: true }),
+  const { folder = thirdPartyDirs[0] ?? installedFolder(stateDir), problem } = refusedFolder ?? {};
+  return [...enabled].flatMap((name) => {
+    const isolation = places?.get(name) ?? 'own';
+    const isSuspect = problem !== undefined || isolation === 'none';
+    if (!isSuspect || found.some((one) => one.name === name)) return [];
+    const why = problem ?? nowhere(name);
+    return [broken(path.join(folder, name), why, { thirdParty: true, guard: true, isolation })];
+  });
+}
+
+function nowhere(name: string): string {
+  return (
+    'it is on, with isolation = "none", and is in no folder of plugins; ' +
+    `put it back, or set plugins.${name}.enabled = false`
   );
 }
 
@@ -249,11 +260,8 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
   const isEnabled = !isOurs && options.enabled?.has(name) === true;
   let manifest: PackageManifest | undefined;
   try {
-    if (!(await mayBeFolder(folder))) return undefined;
-    const real = await resolveTrusted(folder);
-    const stats = await lstat(real);
-    if (!stats.isDirectory()) return undefined;
-    judgeContent(real, stats, real);
+    const real = await realFolder(folder);
+    if (real === undefined) return undefined;
     manifest = await manifestOf(real, folder);
     if (!isEnabled) return dormant(folder, manifest);
     if (options.strangersOff !== undefined) throw new Error(options.strangersOff);
@@ -262,8 +270,8 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
     return { ...usable(plugin, folder, true, options.log), stagedFolder, protocols, permissions };
   } catch (error) {
     // A package.json that others can write cannot be believed when it says that the plugin does not
-    // authenticate clients.
-    const mayBeGuard = isEnabled && error instanceof Untrusted;
+    // authenticate clients; one that cannot be read does not say so.
+    const mayBeGuard = isEnabled && (manifest === undefined || error instanceof Untrusted);
     return refused(folder, error, mayBeGuard ? { ...manifest, guard: true } : manifest);
   }
 }
@@ -290,6 +298,16 @@ function refused(folder: string, error: unknown, known: Partial<PackageManifest>
     ...(permissions && { permissions }),
   };
   return broken(folder, sentence(error), { thirdParty: true, ...more });
+}
+
+/** Undefined for what is no folder. Rejects with Untrusted where others may write. */
+async function realFolder(folder: string): Promise<string | undefined> {
+  if (!(await mayBeFolder(folder))) return undefined;
+  const real = await resolveTrusted(folder);
+  const stats = await lstat(real);
+  if (!stats.isDirectory()) return undefined;
+  judgeContent(real, stats, real);
+  return real;
 }
 
 /** Symlinks are not followed: they may lead anywhere. */

@@ -2,13 +2,14 @@
  * All files of a plugin's folder, in a fixed order. Each file is checked through the descriptor that it is
  * read from, so exactly what was checked is returned, whatever happens to names meanwhile.
  */
+import type { Stats } from 'node:fs';
 import { constants, lstat, open, readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { devPackages } from './dev-packages.ts';
-import { judgeContent, judgeOwner, resolveTrusted } from '../../platform/files/ownership.ts';
+import { judgeContent, judgeOwner, readTrusted, resolveTrusted } from '../../platform/files/ownership.ts';
 
-const MOST_FILES = 20_000;
-const MOST_BYTES = 256 * 1024 ** 2;
+export const MOST_FILES = 20_000;
+export const MOST_BYTES = 256 * 1024 ** 2;
 /** Deeper than any plugin; ends a loop of symlinks. */
 const MOST_DEPTH = 64;
 const SKIPPED = new Set(['.git', '.DS_Store']);
@@ -39,8 +40,12 @@ interface Place {
 }
 
 interface Walk {
-  /** For messages: the folder that is to be repaired as a whole. */
+  /** The plugin's folder, or what the last link led out to. For messages, too: it is to be repaired as a whole. */
   readonly folder: string;
+  /** The plugin's folder, whatever was led out to. */
+  readonly plugin: string;
+  /** The link that has led out of the plugin's folder, if one has. */
+  readonly outBy?: string;
   readonly seen: { files: number; bytes: number };
   /** Paths below the plugin's folder that are left out. */
   readonly skipped: ReadonlySet<string>;
@@ -48,14 +53,16 @@ interface Walk {
 
 /**
  * Symlinks that stay inside the folder are returned as symlinks; those that lead out are replaced by their
- * target. Leaves out what only the author needs. Throws Untrusted where somebody else could write, and a
- * sentence for entries that cannot be part of a plugin.
+ * target. Leaves out what only the author needs, and links inside that lead to nothing. Throws Untrusted where
+ * somebody else could write, and a sentence for entries that cannot be part of a plugin. What lies outside is the
+ * plugin's to read without the permission `files`, so it must be everybody's to read.
  */
 export async function* pluginFiles(folder: string): AsyncGenerator<PluginFile> {
   const real = await resolveTrusted(folder);
   const dev = [...(await devPackages(real))].map((name) => path.join('node_modules', name));
   const walk = {
     folder: real,
+    plugin: real,
     seen: { files: 0, bytes: 0 },
     skipped: new Set([AUTHORS_HOST, ...TOOLS, ...dev]),
   };
@@ -67,7 +74,9 @@ async function* folderAt(place: Place, walk: Walk): AsyncGenerator<PluginFile> {
   if (depth > MOST_DEPTH) throw new Error(`${real} lies deeper than ${String(MOST_DEPTH)} folders`);
   const handle = await open(place.via, OPEN_FOLDER);
   try {
-    judgeContent(real, await handle.stat(), walk.folder);
+    const stats = await handle.stat();
+    judgeContent(real, stats, walk.folder);
+    judgePublic(real, stats, walk);
     if (name !== '') yield { name, kind: 'folder', content: Buffer.alloc(0), isExecutable: true };
     const through = `/proc/self/fd/${String(handle.fd)}`;
     for (const entry of (await readdir(through)).sort()) {
@@ -106,24 +115,79 @@ async function* entryAt(place: Place, walk: Walk): AsyncGenerator<PluginFile> {
 async function* linkAt(place: Place, walk: Walk): AsyncGenerator<PluginFile> {
   const { real, name, depth } = place;
   const target = await readlink(place.via);
-  if (staysInside(place.inner, target)) {
+  const isInText = staysInside(place.inner, target);
+  const end = await endOf(real, target, isInText);
+  if (end === undefined) return;
+  // Behind a link, `..` is the parent of where that leads, so the text alone says nothing.
+  if (isInText && isWithin(end, walk.folder)) {
     count(walk, target.length);
     yield { name, kind: 'link', content: Buffer.from(target), isExecutable: false };
     return;
   }
-  const end = await resolveTrusted(
-    path.isAbsolute(target) ? target : `${path.dirname(real)}/${target}`,
-  ).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    throw new Error(`the link ${real} leads to ${target}, which is not there; take it away`, {
+  const { outBy: _, ...own } = { ...walk, folder: end };
+  const isOutside = !isWithin(end, walk.plugin);
+  if (isOutside && !(await isLinkedPackage(name, end))) await judgeWay(real, end);
+  yield* entryAt({ via: end, real: end, name, inner: '', depth }, isOutside ? { ...own, outBy: real } : own);
+}
+
+/** Where the link leads. Undefined for one that would stay inside, and leads to nothing. */
+async function endOf(link: string, target: string, isInText: boolean): Promise<string | undefined> {
+  try {
+    return await resolveTrusted(path.isAbsolute(target) ? target : `${path.dirname(link)}/${target}`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    if (isInText) return undefined;
+    throw new Error(`the link ${link} leads to ${target}, which is not there; take it away`, {
       cause: error,
     });
-  });
-  yield* entryAt({ via: end, real: end, name, inner: '', depth }, { ...walk, folder: end });
+  }
 }
 
 function staysInside(inner: string, target: string): boolean {
   return !path.isAbsolute(target) && path.join(path.dirname(inner), target).split('/')[0] !== '..';
+}
+
+function isWithin(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(`${folder}/`);
+}
+
+const LINKED = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)$/;
+const MOST_MANIFEST_BYTES = 1_048_576;
+
+/** As `npm link` makes it: the package may lie where only its author enters. */
+async function isLinkedPackage(name: string, end: string): Promise<boolean> {
+  const wanted = LINKED.exec(name)?.[1];
+  if (wanted === undefined) return false;
+  try {
+    const text = await readTrusted(path.join(end, 'package.json'), MOST_MANIFEST_BYTES);
+    return (JSON.parse(text) as { name?: unknown } | null)?.name === wanted;
+  } catch {
+    // It is no package.
+    return false;
+  }
+}
+
+const ALL_ENTER = 0o001;
+const ALL_READ = 0o004;
+
+/** Throws a sentence where not everybody may come to `end`. */
+async function judgeWay(link: string, end: string): Promise<void> {
+  for (let at = path.dirname(end); at !== path.dirname(at); at = path.dirname(at))
+    if (((await lstat(at)).mode & ALL_ENTER) === 0) throw isPrivate(link, end);
+}
+
+/** Throws a sentence where a link has led out to what not everybody may read. */
+function judgePublic(file: string, stats: Stats, { outBy }: Walk): void {
+  if (outBy === undefined) return;
+  const needed = stats.isDirectory() ? ALL_READ | ALL_ENTER : ALL_READ;
+  if ((stats.mode & needed) !== needed) throw isPrivate(outBy, file);
+}
+
+function isPrivate(link: string, file: string): Error {
+  return new Error(
+    `the link ${link} leads out of the plugin's folder to ${file}, which not everybody may read; ` +
+      "copy what is needed into the plugin's folder",
+  );
 }
 
 async function fileAt({ via, real, name }: Place, walk: Walk): Promise<PluginFile> {
@@ -131,6 +195,7 @@ async function fileAt({ via, real, name }: Place, walk: Walk): Promise<PluginFil
   try {
     const stats = await handle.stat();
     judgeContent(real, stats, walk.folder);
+    judgePublic(real, stats, walk);
     if (!stats.isFile()) throw new Error(`${real} is not a file any more`);
     count(walk, stats.size);
     return { name, kind: 'file', content: await handle.readFile(), isExecutable: (stats.mode & 0o100) !== 0 };

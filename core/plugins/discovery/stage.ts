@@ -20,7 +20,9 @@ import {
 } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { syncFolder } from '../../platform/files/atomic-file.ts';
 import { makeFolder } from '../../platform/files/make-folder.ts';
+import { syncTree } from '../../platform/files/sync-tree.ts';
 import { judgeContent, resolveTrusted } from '../../platform/files/ownership.ts';
 import { pluginFiles } from './plugin-files.ts';
 import type { PluginFile } from './plugin-files.ts';
@@ -71,7 +73,7 @@ export async function stagePlugin(
     return { folder: known, hash: known.slice(-HASH_DIGITS) };
   }
 
-  const draft = path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
+  const draft = draftIn(root);
   try {
     // Hash what was copied, because the source may have changed since.
     const hash = await hashOf(source, { draft, former: await newestCopy(root, name) });
@@ -80,7 +82,12 @@ export async function stagePlugin(
         throw new Error(error.message.replaceAll(draft, source), { cause: error });
       });
     const folder = path.join(root, `${name}@${hash}`);
-    if (!(await exists(folder))) await rename(draft, folder);
+    if (!(await exists(folder))) {
+      // Whatever has this name is taken for whole from now on, and never looked into.
+      await syncTree(draft);
+      await rename(draft, folder);
+      await syncFolder(root);
+    }
     await utimes(folder, new Date(), new Date());
     await forgetOlder(root, name);
     return { folder, hash };
@@ -179,8 +186,18 @@ async function newestCopy(root: string, name: string): Promise<string | undefine
 }
 
 async function forgetOlder(root: string, name: string): Promise<void> {
-  for (const copy of (await copiesOf(root, name)).slice(KEPT_CONTENTS))
-    await rm(copy, { recursive: true, force: true });
+  for (const copy of (await copiesOf(root, name)).slice(KEPT_CONTENTS)) await removeCopy(copy);
+}
+
+function draftIn(root: string): string {
+  return path.join(root, `.staging-${randomBytes(6).toString('hex')}`);
+}
+
+/** By another name: one that is left half removed must not be taken for whole. */
+async function removeCopy(copy: string): Promise<void> {
+  const draft = draftIn(path.dirname(copy));
+  await rename(copy, draft);
+  await rm(draft, { recursive: true, force: true });
 }
 
 /**
@@ -192,8 +209,8 @@ export async function sweepStage(stateDir: string, kept: ReadonlySet<string>): P
   // There is no stage yet.
   for (const entry of await readdir(root).catch(() => [])) {
     const folder = path.join(root, entry);
-    const isOurs = entry.startsWith('.staging-') || COPY.test(entry);
-    if (isOurs && !kept.has(folder)) await rm(folder, { recursive: true, force: true });
+    if (entry.startsWith('.staging-')) await rm(folder, { recursive: true, force: true });
+    else if (COPY.test(entry) && !kept.has(folder)) await removeCopy(folder);
   }
 }
 

@@ -113,6 +113,8 @@ export async function watchPlugins({
       opened.once('ready', resolve);
     });
     isReady = true;
+    // What was moved away or there after a folder was listed, and before it was watched, is told by nothing else.
+    if (fromMs !== undefined && dirs.some((dir) => statsOf(dir) && isChangedSince(dir, fromMs))) noticed();
     return opened;
   };
   /** Watches anew first: whoever is told looks at what is watched. */

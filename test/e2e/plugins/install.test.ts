@@ -266,34 +266,36 @@ describe('plugins of others', () => {
     await isTidy();
   });
 
-  it('an interrupt ends it, npm included, and leaves nothing; another at a time is refused', async () => {
+  it('an interrupt or another signal ends npm, too, and leaves nothing; another at a time is refused', async () => {
     await registry.publish(
       await registry.folder('garden', { name: PACKAGE, version: '2.0.0' }, says('garden', 'fruit')),
     );
-    const asked = new Promise<void>((resolve) => {
-      registry.onTarball = () => {
-        resolve();
-        return new Promise(() => undefined);
-      };
-    });
-    const child = spawn(
-      process.execPath,
-      [MAIN, 'plugin', 'install', PACKAGE, '--config', daemon.configFile],
-      {
-        env: { PATH: process.env['PATH'], ...registry.env },
-        stdio: 'ignore',
-      },
-    );
-    await asked;
-    assert.match((await mk('update')).stderr, /another command changes .*; try again when it has ended/);
-    child.kill('SIGINT');
-    const [code] = await once(child, 'close');
-    assert.equal(code, 1);
-    await isTidy();
-    await until(
-      'npm is gone',
-      async () => (await processesNaming(`${daemon.stateDir}/installed-plugins`)).length === 0,
-    );
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const asked = new Promise<void>((resolve) => {
+        registry.onTarball = () => {
+          resolve();
+          return new Promise(() => undefined);
+        };
+      });
+      const child = spawn(
+        process.execPath,
+        [MAIN, 'plugin', 'install', PACKAGE, '--config', daemon.configFile],
+        {
+          env: { PATH: process.env['PATH'], ...registry.env },
+          stdio: 'ignore',
+        },
+      );
+      await asked;
+      assert.match((await mk('update')).stderr, /another command changes .*; try again when it has ended/);
+      child.kill(signal);
+      // Of a signal that others send, a process ends as they expect.
+      assert.deepEqual(await once(child, 'close'), signal === 'SIGINT' ? [1, null] : [null, signal]);
+      await isTidy();
+      await until(
+        'npm is gone',
+        async () => (await processesNaming(`${daemon.stateDir}/installed-plugins`)).length === 0,
+      );
+    }
     registry.onTarball = () => Promise.resolve();
     assert.equal((await mk('update')).code, 0);
     await hears('garden', 'fruit');

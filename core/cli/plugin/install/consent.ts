@@ -5,6 +5,7 @@ import type { Permission } from '../../../contract/services.ts';
 import { enabledIn } from '../../../config/peek.ts';
 import type { Peeked } from '../../../config/peek.ts';
 import { inWords } from '../../../plugins/permissions.ts';
+import { isOlder } from './source.ts';
 import type { PluginStore } from './store.ts';
 
 export interface Newcomer {
@@ -28,19 +29,38 @@ export interface Person {
 }
 
 /**
- * Asks where a plugin that is on wants more than the version before it; one that is off is shown before it is
- * switched on. Rejects with a sentence where nobody agrees or nobody can be asked.
+ * Asks where a plugin that is on wants more than the version before it, and where it is not known what that was given;
+ * one that is off is shown before it is switched on. Rejects with a sentence where nobody agrees or nobody can be
+ * asked.
  */
 export async function agreeToMore(
   { name, version, permissions }: Newcomer,
   { cli, peeked, store, isAgreed }: Surroundings,
+  person?: Person,
+): Promise<void> {
+  if (isAgreed || !enabledIn(peeked).has(name)) return;
+  const may = wantedBy(permissions, await store.permissions(name), peeked.isolation.get(name) === 'none');
+  if (may === undefined) return;
+  await agree(name, `version ${version} may ${may}, and the plugin is on`, cli, person);
+}
+
+/** Asks where an update leads back, to what was mended since perhaps. Rejects with a sentence. */
+export async function agreeToOlder(
+  { name, version }: Omit<Newcomer, 'permissions'>,
+  former: string,
+  { cli, isAgreed }: Pick<Surroundings, 'cli' | 'isAgreed'>,
+  person?: Person,
+): Promise<void> {
+  if (isAgreed || !isOlder(version, former)) return;
+  await agree(name, `what the registry offers, version ${version}, is older than ${former}`, cli, person);
+}
+
+async function agree(
+  name: string,
+  words: string,
+  cli: Surroundings['cli'],
   person: Person = { input: process.stdin, output: process.stderr },
 ): Promise<void> {
-  // What runs inside the daemon may do everything already.
-  if (isAgreed || !enabledIn(peeked).has(name) || peeked.isolation.get(name) === 'none') return;
-  const more = beyond(permissions, (await store.permissions(name)) ?? []);
-  if (more.length === 0) return;
-  const words = `version ${version} may also ${inWords(more)}, and the plugin is on`;
   if (cli.json || person.input.isTTY !== true)
     throw new Error(`${words}; nobody is asked here, --yes agrees to it`);
   cli.printError(`${name}: ${words}.`);
@@ -48,9 +68,17 @@ export async function agreeToMore(
     throw new Error(`${words}; nobody agreed to that`);
 }
 
-function beyond(asked: readonly Permission[], granted: readonly Permission[]): readonly Permission[] {
+/** In words that follow "it may"; undefined where the version before it was given all of that. */
+function wantedBy(
+  asked: readonly Permission[],
+  granted: readonly Permission[] | undefined,
+  isInProcess: boolean,
+): string | undefined {
+  if (isInProcess) return granted ? undefined : 'do everything that the daemon may, as it runs inside it';
+  if (!granted) return inWords(asked);
   const has = new Set<Permission>(granted.includes('files') ? [...granted, 'own-files'] : granted);
-  return asked.filter((one) => !has.has(one));
+  const more = asked.filter((one) => !has.has(one));
+  return more.length === 0 ? undefined : `also ${inWords(more)}`;
 }
 
 /** False also where the terminal goes away or Ctrl-C is pressed. */

@@ -1,6 +1,7 @@
 /** Has npm fetch a package with all that it depends on, into a project of its own. */
 import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { withLimits } from './draft-size.ts';
 import { runNpm } from './npm.ts';
 import type { Npm } from './npm.ts';
 import type { Source } from './source.ts';
@@ -25,7 +26,7 @@ const INSTALL = [
 /** Rejects with a sentence; the project is of no use then. */
 export async function fetchPackage({ kind, spec }: Source, npm: Npm): Promise<Fetched> {
   const tarball = kind === 'folder' ? await packed(spec, npm) : undefined;
-  await runNpm([...INSTALL, '--', tarball ?? spec], spec, npm);
+  await withLimits(npm, (limited) => runNpm([...INSTALL, '--', tarball ?? spec], spec, limited));
   if (tarball !== undefined) await rm(tarball, { force: true });
   const fetched = await readProject(npm.project);
   await takeFromOthers(fetched.folder);

@@ -11,8 +11,8 @@ import { mayOf } from '../author.ts';
 import { agreeToMore } from './consent.ts';
 import { unfitTable } from './unfit.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
-import { judgePackage } from './judge.ts';
-import type { Judged } from './judge.ts';
+import { claimOf, examinePackage } from './judge.ts';
+import { refuseLeftKeys } from './left-keys.ts';
 import { NpmFault } from './npm.ts';
 import type { Npm } from './npm.ts';
 import { sourceOf } from './source.ts';
@@ -32,7 +32,8 @@ export interface Workshop {
 export async function workshopOf(cli: CliContext, isAgreed: boolean): Promise<Workshop> {
   const { configFile } = cli;
   const peeked = await peekConfig(configFile);
-  return { cli, configFile, peeked, isAgreed, store: new PluginStore(peeked.stateDir) };
+  const store = new PluginStore(peeked.stateDir, (sentence) => cli.printError(sentence));
+  return { cli, configFile, peeked, isAgreed, store };
 }
 
 export function npmIn(project: string, { clock, signal }: CliContext): Npm {
@@ -49,12 +50,17 @@ export async function installPlugin(what: string, isAgreed: boolean, cli: CliCon
       const npm = npmIn(project, cli);
       cli.progress(`npm fetches ${source.spec} …`);
       const fetched = await fetchPackage(source, npm).catch((error: unknown) => orFolder(error, what));
-      const { name, former, permissions, contribution } = await judged(fetched, project, workshop);
+      const installed = await store.list();
+      const claim = await claimOf(fetched, { ...workshop, installed });
+      const { name, permissions } = claim;
+      const former = installed.find((one) => one.name === name);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
-      if (former) await agreeToMore({ name, version: fetched.version, permissions }, workshop);
+      await agreeToMore({ name, version: fetched.version, permissions }, workshop);
+      const entry = await examinePackage(claim, fetched, workshop.peeked);
+      if (former) await refuseLeftKeys(name, entry, cli.configFile);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
-      const unfit = await unfitTable({ name, contribution }, cli.configFile);
+      const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
       report({ name, fetched, former, source, provenance, permissions, unfit }, workshop);
     }),
   );
@@ -66,16 +72,6 @@ function orFolder(error: unknown, what: string): never {
   if (error instanceof NpmFault && error.code === 'E404')
     throw new Error(`${error.message}; a folder is written with a slash: ./${what}`, { cause: error });
   throw error;
-}
-
-export async function judged(
-  fetched: Fetched,
-  project: string,
-  { peeked, store }: Workshop,
-): Promise<Judged & { readonly former: Installed | undefined }> {
-  const installed = await store.list();
-  const found = await judgePackage(fetched, project, { peeked, installed });
-  return { ...found, former: installed.find((one) => one.name === found.name) };
 }
 
 interface Result {
@@ -129,14 +125,25 @@ export async function removePlugin(name: string, isForced: boolean, cli: CliCont
   const { configFile, peeked, store } = await workshopOf(cli, false);
   return store.alone(async () => {
     if (!(await store.has(name))) throw notInstalled(name, await store.list());
-    if (enabledIn(peeked).has(name) && !isForced)
+    const isOn = enabledIn(peeked).has(name);
+    if (isOn && !isForced)
       throw new Error(
         `${name} is on; first set plugins.${name}.enabled = false in ${configFile}, ` +
           'or take it away all the same with --force',
       );
+    if (!isForced)
+      await refuseLeftKeys(name, undefined, configFile).catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}, or take it away all the same with --force`, {
+          cause: error,
+        });
+      });
     await store.remove(name);
     if (cli.json) cli.print(JSON.stringify({ name, removed: true }));
     else cli.print(`${name} is removed; what ${configFile} has for it in [plugins.${name}] is kept`);
+    if (isOn && peeked.isolation.get(name) === 'none')
+      cli.printError(
+        `it may be what lets people in: until plugins.${name}.enabled is false, nobody will be let in`,
+      );
     return EXIT.ok;
   });
 }

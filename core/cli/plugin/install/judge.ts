@@ -1,58 +1,83 @@
 /**
  * Whether a fetched package may become a plugin: what the daemon checks when it finds one, before the package
- * is where the daemon looks. Code is imported only of a plugin that is on already.
+ * is where the daemon looks. First what its package.json says, then, once somebody has agreed to that, its code, which
+ * is imported only of a plugin that is on already.
  */
-import { access, lstat, mkdir, readFile, rm, symlink } from 'node:fs/promises';
+import { access, lstat, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
 import { enabledIn } from '../../../config/peek.ts';
 import type { Peeked } from '../../../config/peek.ts';
-import type { ConfigContribution } from '../../../contract/config.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { IN_TREE_PLUGINS } from '../../../platform/package.ts';
 import { examinePlugin } from '../../../plugins/discovery/discover.ts';
 import { entryOf } from '../../../plugins/discovery/found.ts';
-import type { FoundPlugin } from '../../../plugins/discovery/found.ts';
+import type { ContributionEntry, FoundPlugin } from '../../../plugins/discovery/found.ts';
 import { NAME, readPackage } from '../../../plugins/discovery/manifest.ts';
 import { pluginFiles } from '../../../plugins/discovery/plugin-files.ts';
-import type { Fetched, Installed } from './store.ts';
+import type { Fetched, Installed, PluginStore } from './store.ts';
 
 const IMPORT_MS = 10_000;
 
+/**
+ * Where the copy lies that is imported. The plugin's own user (`runner/process/own-user.ts`) has to walk down to it,
+ * which it cannot in the state folder, nor in a temporary folder that root has of its own.
+ */
+const ROOM = '/var/tmp/mountkeeper-check-';
+
 export interface Surroundings {
   readonly peeked: Peeked;
+  readonly store: Pick<PluginStore, 'has'>;
+  /** Those of the store that can be read. */
   readonly installed: readonly Installed[];
 }
 
-export interface Judged {
+/** What a package says of itself. */
+export interface Claim {
   readonly name: string;
   readonly permissions: readonly Permission[];
-  /** What it declares of its keys. */
-  readonly contribution: ConfigContribution | undefined;
 }
 
-/** The plugin's name and what it asks for. Rejects with a sentence that names the package and what is wrong with it. */
-export async function judgePackage(
-  fetched: Fetched,
-  project: string,
-  { peeked, installed }: Surroundings,
-): Promise<Judged> {
-  const label = `${fetched.package}@${fetched.version}`;
-  try {
+/**
+ * By its package.json, without running anything of it. Rejects with a sentence that names the package and what is
+ * wrong with it.
+ */
+export function claimOf(fetched: Fetched, { peeked, store, installed }: Surroundings): Promise<Claim> {
+  return naming(fetched, async () => {
     const text = await readFile(path.join(fetched.folder, 'package.json'), 'utf8');
     const name = pluginName(JSON.parse(text) as PackageJson, fetched.package);
-    // First of all: where the name belongs to a plugin that is on, its code would be run.
     refuseOther(name, fetched, installed);
+    if (!installed.some((one) => one.name === name) && (await store.has(name))) throw unreadable(name);
     await refuseDouble(name, peeked.pluginDirs);
-    const found = await examine(name, { fetched, project, peeked });
     const { entry, permissions } = readPackage(text);
     await access(path.join(fetched.folder, entry)).catch((cause: unknown) => {
       throw new Error(`its entry ${entry} is not in the package`, { cause });
     });
+    return { name, permissions };
+  });
+}
+
+/**
+ * What it declares of its keys. Runs the code of a plugin that is on, with the permissions of its claim: somebody must
+ * have agreed to them. Nobody else can write the fetched package meanwhile. Rejects as `claimOf`.
+ */
+export function examinePackage(
+  { name }: Claim,
+  fetched: Fetched,
+  peeked: Peeked,
+): Promise<ContributionEntry | undefined> {
+  return naming(fetched, async () => {
+    const found = await examine(name, fetched, peeked);
     for await (const _ of pluginFiles(fetched.folder));
-    return { name, permissions, contribution: entryOf(found)[0]?.contribution };
+    return entryOf(found)[0];
+  });
+}
+
+async function naming<T>({ package: name, version }: Fetched, judge: () => Promise<T>): Promise<T> {
+  try {
+    return await judge();
   } catch (error) {
-    throw new Error(`${label} is not installed: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${name}@${version} is not installed: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -83,6 +108,13 @@ function refuseOther(name: string, fetched: Fetched, installed: readonly Install
   );
 }
 
+/** Whose package it is cannot be told, so this one may be somebody else's. */
+function unreadable(name: string): Error {
+  return new Error(
+    `what is installed as "${name}" cannot be read; remove it first: mountkeeper plugin remove ${name} --force`,
+  );
+}
+
 async function refuseDouble(name: string, dirs: readonly string[]): Promise<void> {
   for (const dir of dirs) {
     const folder = path.join(dir, name);
@@ -95,19 +127,12 @@ async function refuseDouble(name: string, dirs: readonly string[]): Promise<void
   }
 }
 
-interface Examination {
-  readonly fetched: Fetched;
-  readonly project: string;
-  readonly peeked: Peeked;
-}
-
-async function examine(name: string, { fetched, project, peeked }: Examination): Promise<FoundPlugin> {
-  const room = path.join(project, 'check');
-  await mkdir(room, { mode: 0o700 });
+async function examine(name: string, fetched: Fetched, peeked: Peeked): Promise<FoundPlugin> {
+  const room = await mkdtemp(ROOM);
   try {
     // Discovery takes the name of the folder for that of the plugin.
     const folder = path.join(room, name);
-    await symlink(path.relative(room, fetched.folder), folder);
+    await symlink(fetched.folder, folder);
     const found = await examinePlugin(folder, peeked.isolation.get(name) ?? 'own', {
       inTree: IN_TREE_PLUGINS,
       thirdPartyDirs: [],

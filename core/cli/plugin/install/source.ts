@@ -38,3 +38,17 @@ function isPath(text: string): boolean {
 export function isPinned(spec: string): boolean {
   return /.@=?\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/.test(spec);
 }
+
+const VERSION = /^(\d+)\.(\d+)\.(\d+)(?:-([\w.-]+))?/;
+
+/** Whether one version of a package came before another, by its numbers. False for what is no version. */
+export function isOlder(one: string, other: string): boolean {
+  const [a, b] = [VERSION.exec(one), VERSION.exec(other)];
+  if (!a || !b) return false;
+  const differing = [1, 2, 3].find((part) => a[part] !== b[part]);
+  if (differing !== undefined) return Number(a[differing]) < Number(b[differing]);
+  const [mine, theirs] = [a[4], b[4]];
+  // A preview comes before what it is a preview of.
+  if (mine === undefined || theirs === undefined) return mine !== undefined && theirs === undefined;
+  return mine.localeCompare(theirs, 'en', { numeric: true }) < 0;
+}

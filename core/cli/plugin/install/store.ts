@@ -9,7 +9,8 @@ import path from 'node:path';
 import type { Permission } from '../../../contract/services.ts';
 import { undefinedWhenMissing } from '../../../platform/files/missing.ts';
 import { makeFolder } from '../../../platform/files/make-folder.ts';
-import { writeWhole } from '../../../platform/files/atomic-file.ts';
+import { syncFolder, writeWhole } from '../../../platform/files/atomic-file.ts';
+import { syncTree } from '../../../platform/files/sync-tree.ts';
 import {
   judgeContent,
   refuseForeignFolder,
@@ -41,9 +42,12 @@ const LINK = /^\.packages\/([0-9a-f]+)\/node_modules\/(.+)$/;
 export class PluginStore {
   readonly folder: string;
   readonly #stateDir: string;
+  readonly #warn: (sentence: string) => void;
 
-  constructor(stateDir: string) {
+  /** `warn`: told what did not come off after a change that did. */
+  constructor(stateDir: string, warn: (sentence: string) => void = () => undefined) {
     this.#stateDir = stateDir;
+    this.#warn = warn;
     this.folder = installedFolder(stateDir);
   }
 
@@ -89,7 +93,9 @@ export class PluginStore {
       await writeFile(path.join(project, 'package.json'), JSON.stringify(manifest));
       return await act(project);
     } finally {
-      if (!(await this.#linked()).has(path.basename(project))) await removeAll(project);
+      await this.#orWarn(async () => {
+        if (!(await this.#linked()).has(path.basename(project))) await removeAll(project);
+      });
     }
   }
 
@@ -99,6 +105,9 @@ export class PluginStore {
     const there = await lstat(link).catch(undefinedWhenMissing);
     if (there && !there.isSymbolicLink())
       throw new Error(`${link} is in the way, and no 'plugin install' has made it; take it away`);
+    const id = LINK.exec(path.relative(this.folder, folder))?.[1] ?? '';
+    await syncTree(path.join(this.folder, PACKAGES, id));
+    await syncFolder(path.join(this.folder, PACKAGES));
     const beside = path.join(this.folder, PACKAGES, 'link');
     await rm(beside, { force: true });
     await symlink(path.relative(this.folder, folder), beside);
@@ -111,10 +120,24 @@ export class PluginStore {
     await this.#changed();
   }
 
-  /** The watcher looks at the folders after what is not needed any more is gone. */
+  /**
+   * Never rejects: what was to be done is done. The watcher looks at the folders after what is not needed any more is
+   * gone.
+   */
   async #changed(): Promise<void> {
-    await this.#sweep();
-    await writeWhole(path.join(this.folder, CHANGED), `${new Date().toISOString()}\n`);
+    await this.#orWarn(async () => {
+      // After a loss of power no link may lead to what is removed here.
+      await syncFolder(this.folder);
+      await this.#sweep();
+    });
+    await this.#orWarn(() => writeWhole(path.join(this.folder, CHANGED), `${new Date().toISOString()}\n`));
+  }
+
+  /** What is left then is removed by the next command. */
+  async #orWarn(tidy: () => Promise<void>): Promise<void> {
+    await tidy().catch((error: unknown) =>
+      this.#warn(`${this.folder} could not be brought in order: ${(error as Error).message}`),
+    );
   }
 
   /** Whether this store has put a plugin of that name there, readable or not. */
@@ -122,7 +145,7 @@ export class PluginStore {
     return (await installedNames(this.#stateDir)).includes(name) && (await this.#idOf(name)) !== undefined;
   }
 
-  /** Without those whose files are damaged: they can be removed, or installed anew. */
+  /** Without those whose files are damaged: they can be removed. */
   async list(): Promise<readonly Installed[]> {
     const names = await installedNames(this.#stateDir);
     // One that cannot be read must not keep the others from being updated.
@@ -135,7 +158,7 @@ export class PluginStore {
     try {
       return readPackage(await readFile(path.join(this.folder, name, 'package.json'), 'utf8')).permissions;
     } catch {
-      // Who asks takes what cannot be read for what may nothing.
+      // It is not there, or damaged.
       return undefined;
     }
   }

@@ -3,10 +3,12 @@ import type { CliContext } from '../../../contract/cli.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
-import { agreeToMore } from './consent.ts';
+import { agreeToMore, agreeToOlder } from './consent.ts';
 import { fetchPackage } from './fetch.ts';
-import { judged, notInstalled, npmIn, workshopOf } from './install-command.ts';
+import { notInstalled, npmIn, workshopOf } from './install-command.ts';
 import type { Workshop } from './install-command.ts';
+import { claimOf, examinePackage } from './judge.ts';
+import { refuseLeftKeys } from './left-keys.ts';
 import { isPinned } from './source.ts';
 import type { Installed } from './store.ts';
 import { unfitTable } from './unfit.ts';
@@ -54,14 +56,17 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
         tellUpdate({ name, former: former.version, version, permissions }, `stays${why}`, cli);
         return true;
       }
-      const found = await judged(fetched, project, workshop);
-      if (found.name !== name) throw new Error(`it calls itself "${found.name}" now; install it anew`);
-      const { permissions, contribution } = found;
+      const claim = await claimOf(fetched, { peeked, store, installed: await store.list() });
+      if (claim.name !== name) throw new Error(`it calls itself "${claim.name}" now; install it anew`);
+      const { permissions } = claim;
+      await agreeToOlder({ name, version }, former.version, workshop);
       await agreeToMore({ name, version, permissions }, workshop);
+      const entry = await examinePackage(claim, fetched, peeked);
+      await refuseLeftKeys(name, entry, cli.configFile);
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
       const may = mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' });
-      const unfit = await unfitTable({ name, contribution }, cli.configFile);
+      const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
       tellUpdate(
         { name, former: former.version, version, permissions, unfit },
         `-> ${version}  ${integrity}`.trimEnd() + `; it may ${may}`,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import fsp, { chmod, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -7,15 +8,17 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
 import { agreeToMore } from '../../../../core/cli/plugin/install/consent.ts';
+import { fetchPackage } from '../../../../core/cli/plugin/install/fetch.ts';
 import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
 import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
-import { isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
+import { isOlder, isPinned, sourceOf } from '../../../../core/cli/plugin/install/source.ts';
 import { unfitTable } from '../../../../core/cli/plugin/install/unfit.ts';
 import { PluginStore } from '../../../../core/cli/plugin/install/store.ts';
 import type { ConfigContribution } from '../../../../core/contract/config.ts';
 import type { Permission } from '../../../../core/contract/services.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import { searchedFolders } from '../../../../core/plugins/discovery/installed.ts';
+import { diskDeeds } from '../../../support/platform/disk-deeds.ts';
 
 async function scratch(t: TestContext): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-install-')));
@@ -68,6 +71,14 @@ describe('what is to be installed', () => {
     assert.deepEqual(['a', '@b/a', 'a@1', 'a@^1.2.3', 'a@next'].map(isPinned), Array(5).fill(false));
   });
 
+  it('is older than another version by its numbers, a preview than its release', () => {
+    const inOrder = ['0.9.0', '1.0.0-beta.2', '1.0.0-beta.10', '1.0.0', '1.0.1', '1.2.0', '1.10.0', '2.0.0'];
+    for (const [at, one] of inOrder.entries())
+      for (const [than, other] of inOrder.entries())
+        assert.equal(isOlder(one, other), at < than, `${one} ${other}`);
+    assert.equal(isOlder('none', '1.0.0'), false);
+  });
+
   it('is called after its package, unless it says how', () => {
     const own = { mountkeeper: {} };
     assert.equal(pluginName(own, '@friend/mountkeeper-plugin-garden'), 'garden');
@@ -92,6 +103,25 @@ describe('what is to be installed', () => {
   });
 });
 
+describe('a package that is far larger than it looks', () => {
+  it('is given up while npm unpacks it', async (t) => {
+    const project = await scratch(t);
+    const fake = join(await scratch(t), 'npm');
+    for (const unpack of [
+      `truncate -s 400M ${project}/a ${project}/b`,
+      `mkdir ${project}/lib && cd ${project}/lib && seq 40001 | xargs touch`,
+    ]) {
+      await writeFile(fake, `#!/bin/sh\n${unpack}\nexec sleep 60`, { mode: 0o755 });
+      const npm = { project, command: fake, clock: createClock(), signal: new AbortController().signal };
+      await assert.rejects(
+        fetchPackage(SOURCE, npm),
+        /too large for a plugin: npm was ended when it had unpacked more than 512 MiB or 40,000 files/,
+      );
+      for (const name of ['a', 'b']) await rm(join(project, name), { force: true });
+    }
+  });
+});
+
 describe('the folder of installed plugins', () => {
   it('has the former version until the new one is there, and then no more', async (t) => {
     const stateDir = await scratch(t);
@@ -112,6 +142,61 @@ describe('the folder of installed plugins', () => {
     );
     assert.equal((await readdir(join(store.folder, '.packages'))).length, 1);
     assert.deepEqual(await searchedFolders(['/dirs'], stateDir), ['/dirs', store.folder]);
+  });
+
+  it('has a package on the disk before the link leads there, and the link before the former one goes', async (t) => {
+    const store = new PluginStore(await scratch(t));
+    await store.alone(async () => {
+      const former = join(store.folder, '.packages', 'abcdef');
+      await mkdir(join(former, 'node_modules', 'garden'), { recursive: true });
+      await symlink('.packages/abcdef/node_modules/garden', join(store.folder, 'garden'));
+      await store.withDraft(SOURCE, async (project) => {
+        await fetchInto(project, ['garden']);
+        const deeds = diskDeeds(t, store.folder);
+        const fetched = { package: 'garden', version: '1.0.0', integrity: 'x', hasScripts: false };
+        await store.putInPlace('garden', { ...fetched, folder: join(project, 'node_modules', 'garden') });
+        assert.deepEqual(deeds.slice(0, deeds.indexOf('remove .packages/abcdef') + 1), [
+          'sync .packages/#/package-lock.json',
+          'sync .packages/#/package.json',
+          'sync .packages/#/node_modules/garden',
+          'sync .packages/#/node_modules',
+          'sync .packages/#',
+          'sync .packages',
+          'remove .packages/link',
+          'rename .packages/link garden',
+          'sync ',
+          'remove .packages/abcdef',
+        ]);
+      });
+    });
+  });
+
+  it('has the new version although the former one cannot be cleared away, and says so', async (t) => {
+    const said: string[] = [];
+    const store = new PluginStore(await scratch(t), (sentence) => void said.push(sentence));
+    await store.alone(() =>
+      store.withDraft(SOURCE, async (project) => {
+        await fetchInto(project, ['garden']);
+        const { rm: remove } = fsp;
+        t.mock.method(fsp, 'rm', async (file: string, options: object) => {
+          if (file.endsWith('/former')) throw new Error('it is busy');
+          await remove(file, options);
+        });
+        syncBuiltinESMExports();
+        await mkdir(join(store.folder, '.packages', 'former'));
+        const fetched = { package: 'garden', version: '1.0.0', integrity: 'x', hasScripts: false };
+        await store.putInPlace('garden', { ...fetched, folder: join(project, 'node_modules', 'garden') });
+      }),
+    );
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+    assert.deepEqual(said, [`${store.folder} could not be brought in order: it is busy`]);
+    assert.deepEqual(
+      (await store.list()).map(({ name }) => name),
+      ['garden'],
+    );
+    // The daemon hears of it all the same.
+    assert.ok((await readdir(store.folder)).includes('.changed'));
   });
 
   it('forgets an attempt that failed, and what one that was killed has left', async (t) => {
@@ -138,7 +223,8 @@ describe('the folder of installed plugins', () => {
 
 describe('a version that asks for more', () => {
   interface Case {
-    readonly before?: readonly Permission[];
+    /** None: what is there cannot be read, or is not there. */
+    readonly before?: readonly Permission[] | 'unknown';
     readonly isOn?: boolean;
     readonly isInProcess?: boolean;
     readonly isAgreed?: boolean;
@@ -154,10 +240,10 @@ describe('a version that asks for more', () => {
   ): Promise<string> {
     const stateDir = await scratch(t);
     const store = new PluginStore(stateDir);
-    await mkdir(join(store.folder, 'garden'), { recursive: true });
+    await mkdir(join(store.folder, before === 'unknown' ? 'other' : 'garden'), { recursive: true });
     const mountkeeper = { apiVersion: 1, permissions: before };
     await writeFile(
-      join(store.folder, 'garden', 'package.json'),
+      join(store.folder, before === 'unknown' ? 'other' : 'garden', 'package.json'),
       JSON.stringify({ name: 'garden', version: '1.0.0', type: 'module', main: 'index.js', mountkeeper }),
     );
     let said = '';
@@ -191,6 +277,19 @@ describe('a version that asks for more', () => {
     await assert.rejects(taken(t, { json: true, typed: 'y\n' }), /nobody is asked here/);
     for (const typed of ['n\n', '\n', '', 'yesterday\n'])
       await assert.rejects(taken(t, { typed }), /nobody agreed to that$/, JSON.stringify(typed));
+  });
+
+  it('is not taken either where nobody knows what the version before it may', async (t) => {
+    const before = 'unknown';
+    await assert.rejects(
+      taken(t, { before }),
+      /^Error: version 1\.1\.0 may use the network, keep files.*--yes/,
+    );
+    await assert.rejects(
+      taken(t, { before, isInProcess: true }),
+      /may do everything that the daemon may, as it runs inside it, and the plugin is on; .*--yes/,
+    );
+    assert.equal(await taken(t, { before, isOn: false }), '');
   });
 
   it('is taken with a yes, beforehand or at the terminal', async (t) => {

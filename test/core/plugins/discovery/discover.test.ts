@@ -383,6 +383,29 @@ describe('discovery', () => {
   });
 });
 
+describe('a plugin that is on, and nobody knows whether it lets people in', () => {
+  it('counts as a guard where its package.json is unread, or where it is gone and runs in the daemon', async (t) => {
+    const at = await folders(t);
+    await at.plugin('blank', '');
+    await at.write('third/blank/package.json', '{');
+    await at.write('third/idle/package.json', '{');
+    const enabled = ['blank', 'gone', 'elsewhere'];
+    const found = await at.discover(20_000, enabled, ['gone']);
+    assert.deepEqual(
+      found.map((one) => [one.name, one.guard, one.isolation]),
+      [
+        ['blank', true, 'own'],
+        ['gone', true, 'none'],
+        ['idle', false, 'own'],
+      ],
+    );
+    assert.match(
+      problem(found, 'gone'),
+      /in no folder of plugins; put it back, or set plugins\.gone\.enabled/,
+    );
+  });
+});
+
 describe('a plugin that is changed while it is read', () => {
   it('has the permissions of the package.json that was copied with it, not those that it had before', async (t) => {
     const at = await folders(t);

@@ -216,6 +216,7 @@ describe('a plugin that is on is not imported when', () => {
     const place = await room(t);
     await place.plugin('garden');
     await writeFile(place.at('text.js'), "export const text = 'theirs';");
+    await chmod(place.root, 0o755);
     await chmod(place.at('text.js'), 0o666);
     await rm(place.at('dirs/garden/deep/text.js'));
     await symlink('../../../text.js', place.at('dirs/garden/deep/text.js'));
@@ -260,6 +261,7 @@ describe('a plugin that is on is imported', () => {
     await place.plugin('garden');
     await mkdir(place.at('shared'));
     await writeFile(place.at('shared/text.js'), "export const text = 'Waters.';");
+    await chmod(place.root, 0o1777);
     await rm(place.at('dirs/garden/deep'), { recursive: true });
     await symlink(place.at('shared'), place.at('dirs/garden/shared'));
     await symlink('shared', place.at('dirs/garden/deep'));
@@ -270,7 +272,7 @@ describe('a plugin that is on is imported', () => {
       await readFile(path.join(found.stagedFolder, 'deep/text.js'), 'utf8'),
       "export const text = 'Waters.';",
     );
-    assert.equal((await stat(path.join(found.stagedFolder, 'index.js'))).mode & 0o077, 0);
+    assert.equal((await stat(path.join(found.stagedFolder, 'index.js'))).mode & 0o007, 0);
   });
 
   it('though another folder of its name comes first and cannot be trusted', async (t) => {
@@ -353,6 +355,67 @@ describe('the files of a plugin', () => {
     await rm(place.at('dirs/garden/again'));
     await symlink('/nowhere/at/all', place.at('dirs/garden/lost'));
     await assert.rejects(walk(), /the link \S+lost leads to \/nowhere\/at\/all, which is not there/);
+  });
+
+  it('are, outside of its folder, only what everybody may read anyway', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    const link = place.at('dirs/garden/link');
+    const taken = async (target: string): Promise<readonly string[]> => {
+      await rm(link, { force: true });
+      await symlink(target, link);
+      const names: string[] = [];
+      for await (const { name, kind } of pluginFiles(place.at('dirs/garden'))) names.push(`${name} ${kind}`);
+      return names.filter((name) => name.startsWith('link'));
+    };
+    await mkdir(place.at('home/open'), { recursive: true });
+    await writeFile(place.at('home/open/secret'), 'of root', { mode: 0o600 });
+    await writeFile(place.at('home/open/text'), 'for all', { mode: 0o644 });
+    const privately =
+      /the link \S+link leads out of the plugin's folder to \S+, which not everybody may read; copy/;
+    // Not everybody comes to it: the folder above is shut.
+    await assert.rejects(taken(place.at('home/open/text')), privately);
+    await chmod(place.root, 0o755);
+    assert.deepEqual(await taken(place.at('home/open/text')), ['link file']);
+    for (const secret of ['home/open/secret', 'home/open'])
+      await assert.rejects(taken(place.at(secret)), privately);
+    await rm(place.at('home/open/secret'));
+    assert.deepEqual(await taken(place.at('home/open')), ['link folder', 'link/text file']);
+    await chmod(place.at('home'), 0o700);
+    await assert.rejects(taken(place.at('home/open')), privately);
+    // By its letters it stays inside: it goes round through a link to the folder itself.
+    await writeFile(place.at('secret'), 'of root', { mode: 0o600 });
+    await symlink('.', place.at('dirs/garden/a'));
+    await assert.rejects(taken('a/a/a/../../secret'), privately);
+    assert.deepEqual(await taken('a/a/deep/text.js'), ['link link']);
+    assert.deepEqual(await taken('a/nothing'), []);
+    await chmod(place.at('dirs/garden/deep/text.js'), 0o600);
+    assert.deepEqual(await taken(place.at('dirs/garden/deep/text.js')), ['link file']);
+  });
+
+  it('are a package that npm has linked, wherever its author keeps it, without what is secret in it', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden');
+    await mkdir(place.at('home/seeds/lib'), { recursive: true });
+    await chmod(place.at('home'), 0o700);
+    await writeFile(place.at('home/seeds/package.json'), '{ "name": "@friend/seeds" }');
+    await writeFile(place.at('home/seeds/lib/index.js'), '');
+    await mkdir(place.at('dirs/garden/node_modules/@friend'), { recursive: true });
+    const taken = async (): Promise<readonly string[]> => {
+      const names: string[] = [];
+      for await (const { name, kind } of pluginFiles(place.at('dirs/garden')))
+        if (name.includes('/seeds') && kind === 'file') names.push(path.basename(name));
+      return names;
+    };
+    const link = place.at('dirs/garden/node_modules/@friend/seeds');
+    await symlink(place.at('home/seeds'), link);
+    assert.deepEqual(await taken(), ['index.js', 'package.json']);
+    await writeFile(place.at('home/seeds/.env'), 'PASSWORD', { mode: 0o600 });
+    await assert.rejects(taken(), /\.env, which not everybody may read/);
+    await rm(place.at('home/seeds/.env'));
+    await rm(link);
+    await symlink(place.at('home'), link);
+    await assert.rejects(taken(), /home, which not everybody may read/);
   });
 
   it('are followed through links as the kernel does, parents of links included', async (t) => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { stagePlugin } from '../../../../core/plugins/discovery/stage.ts';
+import { stagePlugin, sweepStage } from '../../../../core/plugins/discovery/stage.ts';
+import { diskDeeds } from '../../../support/platform/disk-deeds.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../support/platform/scratch-folder.ts';
 
@@ -36,5 +37,51 @@ describe('a copy of a plugin beside a former one', () => {
     assert.notEqual(await inode(changed), await inode(first));
     assert.equal((await readFile(path.join(changed, LARGE))).at(-1), 2);
     assert.equal((await readFile(path.join(first, LARGE))).at(-1), 1);
+  });
+});
+
+describe('a copy of a plugin', () => {
+  let scratch: Scratch;
+  before(async () => {
+    scratch = await createScratch('stage-whole');
+    await mkdir(scratch.path('garden/lib'), { recursive: true });
+    await writeFile(scratch.path('garden/lib/beds.js'), '');
+  });
+  after(() => scratch.close());
+
+  const staged = async (text: string): Promise<unknown> => {
+    await writeFile(scratch.path('garden/index.js'), text);
+    return stagePlugin(scratch.path('garden'), 'garden', scratch.path('state'));
+  };
+
+  it('is on the disk before it has its name', async (t) => {
+    const deeds = diskDeeds(t, scratch.path('state/plugins'));
+    await staged('1');
+    assert.deepEqual(
+      deeds.filter((deed) => !deed.startsWith('remove')),
+      [
+        'sync .staging-#/index.js',
+        'sync .staging-#/lib/beds.js',
+        'sync .staging-#/lib',
+        'sync .staging-#',
+        'rename .staging-# garden@#',
+        'sync ',
+      ],
+    );
+  });
+
+  it('loses its name before it is removed, so that no half of one is taken for whole', async (t) => {
+    for (const text of ['2', '3']) await staged(text);
+    const deeds = diskDeeds(t, scratch.path('state/plugins'));
+    await staged('4');
+    await sweepStage(scratch.path('state'), new Set());
+    assert.deepEqual(
+      deeds.filter((deed) => /^re\w+ garden/.test(deed)),
+      Array(4).fill('rename garden@# .staging-#'),
+    );
+    assert.deepEqual(
+      (await readdir(scratch.path('state/plugins'))).filter((name) => name.startsWith('garden')),
+      [],
+    );
   });
 });
