@@ -52,7 +52,7 @@ export async function importRemote(file: string, from: string, rclone: Rclone): 
   for (const [option, value] of clear)
     assertPlain(`the option ${option} of "${name}"`, value, { mayHaveLines: true });
   const root = path.startsWith('/') ? `/${plainFolder(path)}` : plainFolder(path);
-  return { type, options: clear, remotePath: root, readOnly: false, name, notes: [] };
+  return { type, options: clear, remotePath: root, readOnly: false, name, notes: [], doubts: [] };
 }
 
 type Remotes = Readonly<Record<string, Readonly<Record<string, string>>>>;
