@@ -208,6 +208,16 @@ describe('the scripts of the Debian package', () => {
     assert.ok(await exists(at('elsewhere')));
   });
 
+  it('purge mount points that a killed daemon left locked', { skip: unlessRoot }, async (t) => {
+    const { at, script } = await machine(t);
+    const point = at('mnt/mountkeeper/team/files');
+    await mkdir(point, { recursive: true });
+    await run('chattr', ['+i', point]);
+    t.after(() => run('chattr', ['-i', point]).catch(() => undefined));
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+    assert.equal(await exists(at('mnt/mountkeeper')), false);
+  });
+
   it('purge caches and state that are file systems of their own', { skip: unlessRoot }, async (t) => {
     const { at, script } = await machine(t);
     await script('postinst', ['configure', '']);
