@@ -1,6 +1,6 @@
 /**
- * Finds where the value behind a key ends, in text of whatever form: `key = value`, JSON, and JSON that stands in texts of
- * JSON. Each character is read a few times at the most, since such text may be what somebody else has sent.
+ * Finds where the value behind a key ends, in text of whatever form: `key = value`, JSON, and JSON that stands in texts
+ * of JSON. Each character is read a few times at the most, since such text may be what somebody else has sent.
  */
 
 /** Longer lists and tables are masked up to here, or to the end of the line. */
@@ -43,7 +43,7 @@ function quotedEnd(
 }
 
 /**
- * Behind the closing quote, which has as many backslashes as the opening one (`level`), and pairs of them that stand for
+ * Behind the closing quote, which has as many backslashes as the opening one (`level`), and those that stand for
  * backslashes at the end of the text. One with fewer ends what is around it. The end of the line where there is none.
  */
 function textEnd(

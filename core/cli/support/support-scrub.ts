@@ -12,12 +12,16 @@ import { maskValues } from './secret-values.ts';
 /** Shorter secrets occur inside other words by chance, so they are masked only as whole words. */
 const SHORT = 6;
 
-/** `pass` and `sig` only as words: not in `compass`. */
-const KEYS =
-  /(?:\b(?:[\w-]{0,60}[_-])?pass|\bsig|password|passwd|passphrase|secret|token|cookies?|credentials?|authorization|signature|key[_-]pem|(?:api|private|access|account)[_-]?key(?:[_-]id)?)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi;
-/** An option whose value is a word of its own, also in a list. */
-const OPTIONS =
-  /--(?:[\w-]{0,60}[_-])?(?:pass|password|passwd|passphrase|secret|token|cookies?|credentials?|signature|key[_-]pem|(?:api|private|access|account)[_-]?key(?:[_-]id)?)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi;
+/** Each with what stands between it and its value. `pass` and `sig` only as words: not in `compass`. */
+const KEYS: readonly RegExp[] = [
+  /(?:\b(?:[\w-]{0,60}[_-])?pass|\bsig)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:password|passwd|passphrase|secret|token|cookies?)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:credentials?|authorization|signature|key[_-]pem)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  // An option whose value is a word of its own, also in a list.
+  /--(?:[\w-]{0,60}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:[\w-]{0,60}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+];
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
@@ -39,7 +43,7 @@ export function createScrub(secrets: Iterable<string>): Scrub {
   return (text) => {
     const without = maskAddresses(known.reduce(masked, text));
     const rest = PATTERNS.reduce((left, [pattern, mask]) => left.replace(pattern, mask), without);
-    return [KEYS, OPTIONS].reduce((left, keys) => maskValues(left, keys, MASK), rest);
+    return KEYS.reduce((left, keys) => maskValues(left, keys, MASK), rest);
   };
 }
 

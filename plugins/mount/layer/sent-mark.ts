@@ -17,9 +17,9 @@ const MARK = 'all-sent';
 const TICK_MS = 20;
 
 /**
- * Call it when the overlay is off its path and the uploader has ended. Without a mark where anything waits, or may still
- * be written through a mount that a program holds. `untilMs`: by the monotonic clock; later there is none either, since
- * the share may be mounted again.
+ * Call it when the overlay is off its path and the uploader has ended. Without a mark where anything waits, or may
+ * still be written through a mount that a program holds. `untilMs`: by the monotonic clock; later there is none
+ * either, since the share may be mounted again.
  */
 export async function markAllSent(
   paths: LayerPaths,

@@ -10,11 +10,12 @@ const DAVFS_SECRETS = '/etc/davfs2/secrets';
 export function credentialFiles(davfsSecrets = DAVFS_SECRETS, home = homedir()): CredentialFiles {
   return {
     knownHosts: async (named) => {
-      // One that cannot be seen is none: the import says what that means.
       const usual = ['~/.ssh/known_hosts', '/etc/ssh/ssh_known_hosts'];
       for (const path of named.some((one) => one !== '') ? named : usual) {
         const place = path.replace(/^~(?=\/)|^%d(?=\/)/, home);
-        if (isAbsolute(place) && (await stat(place).catch(() => undefined))?.isFile() === true) return place;
+        // One that cannot be seen is none: the import says what that means.
+        const found = await stat(place).catch(() => undefined);
+        if (isAbsolute(place) && found?.isFile() === true) return place;
       }
       return undefined;
     },

@@ -61,9 +61,9 @@ export async function importRemote(file: string, from: string, rclone: Rclone): 
 
 function tokenDoubt(type: string): string {
   return (
-    `${type} lets a token be renewed once: asking the NAS uses it up, for the rclone that has it now, too. Each start of a ` +
-    'mount begins with the token of the configuration, so once it has been renewed the share fails (invalid_grant) until ' +
-    'the connection gets a new one'
+    `${type} lets a token be renewed once: asking the NAS uses it up, for the rclone that has it now, too. Each ` +
+    'start of a mount begins with the token of the configuration, so once it has been renewed the share fails ' +
+    '(invalid_grant) until the connection gets a new one'
   );
 }
 

@@ -84,7 +84,7 @@ describe('what leaves the machine', () => {
     for (const same of [
       'https://nas.example:5006/@scope/name',
       'http://[fe80::1]:80/a@b',
-      'https://registry.example/@scope/name',
+      'https://packages.example/@scope/name',
       'they negotiate the version; a basic one, signal=3, design: new',
       '--key-file /x --compass north',
       '"password":""',
