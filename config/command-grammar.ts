@@ -12,7 +12,8 @@ export interface Grammar {
   readonly first: { readonly words: readonly string[] } | 'share' | 'folder' | 'nothing';
 }
 
-const OPTION = /(--?[a-z][a-z-]*)(?:[ =](?:[A-Z]+|\d\w*)\b)?/g;
+/** No dash within a word (`log-level`) begins one. */
+const OPTION = /(?<![\w-])(--?[a-z][a-z-]*)(?:[ =](?:[A-Z]+|\d\w*)\b)?/g;
 
 export function grammarOf({ name, usage, summary }: Described): Grammar {
   const options = [...usage.matchAll(OPTION)].map(([whole, option = '']) => ({
@@ -22,7 +23,9 @@ export function grammarOf({ name, usage, summary }: Described): Grammar {
   return {
     name,
     summary,
-    options: options.filter((option) => option.name !== '--json'),
+    options: options.filter(
+      ({ name: one }, at) => one !== '--json' && options.findIndex((other) => other.name === one) === at,
+    ),
     first: firstOf(usage),
   };
 }

@@ -15,11 +15,11 @@ _mountkeeper() {
   done
   case $previous in
     --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
-    --url | --since | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | -level | --pause | --file | --output | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
+    --url | --since | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | --pause | --file | --output | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
   esac
   case $command in
     '') words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token totp verify wait warmup webhook'; kind=words; options=--version ;;
-    audit) options='--since --since'; kind=nothing; words='' ;;
+    audit) options='--since'; kind=nothing; words='' ;;
     bench) options=''; kind=share; words='' ;;
     bwlimit) options=''; kind=nothing; words='' ;;
     check) options=''; kind=nothing; words='' ;;
@@ -31,7 +31,7 @@ _mountkeeper() {
     init) options='--address --kind --user --password-file --folders --folder --lan-user --lan-password-file --no-lan --add --yes'; kind=nothing; words='' ;;
     logs) options='-f --lines'; kind=nothing; words='' ;;
     metrics) options=''; kind=nothing; words='' ;;
-    plugin) options='-level --ts --yes --yes --yes --force'; kind=words; words='list enable log new check search install update migrate remove' ;;
+    plugin) options='--ts --yes --force'; kind=words; words='list enable log-level new check search install update migrate remove' ;;
     preset) options=''; kind=words; words='photographer video office' ;;
     queue) options='--send --discard --pause --resume'; kind=share; words='' ;;
     rclone) options='--file'; kind=words; words='install list use' ;;

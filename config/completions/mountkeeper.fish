@@ -11,7 +11,6 @@ complete -c mountkeeper -l help -d 'How it is used'
 complete -c mountkeeper -n __fish_use_subcommand -l version -d 'The version'
 complete -c mountkeeper -n __fish_use_subcommand -a audit -d 'Show who changed what, and who was refused.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from audit' -l since -x
-complete -c mountkeeper -n '__fish_seen_subcommand_from audit' -l since -x
 complete -c mountkeeper -n __fish_use_subcommand -a bench -d 'Measure the line to the NAS (by reading) and the cache disk, and propose a preset in words; changes nothing.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from bench' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a bwlimit -d 'Limit the bandwidth of all shares together; "0" is unlimited. Without rates: show what holds now.'
@@ -45,13 +44,10 @@ complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -s f
 complete -c mountkeeper -n '__fish_seen_subcommand_from logs' -l lines -x
 complete -c mountkeeper -n __fish_use_subcommand -a metrics -d 'Print the figures of /metrics.'
 complete -c mountkeeper -n __fish_use_subcommand -a plugin -d 'List plugins, bring back one that broke off, begin a new one, check one; find, install, update and remove those of others, which are off until the configuration switches them on; bring the table of one to the form of its new version.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -s level -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l ts
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l yes
-complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l yes
-complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l yes
 complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -l force
-complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list enable log new check search install update migrate remove'
+complete -c mountkeeper -n '__fish_seen_subcommand_from plugin' -a 'list enable log-level new check search install update migrate remove'
 complete -c mountkeeper -n __fish_use_subcommand -a preset -d 'Set the mount parameters to suit photographs, video or office work.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from preset' -a 'photographer video office'
 complete -c mountkeeper -n __fish_use_subcommand -a queue -d 'Show what was written here and is not on the remote yet, and why; send, discard one file, pause, go on.'

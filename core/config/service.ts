@@ -64,7 +64,7 @@ export interface ConfigServiceOptions {
   readonly review?: (next: LoadedConfig, diff: ConfigDiff) => Promise<string | undefined>;
   /** Whose request is being worked for. */
   readonly requester?: () => Requester | undefined;
-  /** Applies an accepted document. Absent where no daemon is running. */
+  /** Applies an accepted document, and commits it. Absent where no daemon is running. */
   readonly reload?: (next: LoadedConfig) => Promise<void>;
 }
 
@@ -225,7 +225,9 @@ class FileConfigService implements OwnedConfigService {
       return { ok: false, stage: 'write', message: reasonOf(error), diff };
     }
     try {
-      await this.#options.reload?.(loaded);
+      // Without a daemon it holds as soon as it is written.
+      if (this.#options.reload) await this.#options.reload(loaded);
+      else this.commit(loaded);
     } catch (error) {
       return { ok: false, stage: 'send', message: reasonOf(error), diff };
     }

@@ -40,7 +40,7 @@ export {
   withGrace,
 } from '../platform/deadline.ts';
 export type { GraceOptions, LimitedOptions } from '../platform/deadline.ts';
-export { writeWhole } from '../platform/files/atomic-file.ts';
+export { syncFolder, writeWhole } from '../platform/files/atomic-file.ts';
 export type { WriteWholeOptions } from '../platform/files/atomic-file.ts';
 export { lessened } from '../platform/processes/lessened.ts';
 export { leastRights, rootWith, SERVICE_USER, serviceUser } from '../platform/processes/rights.ts';

@@ -41,13 +41,14 @@ function serverMetrics(ctx: PluginContext): readonly ReadMetric[] {
   return [
     {
       name: 'mountkeeper_server_up',
-      help: 'Whether the server of a protocol serves.',
+      help: 'Whether the server of a protocol serves; left out where the protocol is off.',
       labels: ['protocol'],
-      read: () => [
-        { value: Number(record().smbdRunning), labels: { protocol: 'smb' } },
-        { value: Number(record().nfsExported), labels: { protocol: 'nfs' } },
-        { value: Number(record().webdavRunning), labels: { protocol: 'webdav' } },
-      ],
+      read: () => {
+        const { smbdRunning: smb, nfsExported: nfs, webdavRunning: webdav } = record();
+        return Object.entries({ smb, nfs, webdav })
+          .filter(([protocol]) => ctx.use('exporters').mayServe(protocol))
+          .map(([protocol, isUp]) => ({ value: Number(isUp), labels: { protocol } }));
+      },
     },
     {
       name: 'mountkeeper_notices',

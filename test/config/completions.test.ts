@@ -46,6 +46,7 @@ describe('completions for bash', () => {
     assert.deepEqual(await offered('re'), ['receipt', 'reconnect', 'refresh']);
     assert.deepEqual(await offered('--config', 'x.toml', 'recon'), ['reconnect']);
     assert.deepEqual(await offered('preset', ''), ['photographer', 'video', 'office']);
+    assert.deepEqual(await offered('plugin', 'log'), ['log-level']);
     assert.deepEqual(await offered('help', 'wa'), ['wait', 'warmup']);
     assert.deepEqual(await offered('wait', '--'), [
       '--synced',
@@ -113,6 +114,7 @@ describe('the grammar of a usage line', () => {
     ['[-f] [--lines N]', 'nothing', '-f --lines='],
     ['[UP DOWN]', 'nothing', ''],
     ['[FOLDER]', 'folder', ''],
+    ['log-level NAME | add [--yes] | go [--yes]', { words: ['log-level', 'add', 'go'] }, '--yes'],
   ] as const)
     it(`knows ${JSON.stringify(usage)}`, () => assert.deepEqual(of(usage), [first, options]));
 });

@@ -1,6 +1,6 @@
 /** The maintainer scripts of the Debian package, each on a machine that is nothing but a folder. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -160,6 +160,33 @@ describe('the scripts of the Debian package', () => {
     }
   });
 
+  it('purge a write layer that the daemon has marked as sent, but for what has changed since', async (t) => {
+    const { at, script } = await machine(t);
+    const layer = at('var/cache/mountkeeper/files/layer');
+    await mkdir(`${layer}/upper/folder`, { recursive: true });
+    await mkdir(`${layer}/aside/.nothing`, { recursive: true });
+    for (const path of ['upper/folder/kept', 'cache-is-read-only']) await writeFile(`${layer}/${path}`, 'x');
+    const named = async (): Promise<string[]> => {
+      const { code, said } = await script('postrm', ['purge']);
+      assert.equal(code, 1, said);
+      return said.split('\n').filter((line) => line.startsWith('/'));
+    };
+    assert.deepEqual(await named(), [`${layer}/upper/folder`, `${layer}/upper/folder/kept`]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await writeFile(`${layer}/all-sent`, '');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    // An older time does not hide it.
+    await writeFile(`${layer}/upper/folder/kept`, 'other');
+    await utimes(`${layer}/upper/folder/kept`, 1, 1);
+    await mkdir(`${layer}/aside/1-1`);
+    await writeFile(`${layer}/aside/1-1/0`, 'x');
+    assert.deepEqual((await named()).sort(), [`${layer}/aside/1-1/0`, `${layer}/upper/folder/kept`]);
+    await rm(`${layer}/aside/1-1`, { recursive: true });
+    await writeFile(`${layer}/all-sent`, '');
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+    assert.equal(await exists(layer), false);
+  });
+
   it('leave nothing behind when all is on the NAS, and a cache elsewhere alone', async (t) => {
     const { at, script } = await machine(t);
     await script('postinst', ['configure', '']);
@@ -179,6 +206,16 @@ describe('the scripts of the Debian package', () => {
     for (const path of ['etc/mountkeeper', 'var/lib/mountkeeper', 'var/cache/mountkeeper', 'mnt/mountkeeper'])
       assert.equal(await exists(at(path)), false, path);
     assert.ok(await exists(at('elsewhere')));
+  });
+
+  it('purge mount points that a killed daemon left locked', { skip: unlessRoot }, async (t) => {
+    const { at, script } = await machine(t);
+    const point = at('mnt/mountkeeper/team/files');
+    await mkdir(point, { recursive: true });
+    await run('chattr', ['+i', point]);
+    t.after(() => run('chattr', ['-i', point]).catch(() => undefined));
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+    assert.equal(await exists(at('mnt/mountkeeper')), false);
   });
 
   it('purge caches and state that are file systems of their own', { skip: unlessRoot }, async (t) => {

@@ -7,29 +7,33 @@ import { isReference } from '../../config/secrets/secrets.ts';
 import type { SecretReference } from '../../config/secrets/secrets.ts';
 import type { Secrets } from '../../contract/config.ts';
 import { maskAddresses } from '../../platform/log/redaction.ts';
+import { maskValues } from './secret-values.ts';
 
 /** Shorter secrets occur inside other words by chance, so they are masked only as whole words. */
 const SHORT = 6;
 
+/** Each with what stands between it and its value. `pass` and `sig` only as words: not in `compass`. */
+const KEYS: readonly RegExp[] = [
+  /(?:\b(?:[\w-]{0,60}[_-])?pass|\bsig)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:password|passwd|passphrase|secret|token|cookies?)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:credentials?|authorization|signature|key[_-]pem)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  // An option whose value is a word of its own, also in a list.
+  /--(?:[\w-]{0,60}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:[\w-]{0,60}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+];
+
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
   [/\b(basic|bearer|digest)\s+[\w+/=.~-]{4,}/gi, `$1 ${MASK}`],
+  [/\b(negotiate|ntlm)\s+[\w+/=.~-]{16,}/gi, `$1 ${MASK}`],
   [/\$(?:scrypt|argon2\w*|2[aby]|[56])\$[^\s"']+/g, MASK],
-  // What stands after a key: in quotes, or up to the next separator. `pass` only as a word: not in `compass`.
-  [/\b((?:[\w-]{0,60}[_-])?pass["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi, `$1${MASK}`],
-  [/\b((?:[\w-]{0,60}[_-])?pass["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
-  [/((?:password|passwd|passphrase)["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi, `$1${MASK}`],
-  [/((?:password|passwd|passphrase)["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
-  [
-    /((?:secret|token|cookie|credentials?)["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi,
-    `$1${MASK}`,
-  ],
-  [/((?:secret|token|cookie|credentials?)["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
-  [
-    /((?:api|private|access|account)[_-]?key(?:[_-]id)?["']?\s{0,8}[=:]\s{0,8})(?:"(?:[^"\\]|\\.)+"|'[^']+')/gi,
-    `$1${MASK}`,
-  ],
-  [/((?:api|private|access|account)[_-]?key(?:[_-]id)?["']?\s{0,8}[=:]\s{0,8})[^\s,;}&"']+/gi, `$1${MASK}`],
+  // Addresses that whoever knows them may send to.
+  [/(\bhooks\.slack\.com\/[a-z]{1,20}\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  [/(\bapi\.telegram\.org\/(?:file\/)?bot)[^\s"'<>\\/]+/gi, `$1${MASK}`],
+  [/(\bdiscord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  // A header goes to the end of its line.
+  [/((?:authorization|cookie)\s{0,8}:\s{0,8})(?![\s"'[{\\])[^\r\n"'\\]+/gi, `$1${MASK}`],
 ];
 
 export type Scrub = (text: string) => string;
@@ -38,7 +42,8 @@ export function createScrub(secrets: Iterable<string>): Scrub {
   const known = [...new Set([...secrets].flatMap(formsOf))].sort((a, b) => b.length - a.length);
   return (text) => {
     const without = maskAddresses(known.reduce(masked, text));
-    return PATTERNS.reduce((rest, [pattern, mask]) => rest.replace(pattern, mask), without);
+    const rest = PATTERNS.reduce((left, [pattern, mask]) => left.replace(pattern, mask), without);
+    return KEYS.reduce((left, keys) => maskValues(left, keys, MASK), rest);
   };
 }
 

@@ -12,6 +12,8 @@ const SECRET_ENDINGS = [
   'token',
   'authorization',
   'cookie',
+  'cookies',
+  'signature',
   'credentials',
   'apikey',
   'secretkey',
@@ -29,7 +31,11 @@ const SECRET_ENDINGS = [
 ];
 /** `pass` as a word of its own: `rc_pass`, `rcPass`, but not `compass`. */
 const PASS_WORD = /(?:^|[^A-Za-z])pass$|[a-z]Pass$|^(?:PASS|rcpass)$/;
-const ADDRESS_PASSWORD = /(:\/\/[^\s/:@"']*:)[^\s/@"']+@/g;
+/**
+ * Up to the last `@` before the path: a password may have one. One with a slash in it is no port. A name alone may be a
+ * token.
+ */
+const ACCOUNT = /:\/\/(?:([^\s/:@"'[\]]*:)(?:[^\s/"'?#]+@|(?!\d{1,5}[/?#])[^\s"']{1,200}@)|[^\s/:@"'?#]+@)/g;
 
 /** Returns a copy of the parsed entry with every secret value masked. */
 export function createRedaction(
@@ -58,9 +64,9 @@ export function createRedaction(
   return (fields) => redactObject(fields, 0);
 }
 
-/** Masks the password of every `scheme://user:password@host` in a text. */
+/** Masks the password of every `scheme://user:password@host` in a text; without a password, the user. */
 export function maskAddresses(text: string): string {
-  return text.includes('://') ? text.replace(ADDRESS_PASSWORD, `$1${MASK}@`) : text;
+  return text.includes('://') ? text.replace(ACCOUNT, (_all, user = '') => `://${user}${MASK}@`) : text;
 }
 
 function normalise(key: string): string {

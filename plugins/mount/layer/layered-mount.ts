@@ -58,6 +58,7 @@ import type { RunningRclone } from '../releases/renewal.ts';
 import { UnreadableFolders } from '../outage/unreadable-folders.ts';
 import { SilentControl } from './silent-control.ts';
 import { usedPaths } from './upper/open-for-writing.ts';
+import { markAllSent } from './sent-mark.ts';
 import { clearStack } from './stack.ts';
 
 const FORGET_MS = 30_000;
@@ -66,6 +67,8 @@ const LOOK_MS = 30_000;
 const HOLD_MS = 30_000;
 const SETTLE_MS = 20_000;
 const MOST_UNSETTLED = 3;
+/** A stop waits a minute for an unmount; one that takes longer may be overtaken by the next mount. */
+const MARK_WITHIN_MS = 30_000;
 const NOT_PASSED_ON = 'bindfs below the share has ended';
 
 export interface LayeredMountOptions {
@@ -387,6 +390,8 @@ export class LayeredMount implements RunningRclone {
   }
 
   async unmount(): Promise<void> {
+    const { clock, log } = this.#options.tools;
+    const untilMs = clock.monotonic() + MARK_WITHIN_MS;
     this.#end.abort();
     this.#hold.close();
     const lower = await this.#supervisor.stop();
@@ -397,6 +402,11 @@ export class LayeredMount implements RunningRclone {
       () => endBindfs(this.#options.bindfs),
       async () => lower?.unmount(),
       () => clearStack(this.#options.stack, this.#options.tools),
+    );
+    const { paths, tools, uploader } = this.#options;
+    // Without it a purge of the package names what lies there, which is safe.
+    await markAllSent(paths, { uploader, untilMs }, tools).catch((err: unknown) =>
+      log.warn({ share: this.shareName, err }, 'that all is on the remote could not be noted'),
     );
   }
 

@@ -28,6 +28,7 @@ import { dropNames, mountOverlay, overlaySource } from './overlay.ts';
 import type { LayerPlan } from './layer-plan.ts';
 import { layerPaths, stackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
+import { dropSentMark } from './sent-mark.ts';
 import {
   clearFresh,
   clearStack,
@@ -138,6 +139,7 @@ async function clearUpper(
 ): Promise<void> {
   const { log } = tools;
   const { name } = lowerSpec.share;
+  await dropSentMark(paths);
   const count = await recoverUnmounted(paths, tools);
   if (count > 0)
     log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');

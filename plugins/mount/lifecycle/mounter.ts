@@ -98,8 +98,8 @@ export function createMounter(given: MountTools): RcloneMounter {
     mount: async (spec, signal) => {
       await disks.note(tools.config().cache.dir);
       await roots.note(tools.config().cache.dir);
-      const mount = await mountShare(spec, tools, signal);
-      mountPoints.add(spec.share.mount_point);
+      // Noted as soon as it is locked: the share may never be mounted.
+      const mount = await mountShare(spec, { ...tools, onLocked: (path) => mountPoints.add(path) }, signal);
       mounts.add(mount);
       return mount;
     },
@@ -143,7 +143,7 @@ export function createMounter(given: MountTools): RcloneMounter {
 
 async function mountShare(
   spec: ShareSpec,
-  tools: MountingTools,
+  tools: MountingTools & { readonly onLocked: (mountPoint: string) => void },
   signal: AbortSignal,
 ): Promise<RunningRclone> {
   const planned = tools.plans.renewed(spec);
@@ -160,6 +160,7 @@ async function mountShare(
     );
   const { work } = layerPaths(cacheDir);
   await prepareMountPoint(planned.mount.mountPoint, { share: spec.share.name, work }, tools);
+  tools.onLocked(planned.mount.mountPoint);
   await readyCache(spec, { planned, cacheDir }, tools, signal).catch((error: unknown) =>
     Promise.reject(
       new Error(`the cache folder ${cacheDir} cannot be used: ${(error as Error).message}`, { cause: error }),

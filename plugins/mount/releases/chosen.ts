@@ -28,7 +28,14 @@ export function isUnnamed(rclone: string): boolean {
 export function rcloneToRun({ rclone }: Pick<MountConfig, 'rclone'>, stateDir: string): string {
   if (!isUnnamed(rclone)) return rclone;
   const version = chosenVersion(stateDir);
-  if (version === undefined) return rclone;
+  return version === undefined ? rclone : safeProgram(version, stateDir);
+}
+
+/**
+ * The path of that version, such as `v1.75.0`. Throws a sentence where it is not there, or somebody else could
+ * change it.
+ */
+export function safeProgram(version: string, stateDir: string): string {
   // What is checked is what is run: no link on the way can be turned in between.
   const real = realpathSync(stateDir);
   const folder = join(releasesFolder(real), version);

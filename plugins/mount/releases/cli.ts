@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { durationMs } from 'mountkeeper';
 import type { CliCommand, CliContext, Config } from 'mountkeeper';
 import { createRcloneFinder } from '../rclone/installed.ts';
-import { isUnnamed, systemRclone } from './chosen.ts';
+import { PROGRAM, isUnnamed, systemRclone } from './chosen.ts';
 import type { InstallTools } from './install.ts';
 import { releaseKey } from './signed-checksums.ts';
 import type { ReleaseKey } from './signed-checksums.ts';
@@ -129,20 +129,32 @@ async function list(_: readonly string[], { cli, config, store }: Workshop): Pro
       ({ version }) => version.replace(/^rclone /, ''),
       (error: Error) => error.message,
     );
+  const installed = (await store.list()).map((version) => ({
+    version: versionName(version),
+    used: !isNamed && versionName(version) === chosen,
+    path: store.programOf(version),
+  }));
+  const inUse = isNamed ? undefined : chosen;
+  const isMissing = inUse !== undefined && installed.every(({ version }) => version !== inUse);
   const rows = [
-    ...(await store.list()).map((version) => ({
-      version: versionName(version),
-      used: !isNamed && versionName(version) === chosen,
-      path: store.programOf(version),
-    })),
+    ...installed,
+    ...(isMissing
+      ? [{ version: inUse, used: true, path: join(store.folder, inUse, PROGRAM), missing: true }]
+      : []),
     { version: isNamed ? said : `${SYSTEM} (${said})`, used: isNamed || chosen === undefined, path: system },
   ];
   if (cli.json) cli.print(JSON.stringify(rows));
   else
     cli.table([
       ['', 'version', 'program'],
-      ...rows.map(({ version, used, path }) => [used ? '*' : '', version, path]),
+      ...rows.map((row) => [
+        row.used ? '*' : '',
+        row.version,
+        'missing' in row ? `${row.path} (not there)` : row.path,
+      ]),
     ]);
+  const problem = inUse === undefined ? undefined : store.problemOf(inUse);
+  if (problem !== undefined) cli.printError(`no share is mounted anew: ${problem}`);
   return 0;
 }
 

@@ -2,10 +2,10 @@
  * The releases of rclone below the state folder: `rclone/v1.75.0/rclone`, and the link `chosen`. A program
  * is whole before it gets that name; drafts that an interrupted command left are removed by the next one.
  */
-import { lstat, mkdtemp, open, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { holdFolder, makeFolder, refuseForeignFolder, undefinedWhenMissing } from 'mountkeeper';
-import { CHOSEN, PROGRAM, chosenVersion, releasesFolder } from './chosen.ts';
+import { holdFolder, makeFolder, refuseForeignFolder, syncFolder, undefinedWhenMissing } from 'mountkeeper';
+import { CHOSEN, PROGRAM, chosenVersion, releasesFolder, safeProgram } from './chosen.ts';
 import { compareVersions, parseVersion, versionName } from './versions.ts';
 import type { Version } from './versions.ts';
 
@@ -60,11 +60,11 @@ export class ReleaseStore {
     const program = this.programOf(version);
     await makeFolder(dirname(program));
     await rename(join(draft, PROGRAM), program);
-    await sync(dirname(program));
-    await sync(this.folder);
+    await syncFolder(dirname(program));
+    await syncFolder(this.folder);
   }
 
-  /** Undefined: the system's. Rejects with a sentence where that version is not there. */
+  /** Undefined: the system's. Rejects with a sentence where that version is not there, or would not be run. */
   async choose(version: Version | undefined): Promise<void> {
     const link = join(this.folder, CHOSEN);
     if (version === undefined) return rm(link, { force: true });
@@ -73,11 +73,22 @@ export class ReleaseStore {
         `rclone ${versionName(version)} is not installed here: run \`mountkeeper rclone install ` +
           `${versionName(version)}\``,
       );
+    safeProgram(versionName(version), this.#stateDir);
     const beside = join(this.folder, `${DRAFT}link`);
     await rm(beside, { force: true, recursive: true });
     await symlink(versionName(version), beside);
     await rename(beside, link);
-    await sync(this.folder);
+    await syncFolder(this.folder);
+  }
+
+  /** Why that version, such as `v1.75.0`, is not run; undefined where it is. */
+  problemOf(version: string): string | undefined {
+    try {
+      safeProgram(version, this.#stateDir);
+      return undefined;
+    } catch (error) {
+      return (error as Error).message;
+    }
   }
 
   programOf(version: Version): string {
@@ -101,15 +112,5 @@ export class ReleaseStore {
 
   async #has(version: Version): Promise<boolean> {
     return (await lstat(this.programOf(version)).catch(undefinedWhenMissing))?.isFile() === true;
-  }
-}
-
-/** The names in a folder are on the disk. */
-async function sync(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

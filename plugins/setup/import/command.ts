@@ -71,9 +71,10 @@ async function run(cli: CliContext): Promise<number> {
   const config = await cli.offline('config');
   const imported = await read(cli, wish);
   const draft = await draftOf(imported, config, wish.name);
-  const doubts = await doubtsOf(draft, config);
-  show(cli, wish, { draft, notes: imported.notes, doubts });
-  if (!(await isAgreed(cli, wish, doubts.length > 0))) return EXIT.failed;
+  const reaching = await doubtsOf(draft, config);
+  show(cli, wish, { draft, ...imported, reaching });
+  const isDoubtful = reaching.length + imported.doubts.length > 0;
+  if (!(await isAgreed(cli, wish, isDoubtful))) return EXIT.failed;
   // Not before somebody has agreed: rclone uses the keys and runs the programs that the remote names.
   if (!wish.untried) await tryNas(cli, draft);
   cli.signal.throwIfAborted();
@@ -90,14 +91,16 @@ interface Found {
   readonly draft: Draft;
   readonly notes: readonly string[];
   readonly doubts: readonly string[];
+  /** What reaches beyond the NAS: files and programs of this machine. */
+  readonly reaching: readonly string[];
 }
 
-function show(cli: CliContext, { from }: Wish, { draft, notes, doubts }: Found): void {
+function show(cli: CliContext, { from }: Wish, { draft, notes, doubts, reaching }: Found): void {
   cli.print(`To be added to ${cli.configFile}:\n\n${draft.toml.trimEnd()}\n`);
   for (const { path } of draft.secrets) cli.print(`Secret, to be written with mode 0600: ${path}`);
   for (const note of notes) cli.printError(`note: ${note}`);
-  for (const doubt of doubts) cli.printError(`careful: ${doubt}`);
-  if (doubts.length > 0)
+  for (const doubt of [...doubts, ...reaching]) cli.printError(`careful: ${doubt}`);
+  if (reaching.length > 0)
     cli.printError(`What is there may use files and run programs of this machine; look at it in ${from}.`);
 }
 

@@ -1,11 +1,24 @@
 /** The files beside fstab that hold accounts. Nothing of them is ever shown. */
+import { stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { isAbsolute } from 'node:path';
 import { readSmallFile } from '../terminal/small-file.ts';
 import type { CredentialFiles } from './fstab.ts';
 
 const DAVFS_SECRETS = '/etc/davfs2/secrets';
 
-export function credentialFiles(davfsSecrets = DAVFS_SECRETS): CredentialFiles {
+export function credentialFiles(davfsSecrets = DAVFS_SECRETS, home = homedir()): CredentialFiles {
   return {
+    knownHosts: async (named) => {
+      const usual = ['~/.ssh/known_hosts', '/etc/ssh/ssh_known_hosts'];
+      for (const path of named.some((one) => one !== '') ? named : usual) {
+        const place = path.replace(/^~(?=\/)|^%d(?=\/)/, home);
+        // One that cannot be seen is none: the import says what that means.
+        const found = await stat(place).catch(() => undefined);
+        if (isAbsolute(place) && found?.isFile() === true) return place;
+      }
+      return undefined;
+    },
     cifs: async (path) => readCifs(await readSmallFile({ path, what: `the credentials file ${path}` })),
     davfs: async (url, mountPoint) => {
       // Without the file, or the right to read it, the account has to be given by hand; the import says so.

@@ -1,5 +1,6 @@
 /** Takes an entry of fstab: cifs, davfs or sshfs. Nothing of it is run, and nothing of it is a pattern. */
 import { posix } from 'node:path';
+import { droppedNote } from './dropped-options.ts';
 import { assertPlain } from './imported.ts';
 import type { Imported } from './imported.ts';
 
@@ -12,6 +13,8 @@ export interface CredentialFiles {
     url: string,
     mountPoint: string,
   ) => Promise<{ readonly user: string; readonly pass: string } | undefined>;
+  /** The first of these files of known hosts that is there, or what ssh itself reads where none is named. */
+  readonly knownHosts: (named: readonly string[]) => Promise<string | undefined>;
 }
 
 interface Entry {
@@ -21,6 +24,7 @@ interface Entry {
   readonly options: readonly (readonly [name: string, value: string])[];
 }
 
+type Option = readonly [name: string, value: string];
 type Read = Omit<Imported, 'name' | 'readOnly'>;
 const READERS: Readonly<Record<string, (entry: Entry, files: CredentialFiles) => Promise<Read>>> = {
   cifs: readCifs,
@@ -54,7 +58,8 @@ export async function importFstab(
   assertPlain('the path', found.remotePath);
   return {
     ...found,
-    readOnly: entry.options.some(([name]) => name === 'ro'),
+    // The later one counts.
+    readOnly: entry.options.findLast(([name]) => name === 'ro' || name === 'rw')?.[0] === 'ro',
     name: posix.basename(wanted) || 'files',
   };
 }
@@ -95,6 +100,7 @@ const CIFS_NAMES: Readonly<Record<string, string>> = {
   workgroup: 'domain',
   port: 'port',
 };
+const CIFS_TAKEN = new Set([...Object.keys(CIFS_NAMES), 'credentials', 'cred', 'prefixpath']);
 
 async function readCifs({ source, options }: Entry, files: CredentialFiles): Promise<Read> {
   const [host, share] = sharePlace(source);
@@ -102,12 +108,50 @@ async function readCifs({ source, options }: Entry, files: CredentialFiles): Pro
   // The later one counts, wherever it stands: so does mount.cifs.
   for (const [name, value] of options) {
     const isFile = name === 'credentials' || name === 'cred';
-    for (const [key, given] of isFile ? await files.cifs(value) : [[name, value] as const]) {
-      const option = Object.hasOwn(CIFS_NAMES, key) ? CIFS_NAMES[key] : undefined;
-      if (option !== undefined && given !== '') found.set(option, given);
-    }
+    const pairs = isFile ? [...(await files.cifs(value))] : [[name, value] as const];
+    for (const [option, given] of pairs.flatMap(cifsOptions)) found.set(option, given);
   }
-  return { type: 'smb', options: found, remotePath: share, notes: cifsNotes(options) };
+  const prefix = options.findLast(([name]) => name === 'prefixpath')?.[1] ?? '';
+  return {
+    type: 'smb',
+    options: found,
+    remotePath: [share, ...partsOf(prefix)].join('/'),
+    notes: [...cifsNotes(options), ...droppedNote(options, takenOf(options))],
+    doubts: [],
+  };
+}
+
+/** As rclone has them. */
+function cifsOptions([name, value]: readonly [name: string, value: string]): readonly Option[] {
+  const option = Object.hasOwn(CIFS_NAMES, name) ? CIFS_NAMES[name] : undefined;
+  if (option === undefined) return [];
+  return filled(option === 'user' ? accountOf(value) : [[option, value]]);
+}
+
+/** `DOMAIN\USER%PASSWORD`, as mount.cifs reads it; the domain may stand before a slash as well. */
+function accountOf(text: string): readonly (readonly [option: string, value: string | undefined])[] {
+  const [, name = '', pass] = /^([^%]*)(?:%(.*))?$/s.exec(text) ?? [];
+  const [, domain, user] = /^(?:([^\\/]*)[\\/])?(.*)$/s.exec(name) ?? [];
+  return [
+    ['domain', domain],
+    ['user', user],
+    ['pass', pass],
+  ];
+}
+
+function filled(
+  options: readonly (readonly [option: string, value: string | undefined])[],
+): readonly Option[] {
+  return options.flatMap(([option, value = '']) => (value === '' ? [] : [[option, value] as const]));
+}
+
+/** Kerberos has a note of its own. */
+function takenOf(options: Entry['options']): ReadonlySet<string> {
+  return isKerberos(options) ? new Set([...CIFS_TAKEN, 'sec']) : CIFS_TAKEN;
+}
+
+function isKerberos(options: Entry['options']): boolean {
+  return options.some(([name, value]) => name === 'sec' && value.startsWith('krb5'));
 }
 
 function cifsNotes(options: Entry['options']): readonly string[] {
@@ -116,7 +160,7 @@ function cifsNotes(options: Entry['options']): readonly string[] {
       assertPlain('the name of the credentials file', value);
       return [`its account is the one in ${value}`];
     }
-    return name === 'sec' && value.startsWith('krb5')
+    return name === 'sec' && isKerberos([[name, value]])
       ? ['the entry signs in by Kerberos, which is not taken over: give the connection a password']
       : [];
   });
@@ -124,12 +168,19 @@ function cifsNotes(options: Entry['options']): readonly string[] {
 
 function sharePlace(source: string): readonly [host: string, share: string] {
   const [host = '', ...path] = source.replaceAll('\\', '/').replace(/^\/\//, '').split('/');
-  const share = path.filter((part) => part !== '').join('/');
+  const share = partsOf(path.join('/')).join('/');
   if (host === '' || share === '') throw new Error(`"${source}" names no share as //HOST/SHARE`);
   return [host, share];
 }
 
-async function readDavfs({ source, mountPoint }: Entry, files: CredentialFiles): Promise<Read> {
+function partsOf(path: string): readonly string[] {
+  return path.split(/[\\/]/).filter((part) => part !== '');
+}
+
+async function readDavfs(
+  { source, mountPoint, options: given }: Entry,
+  files: CredentialFiles,
+): Promise<Read> {
   if (!/^https?:\/\//i.test(source) || !URL.canParse(source))
     throw new Error(`"${source}" is no URL of WebDAV`);
   const account = await files.davfs(source, mountPoint);
@@ -146,24 +197,60 @@ async function readDavfs({ source, mountPoint }: Entry, files: CredentialFiles):
   const notes = account
     ? []
     : ['no account for it was found: add user and pass to the connection where it wants them'];
-  return { type: 'webdav', options, remotePath: '', notes };
+  return {
+    type: 'webdav',
+    options,
+    remotePath: '',
+    notes: [...notes, ...droppedNote(given, new Set())],
+    doubts: [],
+  };
 }
 
-async function readSshfs({ source, options }: Entry): Promise<Read> {
-  const [, user, bracketed, plain, path = ''] =
-    /^(?:([^@/]+)@)?(?:\[([0-9a-f:.]+)\]|([^:/[\]]+)):(.*)$/i.exec(source) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined) throw new Error(`"${source}" names no folder as USER@HOST:FOLDER`);
+const SSHFS_TAKEN = new Set(['identityfile', 'port', 'userknownhostsfile']);
+/** What leads the way to the NAS: without it another machine may answer, or none. */
+const SSHFS_WAYS = new Set(['proxyjump', 'proxycommand', 'ssh_command', 'hostname', 'bindaddress']);
+const UNCHECKED =
+  'no file of known hosts was found, and without known_hosts_file the host key of the NAS is not checked: whoever ' +
+  'answers at its address gets what is sent, passwords too';
+
+async function readSshfs({ source, options }: Entry, files: CredentialFiles): Promise<Read> {
+  const { host, user, path } = sshPlace(source);
   const given = new Map(options.map(([name, value]) => [name.toLowerCase(), value]));
   const key = given.get('identityfile');
-  const found = new Map([
+  const knownHosts = await files.knownHosts((given.get('userknownhostsfile') ?? '').split(' '));
+  const found = filled([
     ['host', host],
-    ...(user === undefined ? [] : ([['user', user]] as const)),
-    ...(given.get('port') ? ([['port', given.get('port') ?? '']] as const) : []),
-    ...(key ? ([['key_file', key]] as const) : []),
+    ['user', user],
+    ['port', given.get('port')],
+    ['key_file', key],
+    ['known_hosts_file', knownHosts],
   ]);
   const notes = key
     ? []
     : ['the entry names no key: give the connection key_file or pass, or its ssh-agent to the daemon'];
-  return { type: 'sftp', options: found, remotePath: path, notes };
+  const ways = [...given.keys()].filter((name) => SSHFS_WAYS.has(name));
+  return {
+    type: 'sftp',
+    options: new Map(found),
+    remotePath: path,
+    notes: [...notes, ...droppedNote(options, new Set([...SSHFS_TAKEN, ...ways]))],
+    doubts: [
+      ...ways.map(
+        (name) => `the entry reaches the NAS by ${name}, which is not taken over: the daemon dials ${host}`,
+      ),
+      ...(knownHosts === undefined ? [UNCHECKED] : []),
+    ],
+  };
+}
+
+function sshPlace(source: string): {
+  readonly host: string;
+  readonly user: string | undefined;
+  readonly path: string;
+} {
+  const [, user, bracketed, plain, path = ''] =
+    /^(?:([^@/]+)@)?(?:\[([0-9a-f:.]+)\]|([^:/[\]]+)):(.*)$/i.exec(source) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) throw new Error(`"${source}" names no folder as USER@HOST:FOLDER`);
+  return { host, user, path };
 }

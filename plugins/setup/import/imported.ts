@@ -10,6 +10,8 @@ export interface Imported {
   readonly name: string;
   /** What could not be taken over, in sentences. */
   readonly notes: readonly string[];
+  /** What makes it less safe than it was, in sentences: nobody takes it over without having been asked. */
+  readonly doubts: readonly string[];
 }
 
 const CONTROL = /[\x00-\x1f\x7f]/;

@@ -24,6 +24,9 @@ const WRAPPERS = new Set([
   'memory',
 ]);
 
+/** Each renewal of a token gives another one to renew with, and the one before is refused from then on. */
+const RENEWED_ONCE = new Set(['box', 'hidrive', 'jottacloud']);
+
 interface Provider {
   readonly Name?: string;
   readonly Prefix?: string;
@@ -52,7 +55,16 @@ export async function importRemote(file: string, from: string, rclone: Rclone): 
   for (const [option, value] of clear)
     assertPlain(`the option ${option} of "${name}"`, value, { mayHaveLines: true });
   const root = path.startsWith('/') ? `/${plainFolder(path)}` : plainFolder(path);
-  return { type, options: clear, remotePath: root, readOnly: false, name, notes: [] };
+  const doubts = RENEWED_ONCE.has(type) && clear.has('token') ? [tokenDoubt(type)] : [];
+  return { type, options: clear, remotePath: root, readOnly: false, name, notes: [], doubts };
+}
+
+function tokenDoubt(type: string): string {
+  return (
+    `${type} lets a token be renewed once: asking the NAS uses it up, for the rclone that has it now, too. Each ` +
+    'start of a mount begins with the token of the configuration, so once it has been renewed the share fails ' +
+    '(invalid_grant) until the connection gets a new one'
+  );
 }
 
 type Remotes = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -172,6 +172,14 @@ describe('the configuration service', () => {
     assert.equal(readFileSync(opened.file, 'utf8'), texts[0]);
   });
 
+  it('has what it wrote as the running document where no daemon is told', async () => {
+    const { service } = room({ text: PHOTOS });
+    service.commit(accepted(await service.loadFile()));
+    const text = PHOTOS.replace('photos', 'pictures');
+    assert.equal((await service.apply({ text, origin: 'file' })).ok, true);
+    assert.equal(service.current.text, text);
+  });
+
   it('compares, writes, renders and lists through one door', async () => {
     const opened = room();
     const before = await opened.run(PHOTOS);

@@ -113,6 +113,27 @@ describe('mountkeeper import', () => {
     );
   });
 
+  it('does not use up a token that can be renewed once, and says what comes of it', async () => {
+    const before = await readFile(daemon.configFile, 'utf8');
+    const from = scratch.path('cloud.conf');
+    const token =
+      '{"access_token":"a","token_type":"Bearer","refresh_token":"r","expiry":"2020-01-01T00:00:00Z"}';
+    await writeFile(
+      from,
+      `[drive]\ntype = hidrive\ntoken = ${token}\n[other]\ntype = onedrive\ntoken = ${token}\n`,
+      { mode: 0o600 },
+    );
+    const refused = await daemon.cli('import', 'rclone', 'drive', '--from', from, '--yes');
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^careful: hidrive lets a token be renewed once: [^]*Nothing was tried or changed/m,
+    );
+    assert.equal(await readFile(daemon.configFile, 'utf8'), before);
+    const other = await daemon.cli('import', 'rclone', 'other', '--from', from, '--yes');
+    assert.doesNotMatch(other.stderr, /renewed once/);
+  });
+
   it('refuses what cannot be taken over, and leaves nothing behind', async () => {
     const before = await readFile(daemon.configFile, 'utf8');
     const secrets = await readdir(`${daemon.configFile.replace(/[^/]*$/, '')}secrets`);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { readToml } from '../../../core/sdk/toml/edit.ts';
 import { runCli } from '../../support/daemon/daemon.ts';
@@ -56,8 +57,10 @@ describe('mountkeeper init on a terminal', () => {
     assert.match(preview, /remote_path = "Photos\/2024"/);
     assert.equal(existsSync(file), false, 'nothing is written before the answer');
     session.presses('\r');
-    await session.sees(/Start the daemon now/);
+    const done = await session.sees(/Start the daemon now/);
     assert.equal(await session.ends(), 0);
+    assert.ok(done.includes(`smb://${hostname()}/2024`), done);
+    assert.ok(!done.includes('127.0.0.1'), 'the server listens everywhere by what was written');
     for (const secret of ['wrong-one', NAS_PASSWORD, LAN_PASSWORD])
       assert.ok(!session.shown.includes(secret), secret);
     assert.equal((await stat(file)).mode & 0o777, 0o600);

@@ -21,6 +21,7 @@ async function start(
   t: TestContext,
   shares: readonly (Partial<ShareStatus> & { name: string })[],
   figures: Readonly<Record<string, Figures>> = {},
+  served: readonly string[] = ['smb', 'nfs'],
 ) {
   const record = {
     ...emptyRecord(1_000),
@@ -54,7 +55,7 @@ async function start(
       }),
   });
   const host = await createTestHost({
-    plugins: [metrics, stranger],
+    plugins: [metrics, stranger, ...served.map(serving)],
     services: { status, shares: { list: () => live } },
   });
   t.after(() => host.close());
@@ -73,6 +74,17 @@ async function start(
     );
   return { host, get, values };
 }
+
+/** Its exporter is on where its protocol is not webdav. */
+const serving = (protocol: string) =>
+  small(`serves-${protocol}`, [], {
+    declare: (ctx) =>
+      ctx.provide(`exporter:${protocol}`, () => ({
+        isEnabled: protocol !== 'webdav',
+        add: () => Promise.resolve(),
+        remove: () => Promise.resolve(),
+      })),
+  });
 
 async function promtoolCheck(text: string): Promise<string> {
   const child = spawn('promtool', ['check', 'metrics'], { stdio: ['pipe', 'pipe', 'pipe'] });
@@ -193,6 +205,14 @@ describe('/metrics', () => {
     assert.match(
       lines.find((line) => line.startsWith('mountkeeper_event_loop_delay_seconds_count')) ?? '',
       / [23]$/,
+    );
+  });
+
+  it('says of each protocol that is on whether it serves, and nothing of one that is off', async (t) => {
+    const { get } = await start(t, [], {}, ['smb', 'nfs', 'webdav']);
+    assert.deepEqual(
+      (await get()).lines.filter((line) => line.startsWith('mountkeeper_server_up')),
+      ['mountkeeper_server_up{protocol="smb"} 1', 'mountkeeper_server_up{protocol="nfs"} 0'],
     );
   });
 

@@ -48,6 +48,26 @@ describe('what leaves the machine', () => {
     ['a key', '-----BEGIN OPENSSH PRIVATE KEY-----\nSECRET\nSECRET\n-----END OPENSSH PRIVATE KEY-----'],
     ['a hash', '$scrypt$ln=15,r=8$SECRET$SECRET'],
     ['a cookie', 'cookie: session=SECRET'],
+    ['JSON in a text', String.raw`{"body":"{\"password\":\"SECRET\"}"}`],
+    ['JSON in a text of a text', String.raw`"{\\\"a\\\":{\\\"token\\\":\\\"x\\\\\\\"SECRET\\\"}}"`],
+    ['a list', '"set-cookie":["sid=x]SECRET","b=SECRET"], "pass":["SECRET"]'],
+    ['a list in a text', String.raw`"{\"set-cookie\":[\"sid=SECRET\"],\"a\":1}"`],
+    ['a table', '"token":{"value":"SECRET","more":{"x":"}SECRET"}}'],
+    ['an address with @ in its password', 'http://u:p@SECRET@host/x'],
+    ['an address with / in its password', 'http://u:pa/SECRET@host/x'],
+    ['an address with a token for a user', 'https://SECRET@host/x'],
+    ['a signed query', 'GET /x?X-Amz-Signature=SECRET&X-Amz-Credential=SECRET'],
+    ['a query with a signature', 'https://a.blob.example/c?sv=1&sig=SECRET%3D'],
+    ['a header without a scheme', 'authorization: SECRET'],
+    ['a header with another scheme', 'Authorization: Negotiate YIISECRET'],
+    ['a header that is quoted', '"authorization": "Negotiate YIISECRET"'],
+    ['an answer of Negotiate', 'www-authenticate: Negotiate oRQwSECRETaAMKAQChCw=='],
+    ['several cookies', 'cookie: a=SECRET; b=SECRET'],
+    ['a webhook of Slack', 'POST https://hooks.slack.com/services/T0SECRET/B0/SECRET'],
+    ['a webhook of Telegram', 'POST https://api.telegram.org/bot123:SECRET/sendMessage'],
+    ['a webhook of Discord', 'POST https://discord.com/api/webhooks/1/SECRET'],
+    ['an option and its value', 'rclone --sftp-pass SECRET --x'],
+    ['an option and its value in a list', '["--sftp-pass","SECRET","--x"]'],
     ['half a key', '-----BEGIN RSA PRIVATE KEY-----\nSECRET'],
   ] as const) {
     it(`has nothing that looks like a secret: ${what}`, () => {
@@ -61,6 +81,20 @@ describe('what leaves the machine', () => {
     const text =
       '2026-01-01 INFO mount: share mounted share=photos compass=north passed=3\ntokens were counted\n';
     assert.equal(createScrub([])(text), text);
+    for (const same of [
+      'https://nas.example:5006/@scope/name',
+      'http://[fe80::1]:80/a@b',
+      'https://packages.example/@scope/name',
+      'they negotiate the version; a basic one, signal=3, design: new',
+      '--key-file /x --compass north',
+      '"password":""',
+    ])
+      assert.equal(createScrub([])(same), same);
+    assert.equal(
+      createScrub([])('"{\\"password\\":\\"a\\",\\"share\\":\\"photos\\"}"'),
+      `"{\\"password\\":${MASK},\\"share\\":\\"photos\\"}"`,
+    );
+    assert.equal(createScrub([])('sftp://ada:x@y@nas/z'), `sftp://ada:${MASK}@nas/z`);
   });
 });
 

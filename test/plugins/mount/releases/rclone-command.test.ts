@@ -319,6 +319,27 @@ describe('mountkeeper rclone', () => {
     assert.throws(runs, /the rclone that was chosen is not there any more/);
   });
 
+  it('chooses nothing that would not be run, and lists a choice that is not there any more', async () => {
+    for (const name of ['v1.2.3', 'v1.2.4']) {
+      await mkdir(inStore(name), { recursive: true });
+      await writeFile(inStore(name, 'rclone'), '#!/bin/true\n', { mode: 0o755 });
+    }
+    await chmod(inStore('v1.2.4', 'rclone'), 0o777);
+    await assert.rejects(command(['use', 'v1.2.4']), /v1\.2\.4\/rclone could be changed by somebody else/);
+    assert.equal(runs(), 'rclone');
+    assert.equal((await command(['use', 'v1.2.3'])).code, 0);
+    assert.equal((await command(['list'])).errors, '');
+    await rm(inStore('v1.2.3'), { recursive: true });
+    const { printed, errors } = await command(['list']);
+    assert.match(printed, /^\* v1\.2\.3 \S*\/v1\.2\.3\/rclone \(not there\)$/m);
+    assert.match(errors, /^no share is mounted anew: the rclone that was chosen is not there any more/);
+    const rows = JSON.parse((await command(['list'], { json: true })).printed) as object[];
+    assert.deepEqual(
+      rows.filter((row) => 'missing' in row),
+      [{ version: 'v1.2.3', used: true, path: inStore('v1.2.3', 'rclone'), missing: true }],
+    );
+  });
+
   it('takes for a choice only a link to a version, and no choice only where there is no link', async () => {
     await mirror.publish('v1.77.0');
     await command(['install']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { accountIn, credentialFiles, readCifs } from '../../../../plugins/setup/import/credential-files.ts';
 import { importFstab } from '../../../../plugins/setup/import/fstab.ts';
@@ -13,6 +13,7 @@ const FILES: CredentialFiles = {
   cifs: async () => readCifs('username=ada\npassword= pa=ss "word" \n# x=y\ndomain=HOME\n'),
   davfs: async (url, at) =>
     accountIn('# none\nhttps://other x y\n"https://nas/dav/"  ada "pa ss\\"#1"\n', url, at),
+  knownHosts: async ([named = '']) => (named === '' ? '/root/.ssh/known_hosts' : undefined),
 };
 const FSTAB = String.raw`# //nas/x /mnt/comment cifs ro 0 0
 UUID=1 / ext4 defaults 0 1
@@ -37,7 +38,12 @@ describe('an entry of fstab', () => {
       remotePath: 'Team/a b',
       readOnly: true,
       name: 'team files',
-      notes: ['its account is the one in /root/c'],
+      notes: [
+        'its account is the one in /root/c',
+        'options of the entry that are not taken over: vers; who may do what in the share, its users and ' +
+          'read_only_users say',
+      ],
+      doubts: [],
     });
     assert.deepEqual((await read('/mnt/old')).options, { host: '10.0.0.2', user: 'bob', pass: '$(reboot)' });
     assert.equal((await read('/mnt/twice')).remotePath, 'two', 'the last one, as mount has it');
@@ -58,10 +64,80 @@ describe('an entry of fstab', () => {
     const ssh = await read('/mnt/ssh');
     assert.deepEqual(
       [ssh.options, ssh.remotePath, ssh.readOnly],
-      [{ host: 'nas', user: 'ada', port: '2222', key_file: '/root/key' }, '/volume1/photos', true],
+      [
+        {
+          host: 'nas',
+          user: 'ada',
+          port: '2222',
+          key_file: '/root/key',
+          known_hosts_file: '/root/.ssh/known_hosts',
+        },
+        '/volume1/photos',
+        true,
+      ],
     );
     const six = await read('/mnt/six');
-    assert.deepEqual([six.options, six.notes.length], [{ host: 'fe80::1', user: 'bob' }, 1]);
+    assert.deepEqual(
+      [six.options, six.notes.length, six.doubts],
+      [{ host: 'fe80::1', user: 'bob', known_hosts_file: '/root/.ssh/known_hosts' }, 1, []],
+    );
+  });
+
+  it('of cifs has its domain, password and prefix taken out of where they stand', async () => {
+    const of = async (options: string, source = '//nas/a') =>
+      read('/mnt/x', `${source} /mnt/x cifs ${options} 0 0`);
+    for (const [options, found] of [
+      [String.raw`username=DOM\ada`, { domain: 'DOM', user: 'ada' }],
+      ['user=WG/bob%p%w', { domain: 'WG', user: 'bob', pass: 'p%w' }],
+      ['user=bob%first,pass=last', { user: 'bob', pass: 'last' }],
+      ['pass=first,user=bob', { user: 'bob', pass: 'first' }],
+    ] as const)
+      assert.deepEqual((await of(options)).options, { host: 'nas', ...found }, options);
+    assert.equal((await of(String.raw`prefixpath=\in\there`)).remotePath, 'a/in/there');
+    assert.equal((await of('prefixpath=/in/there/', '//nas/a/b')).remotePath, 'a/b/in/there');
+    assert.equal((await of('ro,rw')).readOnly, false);
+  });
+
+  it('has one note with what decides who may do what and is not taken over, and no piece of a password', async () => {
+    const of = async (type: string, options: string) =>
+      read('/mnt/x', `${type === 'cifs' ? '//nas/a' : 'nas:/a'} /mnt/x ${type} ${options} 0 0`);
+    const cifs = await of(
+      'cifs',
+      'guest,uid=1000,file_mode=0600,ip=10.0.0.9,_netdev,x-systemd.automount,nofail',
+    );
+    assert.deepEqual(cifs.notes, [
+      'options of the entry that are not taken over: guest, uid, file_mode, ip; who may do what in the share, its ' +
+        'users and read_only_users say',
+    ]);
+    assert.match(
+      (await of('cifs', 'pass=se,cret')).notes.join(),
+      /not taken over: 1 that is not known here;/,
+    );
+    assert.deepEqual((await of('cifs', 'defaults')).notes, []);
+    const ssh = await of('sshfs', 'IdentityFile=/k,allow_other,ProxyJump=gate,UserKnownHostsFile=/dev/null');
+    assert.match(ssh.notes.join(), /^options of the entry that are not taken over: allow_other;/);
+    assert.match(
+      ssh.doubts.join('\n'),
+      /^the entry reaches the NAS by proxyjump, .* dials nas\nno file of known hosts/,
+    );
+    assert.equal('known_hosts_file' in ssh.options, false);
+  });
+
+  it('has the known hosts that its line names, else those of ssh, where they are', async () => {
+    const scratch = await createScratch('known-hosts');
+    try {
+      const { knownHosts } = credentialFiles(undefined, scratch.path('home'));
+      const usual = await knownHosts(['']);
+      assert.ok(usual === undefined || usual === '/etc/ssh/ssh_known_hosts');
+      await mkdir(scratch.path('home/.ssh'), { recursive: true });
+      await writeFile(scratch.path('home/.ssh/known_hosts'), 'x');
+      assert.equal(await knownHosts(['']), scratch.path('home/.ssh/known_hosts'));
+      assert.equal(await knownHosts(['/none', '~/.ssh/known_hosts']), scratch.path('home/.ssh/known_hosts'));
+      for (const none of ['/dev/null', '/none', 'relative'])
+        assert.equal(await knownHosts([none]), undefined);
+    } finally {
+      await scratch.close();
+    }
   });
 
   it('is refused in a sentence where it cannot be taken over', async () => {
