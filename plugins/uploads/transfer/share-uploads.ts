@@ -72,7 +72,7 @@ export class ShareUploader implements ManagedUploads {
   #discarding = 0;
   #isLookDue = false;
   /** Proofs under way: for them, each look tells whether it has missed something, also while something waits. */
-  #proofs = 0;
+  #proofsUnderWay = 0;
   /** Of the last look. */
   #hasSeenAll = false;
   /** A move has ended since the last look began. */
@@ -246,11 +246,11 @@ export class ShareUploader implements ManagedUploads {
         unrestored: () => this.#options.layer.unrestored?.() ?? new Set(),
       });
     const records = await this.#open();
-    this.#proofs += 1;
+    this.#proofsUnderWay += 1;
     try {
       return await work({ ...this.#tools(records), signal: both, waiting, onProgress });
     } finally {
-      this.#proofs -= 1;
+      this.#proofsUnderWay -= 1;
     }
   }
 
@@ -353,7 +353,7 @@ export class ShareUploader implements ManagedUploads {
       ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
       signal,
     });
-    const isAsked = plan.items.size === 0 || this.#proofs > 0;
+    const isAsked = plan.items.size === 0 || this.#proofsUnderWay > 0;
     const isTorn = isAsked && !(await this.#planner.hasSeenAll(scan, signal));
     this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
@@ -396,15 +396,17 @@ export class ShareUploader implements ManagedUploads {
     this.#queue.holdMoves(this.#moveLock.isHeld || this.#leaving.readsAnew);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
     if (this.#leaving.isRenewalDue && this.#areMovesSeen) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) {
-      const work = this.#leave(this.#leaving.takeOut());
-      // How it ended is told by the step.
-      this.#takingOut = work.catch(() => undefined).then(() => this.#left.added());
-      this.#leavingSinceMs = undefined;
-      this.#spawn(work);
-    }
+    if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) this.#startTakingOut();
     if (this.#left.isDue) this.#spawn(this.#left.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
+  }
+
+  #startTakingOut(): void {
+    const work = this.#leave(this.#leaving.takeOut());
+    // How it ended is told by the step.
+    this.#takingOut = work.catch(() => undefined).then(() => this.#left.added());
+    this.#leavingSinceMs = undefined;
+    this.#spawn(work);
   }
 
   get #isMoving(): boolean {
