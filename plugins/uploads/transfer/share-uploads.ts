@@ -395,6 +395,11 @@ export class ShareUploader implements ManagedUploads {
     if (this.#end.signal.aborted || this.#records === undefined) return;
     this.#queue.holdMoves(this.#moveLock.isHeld || this.#leaving.readsAnew);
     for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
+    this.#startLeaving();
+  }
+
+  /** Renews marks, and removes what has been uploaded. */
+  #startLeaving(): void {
     if (this.#leaving.isRenewalDue && this.#areMovesSeen) this.#spawn(this.#leave(this.#leaving.renew()));
     if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) this.#startTakingOut();
     if (this.#left.isDue) this.#spawn(this.#left.sweep());
