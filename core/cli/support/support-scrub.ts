@@ -14,13 +14,13 @@ const SHORT = 6;
 
 /** Each with what stands between it and its value. `pass` and `sig` only as words: not in `compass`. */
 const KEYS: readonly RegExp[] = [
-  /(?:\b(?:[\w-]{0,60}[_-])?pass|\bsig)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:\b(?:[\w-]{0,24}[_-])?pass|\bsig)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:password|passwd|passphrase|secret|token|cookies?)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:credentials?|authorization|signature|key[_-]pem)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   // An option whose value is a word of its own, also in a list.
-  /--(?:[\w-]{0,60}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
-  /--(?:[\w-]{0,60}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:[\w-]{0,24}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:[\w-]{0,24}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
 ];
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [

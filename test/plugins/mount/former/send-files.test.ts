@@ -19,7 +19,7 @@ describe('a file that waits in the cache of a former version', () => {
   let scratch: Scratch;
   let cacheDir: string;
   let nas: string;
-  let meanwhile: () => void;
+  let meanwhile: (path: string) => void;
   let count = 0;
   before(async () => (scratch = await createScratch('send-former')));
   after(() => scratch.close());
@@ -57,7 +57,7 @@ describe('a file that waits in the cache of a former version', () => {
     stat,
     download: (path: string, local: string) => copyFile(join(nas, path), local),
     upload: async (local: string, path: string, options: { beforeNaming?: () => Promise<void> }) => {
-      meanwhile();
+      meanwhile(path);
       await options.beforeNaming?.();
       await copyFile(local, join(nas, path));
       utimesSync(join(nas, path), AT + 100, AT + 100);
@@ -148,8 +148,9 @@ describe('a file that waits in the cache of a former version', () => {
     await waits('a', 'mine', `5,${TIME}`);
     await waits('b', 'mine', '');
     let isFirst = true;
-    meanwhile = () => {
-      if (isFirst) utimesSync(join(nas, 'a'), AT + 9, AT + 9);
+    meanwhile = (path) => {
+      if (path !== 'a' || !isFirst) return;
+      utimesSync(join(nas, 'a'), AT + 9, AT + 9);
       isFirst = false;
     };
     await assert.rejects(send());

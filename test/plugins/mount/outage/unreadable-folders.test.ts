@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
+import { unlessRoot } from '../../../runner/skips.ts';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { createClock } from 'mountkeeper';
@@ -21,7 +22,7 @@ $! = 0;
 my @names = readdir $folder;
 print $! ? "not listed: $!" : "listed";`;
 
-describe('folders that cannot be read', { skip: process.getuid?.() !== 0 && 'needs root' }, () => {
+describe('folders that cannot be read', { skip: unlessRoot }, () => {
   let scratch: Scratch;
   let overlay: string;
   const said: unknown[] = [];
