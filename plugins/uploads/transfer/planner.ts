@@ -235,6 +235,7 @@ export class Planner {
       }
       this.#gone = new Set(gone());
     }
+    forgetFormerOfData(scan, records);
     for (const [key, at] of this.#settledAt) {
       if (at >= scan.startedMs) continue;
       this.#settledAt.delete(key);
@@ -287,6 +288,15 @@ function isSame(
 /** False where a file changed while it was read, and what it replaces is not on record. */
 function isAllRead({ entries }: Scan, { places }: Records): boolean {
   return [...entries.values()].every(({ isUnread, path }) => isUnread !== true || places.has(path));
+}
+
+/** A file with data of its own is looked for nowhere else, and detours of others would wait for it for good. */
+function forgetFormerOfData({ entries }: Scan, records: Records): void {
+  for (const { kind, key = '', hasNoData } of entries.values()) {
+    const move = records.moves.get(key);
+    const isOwn = kind === 'file' && hasNoData !== true && move?.going === undefined;
+    if (isOwn && move?.former !== undefined) records.setMove(key, { at: move.at });
+  }
 }
 
 /**

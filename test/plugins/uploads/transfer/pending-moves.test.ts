@@ -4,10 +4,23 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { Records } from '../../../../plugins/uploads/compare/records.ts';
+import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
+import { until } from '../../../support/platform/wait.ts';
 import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
 describe('moves on the NAS', () => {
@@ -81,6 +94,39 @@ describe('moves on the NAS', () => {
     await uploader.settleMoves(signal);
     assert.equal(markOf('e'), '/e');
     assert.ok(existsSync(join(share.nas, 'e/x')));
+    await settle(uploader);
+    await uploader.stop();
+  });
+
+  it('change names with each other beside a file that was written to before its own move was seen', async () => {
+    for (const name of ['one', 'two']) writeFileSync(join(share.nas, name), name);
+    const first = share.uploader();
+    await settle(first);
+    await first.stop();
+    writeFileSync(share.at('written'), 'data of its own');
+    const open = openSync(share.at('written'), 'a');
+    const { ino, birthtimeNs } = lstatSync(join(share.upper, 'written'), { bigint: true });
+    const upper = lstatSync(share.upper, { bigint: true });
+    const records = await Records.open(share.records, `${upper.ino} ${upper.birthtimeNs}`, () => true);
+    records.setMove(keyOf(ino, birthtimeNs), { at: 'written', former: ['before'] });
+    await records.saved();
+    await records.close();
+
+    renameSync(share.at('one'), share.at('third'));
+    renameSync(share.at('two'), share.at('one'));
+    renameSync(share.at('third'), share.at('two'));
+    const uploader = share.uploader();
+    await until(
+      'the NAS has both by their new names',
+      async () => {
+        await look(uploader);
+        const there = ['one', 'two'].map((name) => join(share.nas, name));
+        return there.every((path) => existsSync(path)) && readFileSync(there[0]!, 'utf8') === 'two';
+      },
+      { timeoutMs: 15_000 },
+    );
+    assert.equal(readFileSync(join(share.nas, 'two'), 'utf8'), 'one');
+    closeSync(open);
     await settle(uploader);
     await uploader.stop();
   });
