@@ -182,9 +182,10 @@ export interface WriteLayer {
   unrestored?(): ReadonlySet<string>;
   /**
    * Lets users' calls that ask the lower layer wait, for a few seconds at most, until what it returns is called or a
-   * `takeOut` has renewed marks. For a move of a folder on the remote: until its mark is renewed, users find it empty.
+   * `takeOut` has renewed marks. Resolves when those that came before are answered. For a move of a folder on the
+   * remote: until its mark is renewed, users find it empty.
    */
-  holdCalls?(): () => void;
+  holdCalls?(): Promise<() => void>;
   /**
    * Rewrites only the marks of these entries (`nowAt`). Resolves with the paths of those that had not
    * changed meanwhile.

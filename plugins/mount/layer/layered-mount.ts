@@ -42,6 +42,7 @@ import {
 import { Answers } from './bindfs/answers.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
 import { Hold, isStopped, LONGEST_HOLD_MS } from './bindfs/hold.ts';
+import { untilQuiet } from './bindfs/quiet.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
 import { limitAnew } from './limit-anew.ts';
@@ -184,6 +185,7 @@ export class LayeredMount implements RunningRclone {
       dropNames: () => this.#names.drop(),
       moveAside: (moves) => this.#names.afterMoves(moves),
       holdCalls: () => this.#hold.calls(),
+      untilQuiet: () => untilQuiet(options.stack.place, tools),
       versions: {
         held: (path, bornMs) => this.#held.of(path, bornMs),
         heldSinceMs: () => this.#held.sinceMs,

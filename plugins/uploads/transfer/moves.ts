@@ -64,7 +64,7 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
  * them meanwhile, rclone takes a folder that is not there for an empty one, and an empty one can be removed.
  */
 async function unseen<T>(move: () => Promise<T>, { layer }: Pick<StepTools, 'layer'>): Promise<T> {
-  const release = layer.holdCalls?.();
+  const release = await layer.holdCalls?.();
   try {
     return await move();
   } catch (error) {

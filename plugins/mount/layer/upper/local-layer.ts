@@ -28,6 +28,8 @@ export interface LocalLayerOptions {
   readonly moveAside: (moves: readonly Move[]) => Promise<readonly boolean[]>;
   /** Lets calls that ask the lower layer wait until what it returns is called. */
   readonly holdCalls: () => () => void;
+  /** Resolves when the lower layer has answered all calls, or after a moment. */
+  readonly untilQuiet: () => Promise<void>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
   /** Whether rclone has content of a file of that size in its own cache, or may have. */
@@ -108,8 +110,10 @@ export class LocalLayer implements WriteLayer {
     return this.#taking.run(() => this.#takeOut.take(entries));
   }
 
-  holdCalls(): () => void {
-    return this.#options.holdCalls();
+  async holdCalls(): Promise<() => void> {
+    const release = this.#options.holdCalls();
+    await this.#options.untilQuiet();
+    return release;
   }
 
   unrestored(): ReadonlySet<string> {
