@@ -12,8 +12,9 @@ function hasAdministrator({ password, tokens, users }: WebConfig, now: number): 
   );
 }
 
-function canConfigure({ role, verbs }: WebConfig['tokens'][number]): boolean {
-  return role === 'admin' || verbs?.includes('config') === true;
+/** One for certain shares may not. */
+function canConfigure({ role, shares, verbs }: WebConfig['tokens'][number]): boolean {
+  return shares === undefined && (role === 'admin' || verbs?.includes('config') === true);
 }
 
 /** Somebody is asked who it is, and nobody of them is an administrator. */

@@ -253,6 +253,14 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
   return found && { ...found, isolation: options.isolation?.get(path.basename(folder)) ?? 'own' };
 }
 
+/**
+ * A package.json that others can write cannot be believed when it says that the plugin does not authenticate clients;
+ * one that cannot be read does not say so. In a process of its own no plugin does.
+ */
+function isSuspect(error: unknown, manifest: object | undefined, isolation: Isolation | undefined): boolean {
+  return error instanceof Untrusted || (manifest === undefined && isolation === 'none');
+}
+
 async function loadFolder(folder: string, options: DiscoveryOptions): Promise<FoundPlugin | undefined> {
   const name = path.basename(folder);
   // Where the name is that of a plugin of ours, the switch means that one: no code of this one is run.
@@ -269,9 +277,7 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
     const { protocols, permissions } = loaded;
     return { ...usable(plugin, folder, true, options.log), stagedFolder, protocols, permissions };
   } catch (error) {
-    // A package.json that others can write cannot be believed when it says that the plugin does not
-    // authenticate clients; one that cannot be read does not say so.
-    const mayBeGuard = isEnabled && (manifest === undefined || error instanceof Untrusted);
+    const mayBeGuard = isEnabled && isSuspect(error, manifest, options.isolation?.get(name));
     return refused(folder, error, mayBeGuard ? { ...manifest, guard: true } : manifest);
   }
 }

@@ -14,15 +14,15 @@ export function isSeenVersion(fingerprint: string, now: RemoteEntry | undefined)
   if (now === undefined) return true;
   if (fingerprint === '' || now.kind !== 'file') return false;
   const [size, ...marks] = fingerprint.split(',');
-  const known = marks.filter((mark) => mark !== '');
-  return (
-    Number(size) === now.version.bytes && known.length > 0 && known.every((mark) => isOf(mark, now.version))
-  );
+  const said = marks.filter((mark) => mark !== '').map((mark) => isOf(mark, now.version));
+  return Number(size) === now.version.bytes && said.includes(true) && !said.includes(false);
 }
 
-function isOf(mark: string, { modifiedMs, hash }: RemoteVersion): boolean {
+/** Undefined: a hash of a kind that is not asked for here, as OneDrive and Dropbox have their own. */
+function isOf(mark: string, { modifiedMs, hash }: RemoteVersion): boolean | undefined {
   const time = timeOf(mark);
-  return time === undefined ? hash?.value === mark : Math.trunc(time) === Math.trunc(modifiedMs);
+  if (time !== undefined) return Math.trunc(time) === Math.trunc(modifiedMs);
+  return hash === undefined ? undefined : hash.value === mark;
 }
 
 /**

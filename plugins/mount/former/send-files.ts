@@ -92,15 +92,14 @@ async function send(waiting: Waiting, sending: FormerSending): Promise<void> {
   // Of a file that is not wholly here, the rest went with the version that it was made on.
   if (!isSeenVersion(meta.Fingerprint, now) || (!isWhole && now === undefined))
     return isWhole ? sendBeside(waiting, now, sending) : keep(waiting, sending);
-  if (!isWhole) await complete(waiting, sending);
-  await remote.upload(data, path, {
-    signal,
-    isReplacing: now !== undefined,
-    beforeNaming: async () => {
-      if (!isSame(now, await remote.stat(path, { signal, hash: true })))
-        throw new Error(`others are saving ${waiting.path} at this moment`);
-    },
-  });
+  const checkSame = async (): Promise<void> => {
+    if (!isSame(now, await remote.stat(path, { signal, hash: true })))
+      throw new Error(`others are saving ${waiting.path} at this moment`);
+  };
+  if (!isWhole) await complete(waiting, sending, checkSame);
+  // Where the remote has no second name to bring it to, nothing asks in between.
+  await checkSame();
+  await remote.upload(data, path, { signal, isReplacing: now !== undefined, beforeNaming: checkSame });
   await arrived(path, waiting, sending);
 }
 
@@ -158,11 +157,16 @@ async function keep(waiting: Waiting, sending: FormerSending): Promise<void> {
 }
 
 /** Adds what is not here, from the version that the change was made on; its time stays that of the change. */
-async function complete(waiting: Waiting, { cacheDir, remote, signal }: FormerSending): Promise<void> {
+async function complete(
+  waiting: Waiting,
+  { cacheDir, remote, signal }: FormerSending,
+  checkSame: () => Promise<void>,
+): Promise<void> {
   const { path, cached, data, meta, bytes, modifiedMs, metaFile } = waiting;
   const rest = join(cacheDir, REST, cached);
   await mkdir(dirname(rest), { recursive: true, mode: 0o700 });
   await remote.download(path, rest, { signal });
+  await checkSame();
   const [from, to] = [await open(rest, 'r'), await open(data, 'r+')];
   try {
     for (const gap of missingRanges([{ Pos: 0, Size: bytes }], meta.Rs ?? [])) await copyRange(from, to, gap);

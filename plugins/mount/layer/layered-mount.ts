@@ -337,8 +337,13 @@ export class LayeredMount implements RunningRclone {
       )) === true;
     // bindfs has waited for it, and is held until another is up: it is asked at the next check.
     if (lower && hangs) return this.#supervisor.replace(lower, 'rclone does not answer');
-    await this.#answers.checkBindfs(timeoutMs);
-    await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+    try {
+      await this.#answers.checkBindfs(timeoutMs);
+      await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+    } catch (error) {
+      // Calls may wait for longer than that while something is moved: asked again at the next check.
+      if (!this.#hold.isBegun) throw error;
+    }
     if (lower) await this.#control.check(lower);
   }
 

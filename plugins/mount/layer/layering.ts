@@ -24,7 +24,7 @@ import { recoverAside, recoverUnmounted } from './upper/set-aside.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { endHandles } from './bindfs/handle-folder.ts';
 import { endBindfs } from './bindfs/start.ts';
-import { dropNames, mountOverlay, overlaySource } from './overlay.ts';
+import { dropNames, mountOverlay, overlaySource, unusable } from './overlay.ts';
 import type { LayerPlan } from './layer-plan.ts';
 import { layerPaths, stackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
@@ -139,7 +139,7 @@ async function clearUpper(
 ): Promise<void> {
   const { log } = tools;
   const { name } = lowerSpec.share;
-  await dropSentMark(paths);
+  await dropSentMark(paths).catch((error: unknown) => Promise.reject(unusable(paths.folder, error)));
   const count = await recoverUnmounted(paths, tools);
   if (count > 0)
     log.info({ share: name, files: count }, 'what was being taken out of the write layer is in it again');

@@ -71,11 +71,7 @@ export async function mountOverlay(
   { processes }: OverlayTools,
 ): Promise<void> {
   const { former, work } = await folders(paths).catch((error: unknown) =>
-    Promise.reject(
-      new Error(`the cache folder ${paths.folder} cannot be used: ${(error as Error).message}`, {
-        cause: error,
-      }),
-    ),
+    Promise.reject(unusable(paths.folder, error)),
   );
   const options = `${flagsOf({ exec, readOnly })},${OPTIONS}`;
   const args = ['-c', MOUNT, 'sh', paths.folder, lower, options, overlaySource(shareName), staging, work];
@@ -87,6 +83,13 @@ export async function mountOverlay(
   });
   if (code !== 0) throw new Error(refusal(stderr, paths));
   await Promise.all(former.map((name) => rm(join(paths.work, name), { recursive: true, force: true })));
+}
+
+/** What users read where the cache's disk is full, read-only or broken. */
+export function unusable(folder: string, error: unknown): Error {
+  return new Error(`the cache folder ${folder} cannot be used: ${(error as Error).message}`, {
+    cause: error,
+  });
 }
 
 async function folders(

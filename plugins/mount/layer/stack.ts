@@ -12,6 +12,7 @@ import type { ManagedProcess, MountTable } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
 import { startBindfs } from './bindfs/start.ts';
 import type { BindfsTools } from './bindfs/start.ts';
+import { unusable } from './overlay.ts';
 import type { StackPaths } from './paths.ts';
 import { ENTER } from '../lifecycle/passage.ts';
 
@@ -78,7 +79,7 @@ export async function passOn(
   { fingerprint, notes }: Pick<ManagedProcess, 'fingerprint' | 'notes'>,
   tools: StackTools,
 ): Promise<ManagedProcess> {
-  await makeFolder(cache);
+  await makeFolder(cache).catch((error: unknown) => Promise.reject(unusable(cache, error)));
   return startBindfs(
     {
       key: stackKey(shareName),

@@ -124,12 +124,16 @@ export class RootNames {
    */
   listed(listed: readonly ListedName[], beganMs: number): boolean {
     const nowMs = this.#options.clock.now();
-    this.#haveGone = haveAllGone(this.#kept, new Set(listed.map(({ Name: name }) => name)), nowMs);
+    const there = new Set(listed.map(({ Name: name }) => name));
+    // One that was changed into here may be there again by that alone.
+    const telling = this.#kept.filter(({ name }) => !this.#changedAt.has(name) || !there.has(name));
+    this.#haveGone = haveAllGone(telling, there, nowMs);
     if (this.#haveGone) return false;
+    const known = new Set(this.#kept.map(({ name }) => name));
     for (const [name, atMs] of this.#changedAt) if (atMs < beganMs) this.#changedAt.delete(name);
     this.#kept = namesToKeep(
       this.#kept,
-      listed.filter(({ Name: name }) => !this.#changedAt.has(name)),
+      listed.filter(({ Name: name }) => !this.#changedAt.has(name) || known.has(name)),
       nowMs,
     );
     void this.save();
@@ -141,8 +145,10 @@ export class RootNames {
    * then, or there.
    */
   changed(path: string): void {
-    const [name = ''] = path.split('/');
+    const [name = '', ...inside] = path.split('/');
     this.#changedAt.set(name, this.#options.clock.monotonic());
+    // A change in a folder may make that anew, and never takes it away.
+    if (inside.length > 0) return;
     // What was under way when all had gone does not make them fewer.
     if (!this.#haveGone && this.#kept.some((one) => one.name === name))
       this.#kept = this.#kept.filter((one) => one.name !== name);

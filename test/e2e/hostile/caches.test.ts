@@ -134,10 +134,14 @@ describe('a cache in which files wait', () => {
     await first.start();
     await first.healthy();
     // What waits there stays, and goes on with whoever has the cache.
-    assert.equal((await first.share('work')).dirty_count, 1);
+    const waits = (daemon: Daemon): Promise<unknown> =>
+      until('it is counted', async () => (await daemon.share('work')).dirty_count === 1, {
+        timeoutMs: 20_000,
+      });
+    await waits(first);
     await first.stop();
     await second.healthy(['work'], 60_000);
-    assert.equal((await second.share('work')).dirty_count, 1);
+    await waits(second);
   });
 
   /** A disk of its own for the cache. Undefined where this machine can make none: the test is skipped. */

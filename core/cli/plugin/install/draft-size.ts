@@ -19,13 +19,13 @@ export async function withLimits<T>(npm: Npm, run: (npm: Npm) => Promise<T>): Pr
       await pause(npm.clock, LOOK_EVERY_MS, over.signal);
       if (await isTooLarge(npm.project)) return tooLarge.abort(new Error(sentence()));
     }
-  })();
+  })().catch(() => undefined);
   try {
     return await run({ ...npm, signal: AbortSignal.any([npm.signal, tooLarge.signal]) });
   } finally {
     over.abort();
     // A project that cannot be looked at is judged once npm is done.
-    await watching.catch(() => undefined);
+    await watching;
   }
 }
 

@@ -28,6 +28,8 @@ export class Hold {
   #guard: ChildProcess | undefined;
   /** It is for a change of what lies below, not for another rclone. */
   #isChange = false;
+  /** When the first change began that calls wait for, in monotonic milliseconds. */
+  #sinceMs = 0;
   #isOver = false;
 
   constructor(options: HoldOptions) {
@@ -41,16 +43,20 @@ export class Hold {
 
   /** Calls wait for another rclone from now on, and are passed on by `end`, or by themselves. */
   begin(): void {
+    if (this.#guard && !this.#isChange) return;
     this.#begin(LONGEST_HOLD_MS);
     this.#isChange = false;
   }
 
   /**
    * For as long as a change of what lies below takes; ends when what it returns is called. One that begins within
-   * another ends with the first of them.
+   * another's time has all of its own, so calls wait for twice that at most; both end with the first of them.
    */
   calls(): () => void {
-    if (this.#guard === undefined) {
+    const isFirst = this.#guard === undefined;
+    const now = performance.now();
+    if (isFirst) this.#sinceMs = now;
+    if (isFirst || (this.#isChange && now - this.#sinceMs < LONGEST_CHANGE_MS)) {
       this.#begin(LONGEST_CHANGE_MS);
       this.#isChange = true;
     }
@@ -62,7 +68,8 @@ export class Hold {
 
   #begin(longestMs: number): void {
     const { bindfs, log, shareName } = this.#options;
-    if (this.#guard || this.#isOver) return;
+    const former = this.#guard;
+    if (this.#isOver) return;
     // Both in one turn, the guard first: the daemon may be killed at any moment.
     const guard = spawn('sh', ['-c', GUARD, 'sh', String(longestMs / 1_000), String(bindfs.pid)], {
       env: { PATH: process.env['PATH'] },
@@ -79,6 +86,7 @@ export class Hold {
       // One that was killed has let nobody go on.
       bindfs.signal('SIGCONT');
     });
+    if (former) endGuard(former);
     bindfs.signal('SIGSTOP');
   }
 
@@ -87,18 +95,23 @@ export class Hold {
     if (guard?.pid === undefined) return;
     this.#guard = undefined;
     this.#options.bindfs.signal('SIGCONT');
-    try {
-      // With what it has started.
-      process.kill(-guard.pid, 'SIGKILL');
-    } catch {
-      // It has ended just now.
-    }
+    endGuard(guard);
   }
 
   /** Nobody waits any more, for good. */
   close(): void {
     this.#isOver = true;
     this.end();
+  }
+}
+
+/** With what it has started. */
+function endGuard({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended just now.
   }
 }
 

@@ -81,9 +81,9 @@ export class Leaving {
     this.#renewFrom = clock.monotonic() + MOVED_REST_MS;
     try {
       await learnFirst();
-      const { keys, isChanged } = await renewMoved(entries, tools());
+      const { keys, isWhole, isChanged } = await renewMoved(entries, tools());
       settled(keys);
-      if (entries.every(({ key = '' }) => keys.includes(key))) this.#renewFrom = clock.monotonic();
+      if (isWhole) this.#renewFrom = clock.monotonic();
       return isChanged;
     } finally {
       this.#isRenewing = false;

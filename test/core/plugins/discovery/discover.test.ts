@@ -384,19 +384,22 @@ describe('discovery', () => {
 });
 
 describe('a plugin that is on, and nobody knows whether it lets people in', () => {
-  it('counts as a guard where its package.json is unread, or where it is gone and runs in the daemon', async (t) => {
+  it('counts as a guard where it runs in the daemon, and its package.json is unread, or it is gone', async (t) => {
     const at = await folders(t);
     await at.plugin('blank', '');
     await at.write('third/blank/package.json', '{');
     await at.write('third/idle/package.json', '{');
-    const enabled = ['blank', 'gone', 'elsewhere'];
-    const found = await at.discover(20_000, enabled, ['gone']);
+    await at.plugin('own', '');
+    await at.write('third/own/package.json', '{');
+    const enabled = ['blank', 'gone', 'elsewhere', 'own'];
+    const found = await at.discover(20_000, enabled, ['blank', 'gone']);
     assert.deepEqual(
       found.map((one) => [one.name, one.guard, one.isolation]),
       [
-        ['blank', true, 'own'],
+        ['blank', true, 'none'],
         ['gone', true, 'none'],
         ['idle', false, 'own'],
+        ['own', false, 'own'],
       ],
     );
     assert.match(
