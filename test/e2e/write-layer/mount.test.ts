@@ -241,11 +241,14 @@ describe('a share with a write layer', () => {
       );
     });
 
-    it('keeps a mark that its user has changed meanwhile', async () => {
+    it('keeps the mark of what is no more at its path, and renews it where users have it by now', async () => {
       const seen = await entry('deep/out');
       await sh('mv deep/out deep/there');
       assert.deepEqual(await layer.takeOut([{ ...seen, nowAt: 'deep/out' }]), []);
-      assert.deepEqual(await layer.takeOut([{ ...seen, path: 'deep/there', nowAt: 'deep/out' }]), []);
+      assert.deepEqual(await layer.takeOut([{ ...seen, path: 'deep/there', nowAt: 'deep/out' }]), [
+        'deep/there',
+      ]);
+      assert.equal(await sh('cat deep/there/z | wc -c'), '9');
       await remote.moveFolder('deep/out', 'deep/there', { signal: signal() });
       assert.deepEqual(await movedThere('deep/there', 'deep/there'), ['deep/there']);
       assert.equal(await sh('cat deep/there/z | wc -c'), '9');
