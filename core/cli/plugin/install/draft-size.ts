@@ -14,17 +14,18 @@ const LOOK_EVERY_MS = 250;
 export async function withLimits<T>(npm: Npm, run: (npm: Npm) => Promise<T>): Promise<T> {
   const tooLarge = new AbortController();
   const over = new AbortController();
-  const watching = (async () => {
+  const watch = async (): Promise<void> => {
     while (!over.signal.aborted) {
       await pause(npm.clock, LOOK_EVERY_MS, over.signal);
       if (await isTooLarge(npm.project)) return tooLarge.abort(new Error(sentence()));
     }
-  })().catch(() => undefined);
+  };
+  // A project that cannot be looked at is judged once npm is done.
+  const watching = watch().catch(() => undefined);
   try {
     return await run({ ...npm, signal: AbortSignal.any([npm.signal, tooLarge.signal]) });
   } finally {
     over.abort();
-    // A project that cannot be looked at is judged once npm is done.
     await watching;
   }
 }

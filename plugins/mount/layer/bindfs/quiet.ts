@@ -22,7 +22,7 @@ export async function untilQuiet(
   if (mount === undefined) return;
   const deadline = clock.deadline(LONGEST_MS);
   // Each look is a process of its own, so there is no need to rest in between.
-  const isBusy = async (): Promise<boolean> =>
-    (await mountReader.waiting(mount.deviceMinor).catch(() => 0)) > 0;
-  while (!deadline.aborted && (await isBusy()));
+  // Where the kernel does not tell, nothing is waited for.
+  const waiting = (): Promise<number> => mountReader.waiting(mount.deviceMinor).catch(() => 0);
+  while (!deadline.aborted && (await waiting()) > 0);
 }
