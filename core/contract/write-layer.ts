@@ -181,9 +181,9 @@ export interface WriteLayer {
    */
   unrestored?(): ReadonlySet<string>;
   /**
-   * Lets users' calls that ask the lower layer wait, for a few seconds at most, until what it returns is called or a
-   * `takeOut` has renewed marks. Resolves when those that came before are answered. For a move of a folder on the
-   * remote: until its mark is renewed, users find it empty.
+   * Lets users' calls that ask the lower layer wait, for a few seconds at most, until a `takeOut` has renewed marks, or
+   * what it returns was called for all that hold them. Resolves when those that came before are answered. For a move of
+   * a folder on the remote: until its mark is renewed, users find it empty.
    */
   holdCalls?(): Promise<() => void>;
   /**

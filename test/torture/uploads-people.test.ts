@@ -2,7 +2,7 @@
  * What people ask of an uploader: which version stays, whether the NAS has what was written, what is to wait.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { lookOnly } from '../support/write-layer/uploader-crash.ts';
@@ -15,20 +15,15 @@ describe('people', () => {
   let share: TestShare;
   let uploader: ShareUploader;
 
-  const othersWrite = (path: string, content: string, at = 1_710_000_000): void => {
-    rmSync(join(share.nas, path), { force: true });
-    writeFileSync(join(share.nas, path), content);
-    utimesSync(join(share.nas, path), at, at);
-  };
   const onNas = (path: string): string => readFileSync(join(share.nas, path), 'utf8');
 
   beforeEach(async () => {
     share = new TestShare();
-    othersWrite('a.txt', 'first', 1_700_000_000);
+    share.othersWrite('a.txt', 'first', 1_700_000_000);
     share.up();
     writeFileSync(share.at('a.txt'), 'ours');
     await lookOnly(share);
-    othersWrite('a.txt', 'of others');
+    share.othersWrite('a.txt', 'of others');
     await share.renew();
     uploader = share.uploader();
     await settle(uploader);
@@ -77,11 +72,11 @@ describe('people', () => {
       const { path, copy } = conflict();
       for (const one of [path, copy]) {
         const before = onNas(one);
-        othersWrite(one, 'later', 1_720_000_000);
+        share.othersWrite(one, 'later', 1_720_000_000);
         const all = treeOf(share.nas);
         await assert.rejects(uploader.resolve({ path, copy }, keep), /is another one on the remote/);
         assert.deepEqual(treeOf(share.nas), all);
-        othersWrite(one, before);
+        share.othersWrite(one, before);
       }
     });
   }
@@ -93,7 +88,7 @@ describe('people', () => {
     uploader = share.uploader((call, when) => {
       if (call !== 'moveFile' || when !== 'before' || isDone) return;
       isDone = true;
-      othersWrite(path, 'in that moment', 1_720_000_000);
+      share.othersWrite(path, 'in that moment', 1_720_000_000);
     });
     await settle(uploader);
     await assert.rejects(uploader.resolve({ path, copy }, 'mine'), /is another one on the remote/);
@@ -125,7 +120,7 @@ describe('people', () => {
         ['c', 'size'],
       ],
     );
-    othersWrite('b', 'other bytes');
+    share.othersWrite('b', 'other bytes');
     assert.deepEqual(
       (await uploader.verify('', ASKED)).files.map(({ path, result }) => [path, result]),
       [

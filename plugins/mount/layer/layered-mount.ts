@@ -3,7 +3,6 @@
  * see, an uploader for the upper folder. It lives as long as bindfs does; the rclone below may be replaced.
  */
 import { dirname, join } from 'node:path';
-import { rest } from 'mountkeeper';
 import { UNMOUNTED } from '../rclone/error-messages.ts';
 import type {
   Bandwidth,
@@ -39,9 +38,8 @@ import {
   uploadRules,
   withUploads,
 } from './layer-figures.ts';
-import { Answers } from './bindfs/answers.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
-import { Hold, isStopped, LONGEST_HOLD_MS } from './bindfs/hold.ts';
+import { Hold } from './bindfs/hold.ts';
 import { untilQuiet } from './bindfs/quiet.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
@@ -56,8 +54,7 @@ import type { LayerPaths, StackPaths } from './paths.ts';
 import { RemoteBelow } from './remote-below.ts';
 import { Renewal } from './renewal.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
-import { UnreadableFolders } from '../outage/unreadable-folders.ts';
-import { SilentControl } from './silent-control.ts';
+import { Health, NOT_PASSED_ON } from './health/health.ts';
 import { usedPaths } from './upper/open-for-writing.ts';
 import { markAllSent } from './sent-mark.ts';
 import { clearStack } from './stack.ts';
@@ -70,7 +67,6 @@ const SETTLE_MS = 20_000;
 const MOST_UNSETTLED = 3;
 /** A stop waits a minute for an unmount; one that takes longer may be overtaken by the next mount. */
 const MARK_WITHIN_MS = 30_000;
-const NOT_PASSED_ON = 'bindfs below the share has ended';
 
 export interface LayeredMountOptions {
   readonly shareName: string;
@@ -116,9 +112,7 @@ export class LayeredMount implements RunningRclone {
   readonly #pathCheck: PathCheck;
   readonly #handles: KeptHandles;
   readonly #hold: Hold;
-  readonly #answers: Answers;
-  readonly #control: SilentControl<ActiveMount>;
-  readonly #unreadable: UnreadableFolders;
+  readonly #health: Health;
   readonly uploadPause: UploadPause;
   readonly #end = new AbortController();
   #latest: ActiveMount | undefined;
@@ -149,19 +143,17 @@ export class LayeredMount implements RunningRclone {
       onDown: (wasSettled) => {
         if (wasSettled) this.#hold.begin();
         this.#remote.use(undefined);
-        void this.#denyUnlessReplaced();
+        void this.#health.lowerIsDown();
       },
     });
-    this.#answers = new Answers({ ...tools, stack: options.stack, isHeld: () => this.#hold.isBegun });
-    void this.#answers.run(clock, this.#end.signal);
-    this.#control = new SilentControl(clock, (living, why) => this.#supervisor.replace(living, why));
-    this.#unreadable = new UnreadableFolders({
+    this.#health = new Health({
       shareName,
       mountPoint: plan.mountPoint,
-      source: overlaySource(shareName),
-      mountTable,
-      clock,
-      log,
+      stack: options.stack,
+      bindfs,
+      hold: this.#hold,
+      supervisor: this.#supervisor,
+      tools,
       end: this.#end.signal,
     });
     this.#remote = new RemoteBelow(options.type, () => this.#supervisor.problem);
@@ -185,6 +177,7 @@ export class LayeredMount implements RunningRclone {
       dropNames: () => this.#names.drop(),
       moveAside: (moves) => this.#names.afterMoves(moves),
       holdCalls: () => this.#hold.calls(),
+      holdForOne: () => this.#hold.callsForOne(),
       untilQuiet: () => untilQuiet(options.stack.place, tools),
       versions: {
         held: (path, bornMs) => this.#held.of(path, bornMs),
@@ -292,10 +285,10 @@ export class LayeredMount implements RunningRclone {
    * Rejects while bindfs is stopped by somebody else, or hangs, too: what is on the NAS alone cannot be read then.
    */
   async stats(signal: AbortSignal): Promise<MountStats> {
-    if (!this.#hold.isBegun && isStopped(this.pid)) throw new Error('bindfs below the share is stopped');
+    if (this.#health.isStopped) throw new Error('bindfs below the share is stopped');
     // What waits goes up past bindfs: a drain goes on without it.
     const isDraining = this.#isFrozen || this.isFrozen;
-    if (!isDraining && this.#answers.problem !== undefined) throw new Error(this.#answers.problem);
+    if (!isDraining && this.#health.problem !== undefined) throw new Error(this.#health.problem);
     const [reading, looked] = await Promise.all([
       this.#reading(signal),
       this.#uploads.look(signal).catch((error: unknown) => error as Error),
@@ -303,7 +296,7 @@ export class LayeredMount implements RunningRclone {
     // A disk that takes nothing is why what was seen cannot be noted.
     if (looked instanceof Error) throw reading.trouble === undefined ? looked : new Error(reading.trouble);
     const waiting = looked;
-    this.#control.answered();
+    this.#health.controlAnswered();
     this.#cacheBytes = reading.cacheBytes;
     return withUploads(reading, waiting, {
       inTheWay: this.#pathCheck.trouble,
@@ -311,40 +304,12 @@ export class LayeredMount implements RunningRclone {
     });
   }
 
-  async checkRemote(signal: AbortSignal): Promise<void> {
-    try {
-      const lower = await this.#supervisor.obtain(signal);
-      await lower.checkRemote(signal);
-      this.#unreadable.set('answers');
-    } catch (error) {
-      this.#unreadable.set(this.#supervisor.living?.isShut === true ? 'shut' : 'doubtful');
-      throw error;
-    }
+  checkRemote(signal: AbortSignal): Promise<void> {
+    return this.#health.checkRemote(signal);
   }
 
-  /**
-   * An rclone that hangs is replaced below the share, which keeps answering: only bindfs and the overlay
-   * count. bindfs is asked itself, since the overlay knows its own root without it.
-   */
-  async checkAlive(timeoutMs: number): Promise<void> {
-    const { bindfs, tools } = this.#options;
-    if (!bindfs.isAlive()) throw new Error(NOT_PASSED_ON);
-    const lower = this.#supervisor.living;
-    const hangs =
-      (await lower?.checkAlive(timeoutMs).then(
-        () => false,
-        () => true,
-      )) === true;
-    // bindfs has waited for it, and is held until another is up: it is asked at the next check.
-    if (lower && hangs) return this.#supervisor.replace(lower, 'rclone does not answer');
-    try {
-      await this.#answers.checkBindfs(timeoutMs);
-      await tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
-    } catch (error) {
-      // Calls may wait for longer than that while something is moved: asked again at the next check.
-      if (!this.#hold.isBegun) throw error;
-    }
-    if (lower) await this.#control.check(lower);
+  checkAlive(timeoutMs: number): Promise<void> {
+    return this.#health.checkAlive(timeoutMs);
   }
 
   async setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void> {
@@ -543,12 +508,6 @@ export class LayeredMount implements RunningRclone {
       await this.#names.drop();
       release();
     }
-  }
-
-  /** Without an rclone nothing can be read; the first check of the next one's remote says whether that is over. */
-  async #denyUnlessReplaced(): Promise<void> {
-    await rest(this.#options.tools.clock, LONGEST_HOLD_MS, this.#end.signal);
-    if (!this.#supervisor.living) this.#unreadable.set('doubtful');
   }
 
   #reading(signal: AbortSignal): Promise<MountStats> {

@@ -33,9 +33,10 @@ export const SAID = {
 } as const;
 
 /**
- * The process itself never waits for the NAS: a child reads each folder, and says how that went through a pipe. Only
- * the process has the descriptor of the events, so the kernel lets everything pass as soon as it has ended. It ends
- * with its input, and is killed with the daemon (PR_SET_PDEATHSIG), even while it is stopped.
+ * A child reads each folder, and says how that went through a pipe. The process itself reads none; but the kernel opens
+ * what an event is about in its name, which waits where bindfs does: then it is killed. Only the process has the
+ * descriptor of the events, so the kernel lets everything pass as soon as it has ended. It ends with its input, and is
+ * killed with the daemon (PR_SET_PDEATHSIG), even while it is stopped.
  *
  * One event is read at a time (24 bytes): one whose file cannot be opened is denied by the kernel, and would take
  * others with it. Reading nothing from a folder fails with EISDIR and asks no file system, which tells folders from

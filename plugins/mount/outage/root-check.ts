@@ -46,6 +46,7 @@ export class RootCheck {
   /** When the last look that has told something began, in monotonic milliseconds. */
   #lookedAtMs = -Infinity;
   #foundAtMs = -Infinity;
+  #answeredAtMs = -Infinity;
   #tookMs = 0;
   #isDue = true;
   #isBucket: boolean | undefined;
@@ -86,6 +87,7 @@ export class RootCheck {
 
   /** Call it whenever the remote has just answered. Waits for nothing. */
   answered(): void {
+    this.#answeredAtMs = this.#options.clock.monotonic();
     const restMs = this.#state === 'there' ? LOOK_EVERY_MS : LOOK_AGAIN_MS;
     const sinceMs = this.#options.clock.monotonic() - this.#lookedAtMs;
     const isDue = this.#isDue || sinceMs >= restMs || this.#options.names.isChanged;
@@ -164,6 +166,7 @@ export class RootCheck {
     const beganMs = clock.monotonic();
     const signal = clock.deadline(DEADLINE_MS);
     this.#isDue = false;
+    let countsFromMs = beganMs;
     try {
       await names.read();
       const listed = await this.#list(signal);
@@ -173,15 +176,17 @@ export class RootCheck {
     } catch (error) {
       const { message } = error as Error;
       const failure = callFailure(error as Error, signal);
-      if (failure.remote === 'silent') {
+      // Such a long listing, on a remote that answers others meanwhile, is not asked for again for a while.
+      const isTooSlow = signal.aborted && this.#answeredAtMs > beganMs;
+      if (failure.remote === 'silent' && !isTooSlow) {
         this.#outdate();
         throw failure;
       }
       // Any other answer says nothing about the folder.
-      if (error instanceof RcRefusal && IS_MISSING.test(message))
-        this.#enter(this.#isBucket === true && isInBucket(this.#options.fs) ? 'there' : 'missing', beganMs);
+      if (error instanceof RcRefusal && IS_MISSING.test(message)) this.#enter('missing', beganMs);
+      if (isTooSlow) countsFromMs = clock.monotonic();
     }
-    this.#lookedAtMs = beganMs;
+    this.#lookedAtMs = countsFromMs;
     this.#tookMs = clock.monotonic() - beganMs;
   }
 
@@ -195,6 +200,8 @@ export class RootCheck {
       );
       this.#isBucket = Features['BucketBased'] === true;
     }
+    // It is neither missed nor compared there, and a list may cost money.
+    if (this.#isBucket && isInBucket(fs)) return [];
     const opt = { noModTime: true, noMimeType: true };
     const { list } = await rc.call<{ list: readonly ListedName[] | null }>(
       'operations/list',

@@ -76,9 +76,9 @@ export class ShareUploader implements ManagedUploads {
   /** Of the last look. */
   #hasSeenAll = false;
   /** A move has ended since the last look began. */
+  #isMoveUnseen = false;
   /** Moves that have ended, and how many of them the plan that is adopted has seen. */
   readonly #moved = { count: 0, seen: 0 };
-  #isMoveUnseen = false;
   #lastListing: string | undefined;
   #looked: Looked = { entries: 0, tookMs: 0 };
   readonly #loop: LookLoop;

@@ -1,4 +1,4 @@
-/** A bucket of s3rver as a NAS. Its set-up is a part of `npm run torture`. */
+/** A bucket of s3rver as a NAS. `config/setup --test` fetches it. */
 import { execFile, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';

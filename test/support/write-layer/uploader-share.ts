@@ -20,6 +20,7 @@ import {
   statSync,
   unlinkSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -84,6 +85,13 @@ export class TestShare {
   /** A path that users see. */
   at(path: string): string {
     return join(this.mount, path);
+  }
+
+  /** As another client of the NAS does: a new file, `atS` seconds after the epoch. */
+  othersWrite(path: string, content: string, atS = 1_710_000_000): void {
+    rmSync(join(this.nas, path), { force: true });
+    writeFileSync(join(this.nas, path), content);
+    utimesSync(join(this.nas, path), atS, atS);
   }
 
   /** Mounts the overlay unless it is mounted. */

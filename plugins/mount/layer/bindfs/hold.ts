@@ -30,6 +30,7 @@ export class Hold {
   #isChange = false;
   /** When the first change began that calls wait for, in monotonic milliseconds. */
   #sinceMs = 0;
+  #changes = 0;
   #isOver = false;
 
   constructor(options: HoldOptions) {
@@ -49,21 +50,37 @@ export class Hold {
   }
 
   /**
-   * For as long as a change of what lies below takes; ends when what it returns is called. One that begins within
-   * another's time has all of its own, so calls wait for twice that at most; both end with the first of them.
+   * For as long as a change of what lies below takes; ends, with all others, when what it returns is called. One that
+   * begins within another's time has all of its own, so calls wait for twice that at most.
    */
   calls(): () => void {
+    this.#beginChange();
+    return () => this.#endChange();
+  }
+
+  /** The same for one of several: what it returns ends the wait when it was the last of them. */
+  callsForOne(): () => void {
+    this.#beginChange();
+    this.#changes += 1;
+    return () => {
+      this.#changes -= 1;
+      if (this.#changes <= 0) this.#endChange();
+    };
+  }
+
+  #beginChange(): void {
     const isFirst = this.#guard === undefined;
     const now = performance.now();
-    if (isFirst) this.#sinceMs = now;
+    if (isFirst) [this.#sinceMs, this.#changes] = [now, 0];
     if (isFirst || (this.#isChange && now - this.#sinceMs < LONGEST_CHANGE_MS)) {
       this.#begin(LONGEST_CHANGE_MS);
       this.#isChange = true;
     }
-    // Where another rclone is awaited, it must not end that.
-    return () => {
-      if (this.#isChange) this.end();
-    };
+  }
+
+  /** Where another rclone is awaited, that goes on. */
+  #endChange(): void {
+    if (this.#isChange) this.end();
   }
 
   #begin(longestMs: number): void {

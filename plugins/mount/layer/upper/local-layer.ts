@@ -28,6 +28,8 @@ export interface LocalLayerOptions {
   readonly moveAside: (moves: readonly Move[]) => Promise<readonly boolean[]>;
   /** Lets calls that ask the lower layer wait until what it returns is called. */
   readonly holdCalls: () => () => void;
+  /** The same for one of several changes: what it returns ends the wait when it was the last of them. */
+  readonly holdForOne: () => () => void;
   /** Resolves when the lower layer has answered all calls, or after a moment. */
   readonly untilQuiet: () => Promise<void>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
@@ -111,7 +113,7 @@ export class LocalLayer implements WriteLayer {
   }
 
   async holdCalls(): Promise<() => void> {
-    const release = this.#options.holdCalls();
+    const release = this.#options.holdForOne();
     await this.#options.untilQuiet();
     return release;
   }

@@ -43,11 +43,11 @@ async function createWorld({ fs = 'nas:p', isBucket = false, tookMs = 0 } = {}) 
     },
   };
   const rc: RcClient = {
-    call: async <T>(path: string) => {
+    call: async <T>(path: string, _body: unknown, signal: AbortSignal) => {
       if (path === 'operations/fsinfo') return { Features: { BucketBased: isBucket } } as T;
       world.looks += 1;
       const [{ refusal }, list] = [world, world.there.map((Name) => ({ Name, IsDir: true }))];
-      if (tookMs > 0) await clock.sleep(tookMs);
+      if (tookMs > 0) await clock.sleep(tookMs, signal);
       if (refusal !== undefined) throw new RcRefusal(refusal);
       return { list } as T;
     },
@@ -169,6 +169,21 @@ describe("a look at a share's folder", () => {
     assert.equal(world.looks, 2);
   });
 
+  it('goes on where its listing takes longer than anybody waits, on a remote that answers others', async () => {
+    const { root, world } = await createWorld({ tookMs: 90_000 });
+    const admitted = root.admit(new AbortController().signal).then(
+      () => 'admitted',
+      (error: unknown) => (error as Error).message,
+    );
+    await world.settle();
+    await world.clock.advance(30_000);
+    root.answered();
+    await world.clock.advance(60_000);
+    assert.equal(await admitted, 'admitted');
+    assert.equal(await world.admitted(), undefined);
+    assert.equal(world.looks, 1);
+  });
+
   it('says nothing of a folder in a bucket, which is gone with the last thing in it', async () => {
     const { world } = await createWorld({ fs: 'nas:bucket/photos', isBucket: true });
     await world.after(0);
@@ -176,6 +191,7 @@ describe("a look at a share's folder", () => {
     assert.equal(await world.after(60_000), undefined);
     world.refusal = NOT_FOUND;
     assert.equal(await world.after(60_000), undefined);
+    assert.equal(world.looks, 0, 'no list is asked for');
     const bucket = await createWorld({ fs: 'nas:bucket', isBucket: true });
     bucket.world.refusal = NOT_FOUND;
     assert.match((await bucket.world.after(0)) ?? '', MISSING);

@@ -1,6 +1,6 @@
 /** A person chooses a version, and something comes in between. */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteFiles } from 'mountkeeper';
@@ -16,11 +16,6 @@ describe('a conflict that a person resolves', () => {
   let fault: Fault;
   let copy: string;
 
-  const othersWrite = (path: string, content: string, at = 1_710_000_000): void => {
-    rmSync(join(share.nas, path), { force: true });
-    writeFileSync(join(share.nas, path), content);
-    utimesSync(join(share.nas, path), at, at);
-  };
   const begin = (): void => void (uploader = share.uploader((call, when) => fault(call, when)));
   const restart = async (): Promise<void> => {
     await uploader.stop();
@@ -30,11 +25,11 @@ describe('a conflict that a person resolves', () => {
   };
   /** `a.txt` is changed here and by others. */
   const disagree = async (): Promise<void> => {
-    othersWrite('a.txt', 'first', 1_700_000_000);
+    share.othersWrite('a.txt', 'first', 1_700_000_000);
     share.up();
     writeFileSync(share.at('a.txt'), 'ours');
     await lookOnly(share);
-    othersWrite('a.txt', 'of others');
+    share.othersWrite('a.txt', 'of others');
     await share.renew();
     begin();
     await settle(uploader);
@@ -110,7 +105,7 @@ describe('a conflict that a person resolves', () => {
     breakAt(1, 'after', true);
     await assert.rejects(resolve('mine'), /is away/);
     await restart();
-    othersWrite('a.txt', 'newer', 1_720_000_000);
+    share.othersWrite('a.txt', 'newer', 1_720_000_000);
     for (const keep of ['mine', 'theirs'] as const) await assert.rejects(resolve(keep), /while it was being/);
     assert.deepEqual([...treeOf(share.nas).values()].sort(), ['newer', 'of others', 'ours']);
     await resolve('both');
@@ -161,7 +156,7 @@ describe('a conflict that a person resolves', () => {
 
     it('keeps both where the copy was saved again, with the same size', async () => {
       await disagree();
-      othersWrite(copy, 'OURS', 1_795_000_000);
+      share.othersWrite(copy, 'OURS', 1_795_000_000);
       for (const keep of ['mine', 'theirs'] as const)
         await assert.rejects(resolve(keep), /is another one on the remote/);
       assert.deepEqual(onNas(), { 'a.txt': 'of others', [copy]: 'OURS' });

@@ -74,6 +74,34 @@ describe('calls below a share while rclone is replaced', () => {
     await goOn();
   });
 
+  it('wait for the last of several changes, and for none once their marks are renewed', async () => {
+    const hold = holdOf();
+    const ends = [hold.callsForOne(), hold.callsForOne()];
+    await waits();
+    ends[0]!();
+    assert.deepEqual([hold.isBegun, isStopped()], [true, true]);
+    ends[1]!();
+    await goOn();
+    const failed = hold.callsForOne();
+    hold.callsForOne();
+    await waits();
+    hold.calls()();
+    await goOn();
+    failed();
+    assert.equal(hold.isBegun, false);
+  });
+
+  it('wait for another rclone, whatever change ends meanwhile', async () => {
+    const hold = holdOf();
+    hold.begin();
+    hold.calls()();
+    hold.callsForOne()();
+    await waits();
+    assert.equal(hold.isBegun, true);
+    hold.end();
+    await goOn();
+  });
+
   it('go on when the share is taken down, and wait no more', async () => {
     const hold = holdOf();
     hold.begin();

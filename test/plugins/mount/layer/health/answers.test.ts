@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
 import { pino } from 'pino';
-import { Answers } from '../../../../../plugins/mount/layer/bindfs/answers.ts';
+import { Answers } from '../../../../../plugins/mount/layer/health/answers.ts';
 
 type Touch = 'answers' | 'fails' | 'hangs';
 

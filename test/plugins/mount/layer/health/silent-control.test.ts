@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualClock } from 'mountkeeper/testing';
-import { SilentControl } from '../../../../plugins/mount/layer/silent-control.ts';
-import type { Controlled } from '../../../../plugins/mount/layer/silent-control.ts';
+import { SilentControl } from '../../../../../plugins/mount/layer/health/silent-control.ts';
+import type { Controlled } from '../../../../../plugins/mount/layer/health/silent-control.ts';
 
 interface Fake extends Controlled {
   answers: boolean;

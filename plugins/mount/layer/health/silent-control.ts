@@ -3,7 +3,7 @@
  * nothing that others change would be read anew, until somebody mounts the share again.
  */
 import type { Clock } from 'mountkeeper';
-import type { ActiveMount } from '../lifecycle/active-mount.ts';
+import type { ActiveMount } from '../../lifecycle/active-mount.ts';
 
 const ANSWER_MS = 3_000;
 /** A busy machine may leave it without an answer for as long. */
