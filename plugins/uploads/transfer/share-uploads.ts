@@ -14,13 +14,11 @@ import { Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
-import { about, receiptOf } from '../proof/receipt.ts';
+import { Prover } from '../proof/prover.ts';
 import type { ProofOptions } from '../proof/proof-jobs.ts';
-import type { Receipt, ReceiptTools } from '../proof/receipt.ts';
+import type { Receipt } from '../proof/receipt.ts';
 import { DEFAULT_PROOF } from '../proof/same-content.ts';
-import { verify } from '../proof/verify.ts';
 import type { Verification } from '../proof/verify.ts';
-import { waitingNow } from '../proof/whole-look.ts';
 import { CleanFiles } from './leaving/clean-files.ts';
 import { clearLinks } from './content.ts';
 import { figuresOf, localBytesOf, movingNow } from './figures.ts';
@@ -37,7 +35,7 @@ import type { Looked } from './pace.ts';
 import { perform } from './perform.ts';
 import { Planner } from './planner.ts';
 import { Queue } from './queue.ts';
-import type { Running, Waiting } from './queue.ts';
+import type { Running } from './queue.ts';
 import { RecentProofs } from './recent-proofs.ts';
 import { Changed } from './step-tools.ts';
 import type { StepTools } from './step-tools.ts';
@@ -64,6 +62,7 @@ export class ShareUploader implements ManagedUploads {
   readonly #clean: CleanFiles;
   readonly #left: LeftFiles;
   readonly #moveLock: MoveLock;
+  readonly #prover: Prover;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
   /** What the remote has is being taken out; no other begins while a step runs. */
@@ -71,8 +70,6 @@ export class ShareUploader implements ManagedUploads {
   /** What is being discarded is away for a moment, and may come back. */
   #discarding = 0;
   #isLookDue = false;
-  /** Proofs under way: for them, each look tells whether it has missed something, also while something waits. */
-  #proofsUnderWay = 0;
   /** Of the last look. */
   #hasSeenAll = false;
   /** A move has ended since the last look began. */
@@ -106,6 +103,14 @@ export class ShareUploader implements ManagedUploads {
       clock: options.clock,
       endRest: () => options.layer.takeOut([]),
       isUnrestored: () => this.#isUnrestored,
+    });
+    this.#prover = new Prover({
+      clock: options.clock,
+      end: this.#end.signal,
+      tools: async () => this.#tools(await this.#open()),
+      look: () => this.#lookForProof(),
+      waiting: (now) => this.#queue.waiting(now),
+      unrestored: () => options.layer.unrestored?.() ?? new Set(),
     });
     this.#moveLock = new MoveLock({
       clock: options.clock,
@@ -214,44 +219,21 @@ export class ShareUploader implements ManagedUploads {
     return done;
   }
 
-  async verify(path: string, options: ProofOptions): Promise<Verification> {
-    return this.#proving(options, async (tools) => {
-      const files = await verify(path, tools);
-      return { files, waiting: about(path, await tools.waiting()).length };
-    });
+  verify(path: string, options: ProofOptions): Promise<Verification> {
+    return this.#prover.verify(path, options);
   }
 
-  async receipt(path: string, options: ProofOptions): Promise<Receipt> {
-    return this.#proving(options, (tools) => receiptOf(path, tools));
+  receipt(path: string, options: ProofOptions): Promise<Receipt> {
+    return this.#prover.receipt(path, options);
   }
 
-  async #proving<T>(
-    { signal, onProgress }: ProofOptions,
-    work: (tools: ReceiptTools) => Promise<T>,
-  ): Promise<T> {
-    const both = AbortSignal.any([signal, this.#end.signal]);
-    const waiting = (): Promise<readonly Waiting[]> =>
-      waitingNow({
-        clock: this.#options.clock,
-        signal: both,
-        look: async () => {
-          await this.#takingOut;
-          // What was written a moment ago counts, too.
-          this.#isLookDue = true;
-          // Others may wait for the same look: it does not end with this proof.
-          await this.look(this.#end.signal);
-          return this.#hasSeenAll;
-        },
-        waiting: () => this.#queue.waiting(this.#options.clock.now()),
-        unrestored: () => this.#options.layer.unrestored?.() ?? new Set(),
-      });
-    const records = await this.#open();
-    this.#proofsUnderWay += 1;
-    try {
-      return await work({ ...this.#tools(records), signal: both, waiting, onProgress });
-    } finally {
-      this.#proofsUnderWay -= 1;
-    }
+  /** For a proof. Others may wait for the same look: it does not end with this one. */
+  async #lookForProof(): Promise<boolean> {
+    await this.#takingOut;
+    // What was written a moment ago counts, too.
+    this.#isLookDue = true;
+    await this.look(this.#end.signal);
+    return this.#hasSeenAll;
   }
 
   #lookSoon(): void {
@@ -353,7 +335,7 @@ export class ShareUploader implements ManagedUploads {
       ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),
       signal,
     });
-    const isAsked = plan.items.size === 0 || this.#proofsUnderWay > 0;
+    const isAsked = plan.items.size === 0 || this.#prover.isAsked;
     const isTorn = isAsked && !(await this.#planner.hasSeenAll(scan, signal));
     this.#isLookDue ||= isMoreToLearn || isTorn;
     this.#queue.adopt(plan, clock.now());
