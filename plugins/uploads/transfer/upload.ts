@@ -6,9 +6,10 @@
 import type { RemoteFailure, RemoteVersion } from 'mountkeeper';
 import { parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
-import { identityOf, isSameFile, NOTHING } from '../compare/records.ts';
+import { identityOf, isSameFile, isSameWriting, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { isSameContent } from '../proof/same-content.ts';
+import { hasSameContent } from '../proof/versions.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
 import { freeze, withContent } from './content.ts';
 import type { Content } from './content.ts';
@@ -70,16 +71,40 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
   const now = await askForNew(step, target);
   const expected = expectedAt(record);
   const decision = await decide({ now, expected, local, record, target }, step);
-  if (decision === 'conflict') {
-    await divert(item, record, { local, now }, step);
-    return uploadContent(item, step);
+  if (await isTheirsAlone(decision, { now, record, local }, step)) {
+    records.set(place, { ...record, proved: local });
+    return records.saved();
   }
+  if (decision === 'conflict') return sendBeside(item, { record, local, now }, step);
   if (decision !== 'send') {
     await stayNamed(target, local, step);
     return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
   }
   if (now.kind === 'nothing' && record.copy === undefined) await noteMissing(item, record, step);
   await send(item, { target, local, now }, step);
+}
+
+async function sendBeside(
+  item: Item,
+  { record, ...sent }: Pick<Sent, 'local' | 'now'> & { readonly record: PlaceRecord },
+  step: Upload,
+): Promise<void> {
+  await divert(item, record, sent, step);
+  return uploadContent(item, step);
+}
+
+/**
+ * Whether others have changed or deleted it, and here only its mode has been since it was proved, or it was taken out
+ * and has come back: that is no conflict, and shows once it leaves. By the content, too, since programs set times back.
+ */
+async function isTheirsAlone(
+  decision: Decision,
+  { now, record: { copy, proved, remote }, local }: Pick<Case, 'now' | 'record' | 'local'>,
+  { content, signal }: Upload,
+): Promise<boolean> {
+  if (decision !== 'conflict' && now.kind !== 'nothing') return false;
+  if (copy !== undefined || remote.kind !== 'file' || !isSameWriting(proved, local)) return false;
+  return (await hasSameContent(content.file, remote.version, signal)) === true;
 }
 
 /** Nothing of ours or of others is known to be there, nor may have come there unseen. */

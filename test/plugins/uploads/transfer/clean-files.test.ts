@@ -2,10 +2,20 @@
  * Files that the NAS has, too: when they leave the upper folder, and when they must not. On a real overlay.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { CleanRules, Clock } from 'mountkeeper';
+import type { CleanRules, Clock, RemoteFiles } from 'mountkeeper';
 import { CleanFiles } from '../../../../plugins/uploads/transfer/leaving/clean-files.ts';
 import type { CleanFile } from '../../../../plugins/uploads/compare/plan-types.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
@@ -38,11 +48,7 @@ describe('a file that the NAS has, too', () => {
     }
   };
   const isUpper = (path: string): boolean => existsSync(join(share.upper, path));
-  const othersWrite = (content: string): void => {
-    rmSync(join(share.nas, 'd/a'));
-    writeFileSync(join(share.nas, 'd/a'), content);
-    utimesSync(join(share.nas, 'd/a'), 1_710_000_000, 1_710_000_000);
-  };
+  const othersWrite = (content: string): void => share.othersWrite('d/a', content);
 
   it('stays as long as nothing asks for its place', async () => {
     writeFileSync(share.at('d/a'), 'ours');
@@ -57,6 +63,39 @@ describe('a file that the NAS has, too', () => {
     assert.equal(readFileSync(join(share.nas, 'd/a'), 'utf8'), 'of others');
     assert.deepEqual(share.conflicts, []);
   });
+
+  /** As a NAS does that has hashes. */
+  const withHashes = (): RemoteFiles => {
+    const files = share.remote();
+    const stat: RemoteFiles['stat'] = async (path, options) => {
+      const entry = await files.stat(path, options);
+      if (entry?.kind !== 'file') return entry;
+      const value = createHash('md5')
+        .update(readFileSync(join(share.nas, path)))
+        .digest('hex');
+      return { ...entry, version: { ...entry.version, hash: { kind: 'md5', value } } };
+    };
+    return Object.assign(Object.create(files) as RemoteFiles, { stat });
+  };
+
+  for (const [others, act, left] of [
+    ['replaced', () => othersWrite('of others'), ['of others']],
+    ['deleted', () => rmSync(join(share.nas, 'd/a')), []],
+  ] as const)
+    it(`leaves when others have ${others} it, though its mode has been changed since, or it came back`, async () => {
+      share.files = withHashes();
+      writeFileSync(share.at('d/a'), 'ours');
+      await run(KEEPS, () => {
+        chmodSync(share.at('d/a'), 0o640);
+        act();
+      });
+      const there = join(share.nas, 'd');
+      assert.deepEqual(
+        readdirSync(there).map((name) => readFileSync(join(there, name), 'utf8')),
+        left,
+      );
+      assert.deepEqual(share.conflicts, []);
+    });
 
   it('takes nothing of others with it when a look saw it that ends after it has left', async () => {
     writeFileSync(share.at('d/a'), 'ours');
