@@ -40,7 +40,6 @@ import {
 } from './layer-figures.ts';
 import { KeptHandles } from './bindfs/handle-folder.ts';
 import { Hold } from './bindfs/hold.ts';
-import { untilQuiet } from './bindfs/quiet.ts';
 import { endBindfs } from './bindfs/start.ts';
 import { HeldVersions } from './held-versions.ts';
 import { limitAnew } from './limit-anew.ts';
@@ -178,7 +177,7 @@ export class LayeredMount implements RunningRclone {
       moveAside: (moves) => this.#names.afterMoves(moves),
       holdCalls: () => this.#hold.calls(),
       holdForOne: () => this.#hold.callsForOne(),
-      untilQuiet: () => untilQuiet(options.stack.place, tools),
+      settleCalls: () => this.#hold.settle(clock),
       versions: {
         held: (path, bornMs) => this.#held.of(path, bornMs),
         heldSinceMs: () => this.#held.sinceMs,

@@ -6,12 +6,16 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { ChildProcess } from 'node:child_process';
-import type { Logger, ManagedProcess } from 'mountkeeper';
+import type { Clock, Logger, ManagedProcess } from 'mountkeeper';
+import { isBetweenCalls } from './between-calls.ts';
 
 /** Longest wait for another rclone. */
 export const LONGEST_HOLD_MS = 2_000;
 /** Longest wait while something is moved on the remote: some round trips over a slow line. */
 const LONGEST_CHANGE_MS = 5_000;
+/** Longest wait for calls that had begun before, and how long they go on between two looks. */
+const SETTLE_MS = 1_000;
+const GO_ON_MS = 2;
 /** Goes on without the daemon: a bindfs that stays stopped would hang the share. */
 const GUARD = 'sleep "$1"; kill -CONT "$2"';
 
@@ -66,6 +70,17 @@ export class Hold {
       this.#changes -= 1;
       if (this.#changes <= 0) this.#endChange();
     };
+  }
+
+  /** Lets go on what bindfs had begun, until it waits for its next calls, for a second at most. */
+  async settle(clock: Pick<Clock, 'deadline' | 'sleep'>): Promise<void> {
+    const { bindfs } = this.#options;
+    const deadline = clock.deadline(SETTLE_MS);
+    while (this.#guard && !deadline.aborted && !isBetweenCalls(bindfs.pid)) {
+      bindfs.signal('SIGCONT');
+      await clock.sleep(GO_ON_MS);
+      if (this.isBegun) bindfs.signal('SIGSTOP');
+    }
   }
 
   #beginChange(): void {

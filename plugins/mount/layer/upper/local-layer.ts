@@ -30,8 +30,8 @@ export interface LocalLayerOptions {
   readonly holdCalls: () => () => void;
   /** The same for one of several changes: what it returns ends the wait when it was the last of them. */
   readonly holdForOne: () => () => void;
-  /** Resolves when the lower layer has answered all calls, or after a moment. */
-  readonly untilQuiet: () => Promise<void>;
+  /** While calls wait: resolves when what had begun before is answered, or after a second. */
+  readonly settleCalls: () => Promise<void>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
   /** Whether rclone has content of a file of that size in its own cache, or may have. */
@@ -114,7 +114,7 @@ export class LocalLayer implements WriteLayer {
 
   async holdCalls(): Promise<() => void> {
     const release = this.#options.holdForOne();
-    await this.#options.untilQuiet();
+    await this.#options.settleCalls();
     return release;
   }
 
