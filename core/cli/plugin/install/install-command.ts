@@ -169,6 +169,6 @@ export async function searchPlugins(words: readonly string[], cli: CliContext): 
       ]);
     return EXIT.ok;
   } finally {
-    await rm(project, { recursive: true, force: true });
+    await rm(project, { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -145,7 +145,7 @@ async function examine(name: string, fetched: Fetched, peeked: Peeked): Promise<
     if (problem !== undefined) throw new Error(problem.replaceAll(folder, 'the package') + adviceOn(problem));
     return found;
   } finally {
-    await rm(room, { recursive: true, force: true });
+    await rm(room, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

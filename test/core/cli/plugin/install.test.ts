@@ -22,7 +22,7 @@ import { diskDeeds } from '../../../support/platform/disk-deeds.ts';
 
 async function scratch(t: TestContext): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-install-')));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
