@@ -24,7 +24,8 @@ const PAGES = 50;
 const CYCLE_MS = 2_000;
 const SPAN_MS = 20_000;
 const OPENINGS = 5;
-const ASKS = 400;
+/** One of a hundred meets the cycle itself: with a few hundred it would be chance which one is the hundredth. */
+const ASKS = 1_600;
 const PLAYED = 'Mounts are played by a plugin that gives other figures at each poll; all else is real.';
 
 async function start(scratch: Scratch): Promise<Daemon> {

@@ -8,6 +8,7 @@ import { createScratch } from '../support/platform/scratch-folder.ts';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
 import { benchDashboard } from './dashboard.ts';
 import type { Figure } from './figures.ts';
+import { benchHostile } from './hostile.ts';
 import { benchNfs } from './lan-nfs.ts';
 import { benchSmb } from './lan-smb.ts';
 import { benchWebdav } from './lan-webdav.ts';
@@ -29,6 +30,7 @@ const BENCHES: Readonly<Record<string, (scratch: Scratch) => Promise<Figure[]>>>
   swap: benchSwap,
   idle: benchIdle,
   runner: benchRunner,
+  hostile: benchHostile,
   cycle: benchCycle,
   smb: benchSmb,
   nfs: benchNfs,
