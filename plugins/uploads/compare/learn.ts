@@ -16,6 +16,11 @@ export interface LearnOptions {
   /** Sources of planned moves: they are not deleted together with their former folder. */
   readonly sources: readonly string[];
   /**
+   * Folders that the remote has at these places, and the lower layer still elsewhere: what is in them cannot be looked
+   * up yet.
+   */
+  readonly unsettled?: readonly string[];
+  /**
    * True while nothing in the upper folder is being moved: otherwise a folder's entries may be on their way
    * to another place.
    */
@@ -33,21 +38,38 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   const fail = (place: string, why: string): void => {
     failed.set(place, `What users changed here cannot be found out: ${why}`);
   };
-  const seen = await look(lessons, options, fail);
+  const { records } = options;
+  const { renames } = records;
+  const due = dueNow(lessons, options, fail);
+  const seen = await look(due, options, fail);
   const folders = [...seen].filter(([, found]) => found?.kind === 'folder').map(([place]) => place);
   // A folder is learnt completely or not at all: half a listing would be taken for the whole.
   const isStill = folders.length === 0 || (await attempt(() => options.isStill(), options)) === true;
   const trees = isStill ? await treesAt(folders, options) : new Map<string, Tree>();
   const { hasLeft = () => false } = options;
-  for (const lesson of lessons.filter(({ place }) => seen.has(place) && !hasLeft(place))) {
+  // A move that ended meanwhile has given these places other names.
+  const isMoved = records.renames !== renames;
+  const treeOf = (place: string): Tree =>
+    isMoved ? UNSTILL : seen.get(place)?.kind === 'folder' ? (trees.get(place) ?? UNSTILL) : EMPTY;
+  for (const lesson of due.filter(({ place }) => seen.has(place) && !hasLeft(place))) {
     const { place } = lesson;
-    const tree = seen.get(place)?.kind === 'folder' ? (trees.get(place) ?? UNSTILL) : EMPTY;
+    const tree = treeOf(place);
     if (tree.failure !== undefined) fail(place, tree.failure);
-    else
-      note(lesson, seen.get(place), { inside: tree.inside, records: options.records, layer: options.layer });
+    else note(lesson, seen.get(place), { inside: tree.inside, records, layer: options.layer });
   }
-  await options.records.saved();
+  await records.saved();
   return failed;
+}
+
+/** Those that can be looked up: not in a folder that the lower layer shows elsewhere. */
+function dueNow(
+  lessons: readonly Lesson[],
+  { unsettled = [] }: LearnOptions,
+  fail: (place: string, why: string) => void,
+): readonly Lesson[] {
+  const isUnsettled = ({ place }: Lesson): boolean => unsettled.some((folder) => isInside(place, folder));
+  for (const lesson of lessons) if (isUnsettled(lesson)) fail(lesson.place, MOVING);
+  return lessons.filter((lesson) => !isUnsettled(lesson));
 }
 
 /** What is at the places of the lessons, as far as it is known. */
@@ -158,8 +180,10 @@ function note(
 
 function noteInside(inside: readonly Inside[], records: Records, layer: LearnOptions['layer']): void {
   for (const [path, thing] of inside) {
-    const seen = heldAt(path, layer) ?? thing;
-    if (seen.kind !== 'nothing' && !records.places.has(path))
+    const known = records.places.get(path);
+    const seen = known?.remote ?? heldAt(path, layer) ?? thing;
+    // What was on its way out of the upper folder was there for users who deleted the folder.
+    if (seen.kind !== 'nothing' && (known === undefined || known.isLeaving === true))
       records.set(path, { remote: seen, isTree: true });
   }
 }
@@ -198,7 +222,8 @@ interface Tree {
 }
 
 const EMPTY: Tree = { inside: [] };
-const UNSTILL: Tree = { inside: [], failure: 'folders are being renamed just now' };
+const MOVING = 'folders are being renamed just now';
+const UNSTILL: Tree = { inside: [], failure: MOVING };
 
 /** A folder of some tree that must still be listed. */
 interface Branch {

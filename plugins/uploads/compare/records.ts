@@ -114,6 +114,8 @@ export class Records {
   conflicts: RecordedConflict[] = [];
   /** Another one after each change. */
   version = 0;
+  /** How often what the remote has was moved, in this run. */
+  renames = 0;
   readonly #file: string;
   #upper = '';
   #handle: FileHandle | undefined;
@@ -175,6 +177,7 @@ export class Records {
    * is at its former place. So what is found there was put there by others.
    */
   renamed(from: string, to: string): void {
+    this.renames += 1;
     this.#add({ renamed: [from, to] });
   }
 

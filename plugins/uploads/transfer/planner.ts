@@ -73,6 +73,12 @@ export class Planner {
     this.#space = new SpaceWatch(options.layer.upper, options.clock);
   }
 
+  /** As `Departures.begin`. What users change there afterwards is a change again. */
+  leaving(places: readonly string[]): (left: ReadonlySet<string>) => void {
+    this.#isRevivalDue = true;
+    return this.departures.begin(places);
+  }
+
   /** Runs until the signal aborts. */
   watchSpace(end: AbortSignal): Promise<void> {
     return this.#space.watch(end);
@@ -134,6 +140,7 @@ export class Planner {
             remote,
             records,
             sources: first.sources,
+            unsettled: unsettledOf(first, records),
             isStill,
             hasLeft: (place) => this.departures.hasLeft(scan, place),
             now: () => this.#options.clock.now(),
@@ -324,6 +331,14 @@ function formerSpellings(target: string, { places, twins }: Records): [string, P
   return [...places].filter(
     ([place, record]) => place !== target && folded(place) === folded(target) && !mayBeThere(record),
   );
+}
+
+/** Places of folders at which the lower layer does not show them yet. */
+function unsettledOf({ stale }: Plan, { moves }: Records): readonly string[] {
+  return [
+    ...stale.flatMap(({ kind, nowAt }) => (kind === 'folder' && nowAt !== undefined ? [nowAt] : [])),
+    ...[...moves.values()].flatMap(({ going }) => going ?? []),
+  ];
 }
 
 /**

@@ -3,10 +3,10 @@
  * keeps no important state in memory: if it is interrupted at any point, the next one reaches the same
  * result.
  */
-import { lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { lstatIfThere } from 'mountkeeper';
 import type { Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
 import { ancestors } from '../compare/paths.ts';
@@ -499,7 +499,7 @@ export class ShareUploader implements ManagedUploads {
       host: hostname().split('.')[0] ?? 'here',
       signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
-      leaving: (places) => this.#planner.departures.begin(places),
+      leaving: (places) => this.#planner.leaving(places),
     };
   }
 
@@ -529,7 +529,7 @@ export class ShareUploader implements ManagedUploads {
 
 /** Follows no link that users may have put in the place of a folder. */
 function isFileIn(upper: string, place: string): boolean {
-  const kindOf = (path: string) => lstatSync(join(upper, path), { throwIfNoEntry: false });
+  const kindOf = (path: string) => lstatIfThere(join(upper, path));
   return (
     ancestors(place)
       .reverse()

@@ -2,9 +2,10 @@
  * Rewrites overlayfs attributes ("marks") of folders in the upper layer of a mounted overlay: where their
  * lower folder is, and whether it is visible.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import { lstatIfThere } from 'mountkeeper';
 import type { Clock, LeavingEntry, Logger, Processes, RemoteEntry } from 'mountkeeper';
 import { findMany } from './find-many.ts';
 import { foldersInUse } from './open-for-writing.ts';
@@ -204,7 +205,7 @@ export class AttributeUpkeep {
     const path = join(this.#options.paths.upper, entry.path);
     if (isWhole && !isUnchanged(entry, this.#options.paths.upper)) return undefined;
     // A pipe or a link may be in its place by now.
-    if (lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ino !== entry.inode) return undefined;
+    if (lstatIfThere(path)?.ino !== entry.inode) return undefined;
     const handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = fstatSync(handle, { bigint: true });
     if (stats.ino === entry.inode && (!isWhole || stats.ctimeNs === entry.changedNs)) return handle;

@@ -1,20 +1,16 @@
 /** Checks whether an entry of the upper folder is unchanged since the uploader's scan. */
-import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { join, posix } from 'node:path';
+import { lstatIfThere } from 'mountkeeper';
 import type { LeavingEntry } from 'mountkeeper';
 
 export function isUnchanged(entry: LeavingEntry, upper: string): boolean {
-  const stats = lookAt(join(upper, entry.path));
+  const stats = lstatIfThere(join(upper, entry.path));
   return (
     stats !== undefined &&
     isStill(entry, stats) &&
     (entry.kind === 'whiteout' || stats.ctimeNs === entry.changedNs)
   );
-}
-
-function lookAt(path: string): BigIntStats | undefined {
-  return lstatSync(path, { bigint: true, throwIfNoEntry: false });
 }
 
 /** The same inode with the same content. The ctime does not count, because moving the entry changes it. */

@@ -4,7 +4,7 @@
 import type { LeavingEntry } from 'mountkeeper';
 import { NOTHING } from '../../compare/records.ts';
 import type { ScanEntry } from '../../compare/scan.ts';
-import { ask, localStats } from '../step-tools.ts';
+import { ask } from '../step-tools.ts';
 import type { StepTools } from '../step-tools.ts';
 
 /**
@@ -71,8 +71,7 @@ async function taking(entries: readonly LeavingEntry[], tools: StepTools): Promi
     taken = new Set(await tools.layer.takeOut(entries));
     return taken;
   } catch (error) {
-    for (const { path } of leaving)
-      if ((await localStats(tools.layer, path)) !== undefined) setLeaving(path, false, tools);
+    for (const { path } of leaving) stayed(path, tools);
     await tools.records.saved();
     throw error;
   } finally {
@@ -80,8 +79,11 @@ async function taking(entries: readonly LeavingEntry[], tools: StepTools): Promi
   }
 }
 
-function left({ path, key }: ScanEntry, { records }: StepTools): void {
-  records.drop(path);
+/**
+ * Its record stays until a look that began afterwards finds no change there: it says which version users saw, and the
+ * share's former listings, in which others show, are asked where nothing is on record.
+ */
+function left({ key }: ScanEntry, { records }: StepTools): void {
   if (key !== undefined) records.setMove(key, null);
 }
 

@@ -154,6 +154,54 @@ describe('the version that users changed', () => {
     assert.deepEqual(known, ['file', 'nothing', 'nothing']);
   });
 
+  const found = async (
+    lesson: Lesson,
+    entries: Readonly<Record<string, RemoteEntry>>,
+    more: { readonly unsettled?: readonly string[]; readonly onLook?: () => void } = {},
+  ): Promise<ReadonlyMap<string, string>> =>
+    learn([lesson], {
+      layer: {
+        below: async (paths) => {
+          more.onLook?.();
+          return { found: new Map(paths.map((path) => [path, entries[path]])), failed: new Map() };
+        },
+        listBelow: async (paths) => ({
+          found: new Map(paths.map((path) => [path, entries[`${path}/a`] ? [entries[`${path}/a`]!] : []])),
+          failed: new Map(),
+        }),
+      },
+      remote: { forget: async () => undefined, stat: async () => undefined },
+      records,
+      sources: [],
+      ...(more.unsettled && { unsettled: more.unsettled }),
+      isStill: async () => true,
+      now: Date.now,
+      signal: new AbortController().signal,
+    });
+
+  it('is not looked up in a folder that the remote has moved and the share does not show there yet', async () => {
+    const failed = await found({ place: 'new/a', isTree: true }, {}, { unsettled: ['new'] });
+    assert.deepEqual([...failed.keys()], ['new/a']);
+    assert.equal(records.places.has('new/a'), false);
+  });
+
+  it('is not noted at a name that a move has changed meanwhile', async () => {
+    const file: RemoteEntry = { name: 'a', kind: 'file', version: NOW };
+    const onLook = (): void => records.renamed('old', 'new');
+    const failed = await found({ place: 'old/a', isTree: true }, { 'old/a': file }, { onLook });
+    assert.deepEqual([...failed.keys()], ['old/a']);
+    assert.equal(records.places.has('old/a'), false);
+  });
+
+  it('is, in a folder that was deleted, also that of what was on its way out of the upper folder', async () => {
+    records.set('d/a', { remote: { kind: 'file', version: NOW }, isLeaving: true });
+    await found(
+      { place: 'd', isTree: true },
+      { d: { name: 'd', kind: 'folder' }, 'd/a': { name: 'a', kind: 'file', version: NOW } },
+    );
+    assert.deepEqual(records.places.get('d/a'), { remote: { kind: 'file', version: NOW }, isTree: true });
+  });
+
   it('stays the one that is on record', async () => {
     records.set('a', { remote: { kind: 'file', version: NOW } });
     assert.deepEqual(await learnt({ bornMs: 0 }), { kind: 'file', version: NOW });

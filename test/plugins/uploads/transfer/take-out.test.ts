@@ -46,7 +46,39 @@ it('notes what has left and what has not before it asks the remote about a white
       [...records.places].map(([path, { isLeaving }]) => [path, isLeaving]),
       [
         ['hidden', false],
+        ['gone', true],
         ['kept', false],
+      ],
+    );
+  } finally {
+    await records.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+it('counts what is missing after a take-out that failed as deleted, unless it is still to come back', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mk-take-out-'));
+  const records = await Records.open(folder, 'upper');
+  try {
+    for (const path of ['deleted', 'owed'])
+      records.set(path, { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } });
+    const tools = {
+      records,
+      layer: {
+        upper: folder,
+        takeOut: () => Promise.reject(new Error('no')),
+        unrestored: () => new Set(['owed']),
+      },
+      remote: { forget: async () => undefined },
+      signal: new AbortController().signal,
+      leaving: () => () => undefined,
+    } as unknown as StepTools;
+    await assert.rejects(takeOutDone([entry('deleted', 'file'), entry('owed', 'file')], [''], tools), /no/);
+    assert.deepEqual(
+      [...records.places].map(([path, { isLeaving }]) => [path, isLeaving]),
+      [
+        ['deleted', false],
+        ['owed', true],
       ],
     );
   } finally {
