@@ -166,7 +166,7 @@ describe('an upload', () => {
       assert.ok(treeOf(share.nas).size <= 2, [...treeOf(share.nas).keys()].join(', '));
     });
 
-  it('is put beside no second time where others change a copy whose answer was lost, and goes on once that is gone', async () => {
+  it('is put beside no second time where others change its copy, and goes on once that is gone', async () => {
     share.othersWrite('a', 'before');
     let sent = 0;
     const uploader = share.uploader((call, when) => {
