@@ -47,6 +47,12 @@ export interface RemoteFiles {
    * precision.
    */
   readonly precisionMs: number;
+  /**
+   * The remote has shown that its times are off by as much, in milliseconds (Infinity: it does not keep those that it
+   * is sent), although the backend says otherwise: `precisionMs` is at least that from now on. The caller remembers it
+   * over restarts.
+   */
+  notePrecision?(ms: number): void;
   /** Absent where nobody looks at it. */
   readonly root?: RemoteRoot | undefined;
   /**

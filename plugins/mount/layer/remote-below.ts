@@ -11,6 +11,8 @@ export class RemoteBelow implements RemoteFiles {
   readonly #problem: () => string;
   #files: RcloneFiles | undefined;
   #precisionMs = Infinity;
+  /** What the remote has shown, whatever rclone says of it. */
+  #shownMs = 0;
 
   /** `type` is the backend's name in rclone; `problem` returns why there is no rclone at the moment. */
   constructor(type: string, problem: () => string) {
@@ -20,12 +22,20 @@ export class RemoteBelow implements RemoteFiles {
 
   /** Switches to another rclone, or to none. Unanswered calls to the former one fail. */
   use(files: RcloneFiles | undefined): void {
-    if (this.#files) this.#precisionMs = this.precisionMs;
+    if (this.#files) this.#precisionMs = this.#toldMs;
     this.#files?.close();
     this.#files = files;
   }
 
   get precisionMs(): number {
+    return Math.max(this.#toldMs, this.#shownMs);
+  }
+
+  notePrecision(ms: number): void {
+    this.#shownMs = Math.max(this.#shownMs, ms);
+  }
+
+  get #toldMs(): number {
     const now = this.#files?.precisionMs ?? Infinity;
     return Number.isFinite(now) ? now : this.#precisionMs;
   }

@@ -92,6 +92,8 @@ type Line =
   | { readonly mark: string; readonly move: MoveRecord | null }
   | { readonly renamed: readonly [from: string, to: string] }
   | { readonly twin: string }
+  /** JSON has no infinity: null. */
+  | { readonly precision: number | null }
   | { readonly conflict: RecordedConflict }
   | { readonly settled: Pick<Conflict, 'path' | 'copy'> };
 
@@ -112,6 +114,8 @@ export class Records {
   readonly moves = new Map<string, MoveRecord>();
   readonly twins = new Twins();
   conflicts: RecordedConflict[] = [];
+  /** How far off the remote's times have shown to be, in milliseconds: Infinity where it does not keep them. */
+  precisionMs = 0;
   /** Another one after each change. */
   version = 0;
   /** How often what the remote has was moved, in this run. */
@@ -184,6 +188,11 @@ export class Records {
   /** The name of this place was written in another way, too. */
   noteTwin(place: string): void {
     if (!this.twins.has(place)) this.#add({ twin: folded(place) });
+  }
+
+  /** The remote's times are as far off as that, in milliseconds. It is never taken to be more precise again. */
+  notePrecision(ms: number): void {
+    if (ms > this.precisionMs) this.#add({ precision: ms });
   }
 
   /** One of the same two paths is replaced. */
@@ -277,6 +286,7 @@ export class Records {
     else if ('place' in line) put(this.places, line.place, line.record);
     else if ('mark' in line) put(this.moves, line.mark, line.move);
     else if ('twin' in line) this.twins.add(line.twin);
+    else if ('precision' in line) this.precisionMs = line.precision ?? Infinity;
     else if ('conflict' in line) this.conflicts = withConflict(this.conflicts, line.conflict);
     else if ('settled' in line)
       this.conflicts = this.conflicts.filter((one) => !isSameConflict(one, line.settled));
@@ -341,6 +351,7 @@ export class Records {
       ...[...this.places].map(([place, record]) => ({ place, record })),
       ...[...this.moves].map(([mark, move]) => ({ mark, move })),
       ...[...this.twins.names].map((twin) => ({ twin })),
+      ...(this.precisionMs > 0 ? [{ precision: this.precisionMs }] : []),
       ...this.conflicts.map((conflict) => ({ conflict })),
     ];
   }

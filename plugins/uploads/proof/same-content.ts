@@ -30,9 +30,17 @@ export async function isSameContent(
   { remote, proof, signal }: ProofTools,
 ): Promise<boolean | undefined> {
   if (proof === 'size') return undefined;
-  const byHash = proof === 'hash' ? await hasSameContent(file, version, signal) : undefined;
+  if (proof === 'hash' && Number.isFinite(remote.precisionMs)) return hasSameContent(file, version, signal);
+  return compareContent({ file, target, version }, { remote, proof, signal });
+}
+
+/** By the remote's hash, and where it has none, or where the share asks for that, by reading it back. */
+export async function compareContent(
+  { file, target, version }: Compared,
+  { remote, proof, signal }: ProofTools,
+): Promise<boolean> {
+  const byHash = proof === 'read-back' ? undefined : await hasSameContent(file, version, signal);
   if (byHash !== undefined) return byHash;
-  if (proof === 'hash' && Number.isFinite(remote.precisionMs)) return undefined;
   const hash = await remote.readBack(target, { signal });
-  return hasSameContent(file, { ...version, hash }, signal);
+  return (await hasSameContent(file, { ...version, hash }, signal)) === true;
 }

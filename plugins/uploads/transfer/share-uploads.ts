@@ -512,11 +512,15 @@ export class ShareUploader implements ManagedUploads {
   }
 
   async #open(): Promise<Records> {
-    const { layer } = this.#options;
+    const { layer, remote } = this.#options;
     this.#opening ??= lstat(layer.upper, { bigint: true })
       .then(async ({ ino, birthtimeNs }) => {
         await clearLinks(layer.records);
-        return Records.open(layer.records, `${ino} ${birthtimeNs}`, (place) => isFileIn(layer.upper, place));
+        const records = await Records.open(layer.records, `${ino} ${birthtimeNs}`, (place) =>
+          isFileIn(layer.upper, place),
+        );
+        if (records.precisionMs > 0) remote.notePrecision?.(records.precisionMs);
+        return records;
       })
       .catch((error: unknown) => {
         this.#opening = undefined;

@@ -4,13 +4,14 @@
  * replaced.
  */
 import type { RemoteFailure, RemoteVersion } from 'mountkeeper';
-import { parentOf } from '../compare/paths.ts';
+import { nameOf, parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { identityOf, isSameFile, isSameWriting, NOTHING } from '../compare/records.ts';
 import type { Identity, PlaceRecord, Records, Thing } from '../compare/records.ts';
-import { isSameContent } from '../proof/same-content.ts';
+import { compareContent, isSameContent } from '../proof/same-content.ts';
 import { hasSameContent } from '../proof/versions.ts';
 import { couldBe, isSameThing, lookOf, looksLike } from '../proof/versions.ts';
+import type { Look } from '../proof/versions.ts';
 import { freeze, withContent } from './content.ts';
 import type { Content } from './content.ts';
 import { isBetween, renameFirst } from './rename-first.ts';
@@ -32,7 +33,7 @@ import type { StepTools } from './step-tools.ts';
  * timestamp.
  */
 const COARSE_TIME_MS = 20;
-/** FAT keeps times in steps of two seconds, more coarsely than any protocol says of a remote; a bit more. */
+/** FAT keeps times in steps of two seconds; a bit more. What is further off is no time that was sent. */
 const COARSEST_TIME_MS = 2_100;
 
 /** What is larger takes so long that others may save something by its name meanwhile. */
@@ -89,6 +90,12 @@ async function sendBeside(
   { record, ...sent }: Pick<Sent, 'local' | 'now'> & { readonly record: PlaceRecord },
   step: Upload,
 ): Promise<void> {
+  // What was brought to the copy never showed there as it was sent. By a new name each time, there would be no end.
+  if (record.copy !== undefined && record.sending !== undefined)
+    throw new Error(
+      `The remote shows another file than the one that was brought to '${nameOf(record.copy.path)}'. Look at it ` +
+        'there, and remove it or give it another name: then this one goes up again.',
+    );
   await divert(item, record, sent, step);
   return uploadContent(item, step);
 }
@@ -216,27 +223,50 @@ interface Seen {
 
 /** Whether the remote has the file already. */
 async function arrivedBefore(
-  { local, target }: Case,
-  { version, isExpected, isOurs }: Seen,
+  one: Case,
+  seen: Seen,
   step: Upload,
-): Promise<'is there' | 'is the same' | undefined> {
-  const { precisionMs } = step.remote;
-  const isAlike = looksLike(version, lookOf(local), precisionMs);
-  // Without times an upload that came through, and whose proof broke off, is known by its content alone.
-  const isPerhapsSent = isOurs && !Number.isFinite(precisionMs) && version.bytes === local.bytes;
-  if (!isAlike && !isPerhapsSent) return undefined;
-  const isSame = await compared(target, step);
+): Promise<Exclude<Decision, 'send'> | undefined> {
+  const { local, target } = one;
+  if (isPerhapsSent(one, seen, step)) {
+    if (await compared(target, compareContent, step)) return 'is the same';
+    // This very content was sent, and something else is there. What was seen to be damaged is on record with its time.
+    return !seen.isExpected && isLook(one.record.sending, lookOf(local)) ? 'conflict' : undefined;
+  }
+  const isAlike = looksLike(seen.version, lookOf(local), step.remote.precisionMs);
+  const isSame = isAlike ? await compared(target, isSameContent, step) : false;
   if (isSame === true) return 'is the same';
   // Equal size and time prove nothing for a file that was changed within the remote's time resolution, or
   // whose time was set back.
-  return isSame === undefined && isAlike && !isExpected ? 'is there' : undefined;
+  return isSame === undefined && !seen.isExpected ? 'is there' : undefined;
+}
+
+/**
+ * An upload that came through, and whose proof broke off, is known by its content alone where the remote keeps no
+ * times. It may keep none although it says so.
+ */
+function isPerhapsSent(
+  { local, record }: Case,
+  { version, isExpected, isOurs }: Seen,
+  { remote }: Upload,
+): boolean {
+  if (record.sending === undefined || version.bytes !== local.bytes) return false;
+  return Number.isFinite(remote.precisionMs) ? !isExpected && !isOurs : isOurs;
+}
+
+function isLook(a: Look | undefined, b: Look): boolean {
+  return a?.bytes === b.bytes && a.modifiedMs === b.modifiedMs;
 }
 
 /** Undefined when the content was not compared. */
-async function compared(target: string, step: Upload): Promise<boolean | undefined> {
+async function compared(
+  target: string,
+  compare: typeof compareContent | typeof isSameContent,
+  step: Upload,
+): Promise<boolean | undefined> {
   const { file } = step.content;
   const hashed = await ask(step, target, true);
-  return hashed.kind === 'file' ? isSameContent({ file, target, version: hashed.version }, step) : undefined;
+  return hashed.kind === 'file' ? compare({ file, target, version: hashed.version }, step) : undefined;
 }
 
 /** Someone else's version keeps the path; the user's version gets another name. */
@@ -282,7 +312,24 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   // An earlier attempt with other content may have been interrupted.
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
   await stayNamed(target, local, step);
-  await prove(item, { target, local, now: await ask(step, target, true) }, step);
+  const there = await ask(step, target, true);
+  await noteCopy(item, { target, now: there }, step);
+  await prove(item, { target, local, now: there }, step);
+}
+
+/**
+ * Nobody else knows the new name of a copy. So what shows by it right after an upload is ours, and may be replaced by
+ * the next, also where the remote has changed it on arrival.
+ */
+async function noteCopy(
+  { place }: Item,
+  { target, now }: Pick<Sent, 'target' | 'now'>,
+  { records }: Upload,
+): Promise<void> {
+  const record = records.places.get(place);
+  if (target === place || now.kind !== 'file' || record === undefined) return;
+  records.set(place, { ...record, copy: { path: target, version: now.version } });
+  await records.saved();
 }
 
 /** What an attempt whose answer was lost has brought there is ours from now on: nothing else says so any more. */
@@ -345,42 +392,47 @@ interface Shown {
  * the size and the time speak for it.
  */
 async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step: Upload): Promise<boolean> {
+  const isOnTime = couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs);
+  const isLike = isOnTime || (await isOursUntimed(shown, isCompared, step));
   const after = await localStats(step.layer, item.path);
   const isUnchanged = after !== undefined && isSameFile(shown.local, identityOf(after));
-  const isLike =
-    couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs) ||
-    (await isOursRounded(item, shown, step));
   if (!isUnchanged && !isLike) throw new Changed();
-  const isWrong = isUnchanged && !isCompared && (await isDamaged(item, shown, step));
+  const isWrong = isOnTime && isUnchanged && !isCompared && (await isDamaged(item, shown, step));
   if (!isLike || isWrong)
     throw new Error('The remote shows another file than the one that was brought there.');
   return isUnchanged;
 }
 
 /**
- * Whether it is the file that was sent, where the remote keeps times more coarsely than it says. Where that cannot be
- * told, it counts as an upload of ours without an answer: as somebody else's, each further attempt would be put beside
- * it, and beside each other.
+ * Whether it is the file that was sent although it shows another time, as where the remote keeps times more coarsely
+ * than it says, or shows when a file arrived. Only the content tells, whatever the share's proof is. From then on the
+ * remote's times count for no more than they have shown to be worth.
  */
-async function isOursRounded(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
-  const { content, records } = step;
-  if (!couldBe(version, lookOf(local), Math.max(step.remote.precisionMs, COARSEST_TIME_MS))) return false;
-  const isSame = await isSameContent({ file: content.file, target, version }, step);
-  if (isSame !== undefined) return isSame;
-  const record = records.places.get(item.place) ?? { remote: NOTHING };
-  const { bytes, modifiedMs } = version;
-  records.set(item.place, { ...record, sending: { bytes, modifiedMs } });
-  await records.saved();
-  return false;
+async function isOursUntimed(
+  { target, local, version }: Shown,
+  isCompared: boolean,
+  step: Upload,
+): Promise<boolean> {
+  if (version.bytes !== local.bytes) return false;
+  const { content, records, remote } = step;
+  if (!isCompared && !(await compareContent({ file: content.file, target, version }, step))) return false;
+  const offMs = Math.abs(version.modifiedMs - lookOf(local).modifiedMs);
+  records.notePrecision(offMs < COARSEST_TIME_MS ? COARSEST_TIME_MS : Infinity);
+  remote.notePrecision?.(records.precisionMs);
+  return true;
 }
 
 /** Rejects with a `Changed` where users have written since: reading back may take hours. */
 async function isDamaged(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
-  const { content, layer } = step;
+  const { content, layer, records } = step;
   const isSame = await isSameContent({ file: content.file, target, version }, step);
   if (isSame !== false) return false;
   const now = await localStats(layer, item.path);
   if (now === undefined || !isSameFile(local, identityOf(now))) throw new Changed();
+  // It came of this upload, and the next one may replace it.
+  const record = records.places.get(item.place) ?? { remote: NOTHING };
+  records.set(item.place, { ...record, sending: { bytes: version.bytes, modifiedMs: version.modifiedMs } });
+  await records.saved();
   return true;
 }
 

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import type { RemoteFiles } from 'mountkeeper';
 import { withFolders } from '../../../plugins/mount/options/remote-config.ts';
 import { createRcClient } from '../../../plugins/mount/rclone/control/remote-control.ts';
+import { RemoteBelow } from '../../../plugins/mount/layer/remote-below.ts';
 import { RcloneFiles } from '../../../plugins/mount/rclone/remote-files.ts';
 import { NAS_PASSWORD, NAS_USER } from '../nas/nas.ts';
 import { freePort } from '../platform/free-port.ts';
@@ -39,6 +40,7 @@ export async function startRemote(
   type: RemoteType,
   folder: string,
   flags: readonly string[] = [],
+  vendor = 'other',
 ): Promise<TestRemote> {
   const env = {
     PATH: process.env['PATH'],
@@ -82,7 +84,9 @@ export async function startRemote(
     ]);
   const rclone = currentRclone() ?? '';
   const connection =
-    type === 's3' ? inEnvironment(bucket.options(nasPort)) : await connectionTo(type, nasPort, rclone);
+    type === 's3'
+      ? inEnvironment(bucket.options(nasPort))
+      : await connectionTo(type, nasPort, { rclone, vendor });
   run(
     rclone,
     [
@@ -104,7 +108,8 @@ export async function startRemote(
     sftp: 'nas:',
     webdav: 'nas:',
   }[type];
-  const files = new RcloneFiles({ address, fs, type, clock });
+  const files = new RemoteBelow(type, () => 'rclone does not run');
+  files.use(new RcloneFiles({ address, fs, type, clock }));
   const rc = createRcClient(address);
   await until(
     'the remote answers',
@@ -117,7 +122,7 @@ export async function startRemote(
       (await rc.call<{ deletes: number }>('core/stats', { short: true }, clock.deadline(5_000))).deletes,
     close: async () => {
       rc.close();
-      files.close();
+      files.use(undefined);
       for (const close of ends) await close();
     },
   };
@@ -136,7 +141,11 @@ function inEnvironment(options: Record<string, string>): Record<string, string> 
   );
 }
 
-async function connectionTo(type: RemoteType, port: number, rclone: string): Promise<Record<string, string>> {
+async function connectionTo(
+  type: RemoteType,
+  port: number,
+  { rclone, vendor }: { readonly rclone: string; readonly vendor: string },
+): Promise<Record<string, string>> {
   if (type === 'local') return { RCLONE_CONFIG_NAS_TYPE: 'local' };
   const pass = await obscured(rclone);
   const common = {
@@ -146,7 +155,7 @@ async function connectionTo(type: RemoteType, port: number, rclone: string): Pro
   };
   if (type === 'sftp' || type === 'smb')
     return { ...common, RCLONE_CONFIG_NAS_HOST: '127.0.0.1', RCLONE_CONFIG_NAS_PORT: String(port) };
-  return { ...common, RCLONE_CONFIG_NAS_URL: `http://127.0.0.1:${port}`, RCLONE_CONFIG_NAS_VENDOR: 'other' };
+  return { ...common, RCLONE_CONFIG_NAS_URL: `http://127.0.0.1:${port}`, RCLONE_CONFIG_NAS_VENDOR: vendor };
 }
 
 async function obscured(rclone: string): Promise<string> {
@@ -159,7 +168,7 @@ async function obscured(rclone: string): Promise<string> {
 }
 
 /** There is no mount that could forget anything. */
-function withoutMount(files: RcloneFiles): RemoteFiles {
+function withoutMount(files: RemoteFiles): RemoteFiles {
   return new Proxy<RemoteFiles>(files, {
     get: (target, name) => {
       if (name === 'forget') return () => Promise.resolve();

@@ -65,6 +65,10 @@ export class TestShare {
   readonly discarded = join(this.root, 'discarded');
   readonly conflicts: Conflict[] = [];
   precisionMs = 1_000;
+  /** What the NAS has shown of its times, though it says otherwise. */
+  shownMs = 0;
+  /** The NAS shows when a file arrived, so many milliseconds off by its own clock, and takes no time. */
+  ignoresTimesBy: number | undefined;
   /** As over SFTP and SMB; `false`: as over WebDAV and S3. */
   leavesTaken = true;
   /** Another way to the folder that is the NAS. */
@@ -252,12 +256,13 @@ export class TestShare {
   remote(): RemoteFiles {
     if (this.files !== undefined) return this.files;
     const at = (path: string): string => join(this.nas, path);
-    const precisionMs = (): number => this.precisionMs;
+    const precisionMs = (): number => Math.max(this.precisionMs, this.shownMs);
     const upload = async (local: string, path: string): Promise<void> => {
       const beside = join(this.root, `part-${Math.random()}`);
       copyFileSync(local, beside);
       const second = Math.floor(Number(statSync(local, { bigint: true }).mtimeNs / 1_000_000n) / 1_000);
-      utimesSync(beside, second, second);
+      const shown = this.ignoresTimesBy === undefined ? second : (clock.now() + this.ignoresTimesBy) / 1_000;
+      utimesSync(beside, shown, shown);
       if (lstatSync(at(path), { throwIfNoEntry: false })?.isDirectory() === true)
         throw refusal(`${path} is a folder`);
       renameSync(beside, at(path));
@@ -266,6 +271,7 @@ export class TestShare {
       get precisionMs() {
         return precisionMs();
       },
+      notePrecision: (ms) => void (this.shownMs = Math.max(this.shownMs, ms)),
       leavesTaken: this.leavesTaken,
       stat: async (path) => entryAt(at(path)),
       readBack: async (path) => ({
@@ -339,7 +345,13 @@ function guarded<T extends object>(target: T, fault: Fault): T {
   return new Proxy(target, {
     get: (object, name, receiver) => {
       const value: unknown = Reflect.get(object, name, receiver);
-      if (typeof value !== 'function' || name === 'nameProblem' || name === 'unrestored') return value;
+      if (
+        typeof value !== 'function' ||
+        name === 'nameProblem' ||
+        name === 'unrestored' ||
+        name === 'notePrecision'
+      )
+        return value;
       const call = name === 'uploadNew' ? 'upload' : String(name);
       return async (...args: unknown[]) => {
         await fault(call, 'before');

@@ -6,8 +6,10 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
@@ -65,22 +67,135 @@ describe('an upload', () => {
     assert.deepEqual(share.conflicts, []);
   });
 
-  it('stays at its one place where such a NAS has no hashes, and is stuck', async () => {
+  it('is proved by reading back once where such a NAS has no hashes, and by its time from then on', async () => {
     share.precisionMs = 1;
-    const uploader = share.uploader();
-    try {
-      writeFileSync(share.at('a'), 'mine');
+    let reads = 0;
+    const counted = (call: string, when: string): void => {
+      if (call === 'readBack' && when === 'before') reads += 1;
+    };
+    let uploader = share.uploader(counted);
+    writeFileSync(share.at('a'), 'mine');
+    await settle(uploader);
+    writeFileSync(share.at('b'), 'mine, too');
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(share.shownMs, 2_100);
+    share.shownMs = 0;
+    uploader = share.uploader(counted);
+    writeFileSync(share.at('c'), 'after a restart');
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(reads, 1);
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  for (const { name, offMs } of [
+    { name: 'shows when files arrive', offMs: 0 },
+    { name: 'does so by a clock that is an hour off', offMs: 3_600_000 },
+    { name: 'keeps days alone', offMs: -40_000_000 },
+  ])
+    for (const proof of ['size', 'hash', 'read-back'] as const)
+      it(`is no conflict on a NAS that ${name} (proof by ${proof})`, async () => {
+        share.ignoresTimesBy = offMs;
+        let sent = 0;
+        const uploader = share.uploader(
+          (call, when) => {
+            if (call === 'upload' && when === 'after') sent += 1;
+            // The answer to the first is lost: it is found there by its content.
+            if (call === 'upload' && when === 'after' && sent === 1) throw refusal('No answer.', 'silent');
+          },
+          { proof },
+        );
+        for (const content of ['first', 'other', 'longer than both']) {
+          writeFileSync(share.at('a'), content);
+          utimesSync(share.at('a'), 1_600_000_000, 1_600_000_000);
+          await settle(uploader);
+        }
+        await uploader.stop();
+        assert.equal(sent, 3);
+        assert.equal(share.shownMs, Infinity);
+        assert.deepEqual(share.conflicts, []);
+        assert.deepEqual(treeOf(share.nas), new Map([['a', 'longer than both']]));
+      });
+
+  for (const precisionMs of [1_000, Infinity])
+    it(`leaves what others save with its size while its answer is lost (precision ${precisionMs})`, async () => {
+      share.precisionMs = precisionMs;
+      share.ignoresTimesBy = 0;
+      let isFirst = true;
+      const uploader = share.uploader((call, when) => {
+        if (call !== 'upload' || when !== 'after' || !isFirst) return;
+        isFirst = false;
+        share.othersWrite('a', 'THEIRS');
+        throw refusal('No answer.', 'silent');
+      });
+      writeFileSync(share.at('a'), 'theMin');
+      await settle(uploader);
+      await uploader.stop();
+      assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
+      assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
+    });
+
+  for (const { name, change } of [
+    { name: 'turns ends of lines', change: (text: string) => text.replaceAll('\n', '\r\n') },
+    { name: 'changes letters', change: (text: string) => text.toUpperCase() },
+  ])
+    it(`leaves one copy at the most where the NAS ${name}, and is stuck with a sentence`, async () => {
+      share.ignoresTimesBy = 5_000;
+      share.leavesTaken = false;
+      const { upload, ...rest } = share.remote();
+      share.files = {
+        ...rest,
+        upload: async (local, path, options) => {
+          await upload(local, path, options);
+          writeFileSync(join(share.nas, path), change(readFileSync(join(share.nas, path), 'utf8')));
+        },
+      };
+      const uploader = share.uploader();
+      writeFileSync(share.at('a'), 'one\ntwo\n');
+      utimesSync(share.at('a'), 1_600_000_000, 1_600_000_000);
       for (let looks = 0; looks < 20; looks += 1) {
         uploader.flush();
         await uploader.look(signal);
         await uploader.settled();
       }
-      assert.match(uploader.queue()[0]?.reason ?? '', /shows another file/);
-    } finally {
+      const [entry] = uploader.queue();
+      assert.equal(entry?.state, 'stuck');
+      assert.match(entry?.reason ?? '', /shows another file/);
       await uploader.stop();
+      assert.ok(treeOf(share.nas).size <= 2, [...treeOf(share.nas).keys()].join(', '));
+    });
+
+  it('is put beside no second time where others change its copy, and goes on once that is gone', async () => {
+    share.othersWrite('a', 'before');
+    let sent = 0;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'upload') return;
+      if (when === 'before') sent += 1;
+      if (when === 'after' && sent === 1) {
+        const copy = readdirSync(share.nas).find((name) => name !== 'a')!;
+        share.othersWrite(copy, 'changed by others');
+        throw refusal('No answer.', 'silent');
+      }
+    });
+    writeFileSync(share.at('a'), 'mine');
+    await uploader.look(signal);
+    share.othersWrite('a', 'theirs', 1_720_000_000);
+    for (let looks = 0; looks < 12; looks += 1) {
+      uploader.flush();
+      await uploader.look(signal);
+      await uploader.settled();
     }
-    assert.deepEqual(share.conflicts, []);
-    assert.deepEqual(treeOf(share.nas), new Map([['a', 'mine']]));
+    assert.match(
+      uploader.queue()[0]?.reason ?? '',
+      /shows another file than the one that was brought to 'a \(/,
+    );
+    const copy = readdirSync(share.nas).find((name) => name !== 'a')!;
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['changed by others', 'theirs']);
+    rmSync(join(share.nas, copy));
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['mine', 'theirs']);
   });
 
   it('lets others leave the disk when it goes on for longer than a minute', async () => {
