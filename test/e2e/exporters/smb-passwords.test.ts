@@ -67,6 +67,15 @@ describe('passwords of SMB users', () => {
   });
   after(() => scratch.close());
 
+  it('and their names are told to those alone who have logged in', async () => {
+    assert.match(await rpc(FORMER, 'enumdomusers'), /user:\[bob\]/);
+    assert.match(await rpc(OWN, 'enumdomusers'), /LOGON_FAILURE/);
+    const anonymous = ['-p', String(port), '-N', '-U', '%', '127.0.0.1', '-c', 'enumdomusers'];
+    const { output } = await runClient('rpcclient', anonymous);
+    assert.match(output, /NT_STATUS_/);
+    assert.doesNotMatch(output, /bob/);
+  });
+
   it('are changed by no call of theirs', async () => {
     const levels = [18, 21, 23, 24, 25, 26];
     for (const [call, told] of [
