@@ -1,7 +1,7 @@
 /** Who is connected, for people; and the end of one connection. */
 import { Joi, tcpClients } from 'mountkeeper';
 import type { ClientSession, Clock, TcpClient } from 'mountkeeper';
-import { GUEST } from './accounts.ts';
+import { GUEST } from './users/accounts.ts';
 import { isAlive, tellSession } from './sessions.ts';
 import type { SessionTools } from './sessions.ts';
 

@@ -17,10 +17,10 @@ import type {
   ExportTable,
 } from 'mountkeeper';
 import { ApplyAgain } from './apply-again.ts';
-import { GUEST, ownerName } from './accounts.ts';
+import { GUEST, ownerName } from './users/accounts.ts';
 import { clientsOf, disconnectClient } from './clients.ts';
 import type { ClientTools } from './clients.ts';
-import type { Owner } from './accounts.ts';
+import type { Owner } from './users/accounts.ts';
 import { listenProblem, resolveListen } from './addresses.ts';
 import type { Listening } from './addresses.ts';
 import type { SmbConfig } from './config.ts';
@@ -47,11 +47,11 @@ import {
   forgetGuests,
   mayHaveGuests,
   noteGuests,
-  PasswordFiles,
   resolveUsers,
   settleUsers,
   unsureUsers,
-} from './users.ts';
+} from './users/users.ts';
+import { PasswordFiles } from './users/password-files.ts';
 
 /** Passwords that could not be set are tried again this often. */
 const TRY_EVERY_MS = 10_000;

@@ -1,6 +1,6 @@
 import { entranceOf } from 'mountkeeper';
 import type { Entrance, ShareAccess } from 'mountkeeper';
-import { GUEST } from './accounts.ts';
+import { GUEST } from './users/accounts.ts';
 import type { SmbPaths } from './paths.ts';
 
 /** One share in the server's configuration. */

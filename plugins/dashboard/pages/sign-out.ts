@@ -30,6 +30,8 @@ export function signOutRoute(options: RouteOptions): ServerRoute {
       // Starts with a POST, which no other site can send; the address that it leads to is valid for one
       // refusal.
       if (request.method === 'post') {
+        // A page that was shown before the sign-in, or a program: the same POST ends it there.
+        if (signOutAt(request) !== PATH) return h.response().code(307).header('location', FORM_PATH);
         const id = randomUUID();
         refused.add(id);
         for (const former of refused) if (refused.size > MOST_REMEMBERED) refused.delete(former);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Secrets } from 'mountkeeper';
-import { renderGroup, renderPasswd, userNumbers } from '../../../plugins/smb/accounts.ts';
+import { renderGroup, renderPasswd, userNumbers } from '../../../plugins/smb/users/accounts.ts';
 import { resolveListen } from '../../../plugins/smb/addresses.ts';
 import { smbPaths, pathsProblem } from '../../../plugins/smb/paths.ts';
 import { pathProblem, renderConfig } from '../../../plugins/smb/server-config.ts';
-import { resolveUsers } from '../../../plugins/smb/users.ts';
+import { resolveUsers } from '../../../plugins/smb/users/users.ts';
 import type { ServedShare, ServerSettings } from '../../../plugins/smb/server-config.ts';
 
 const settings: ServerSettings = {

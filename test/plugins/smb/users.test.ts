@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import { pino } from 'pino';
-import type { Processes, Secrets, ShortCommand } from 'mountkeeper';
+import type { Logger, Processes, Secrets, ShortCommand } from 'mountkeeper';
 import { smbPaths } from '../../../plugins/smb/paths.ts';
-import { PasswordFiles, settleUsers, unsureUsers } from '../../../plugins/smb/users.ts';
+import { PasswordFiles } from '../../../plugins/smb/users/password-files.ts';
+import { settleUsers, unsureUsers } from '../../../plugins/smb/users/users.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 
 async function setUp(t: TestContext) {
@@ -16,13 +16,25 @@ async function setUp(t: TestContext) {
   await mkdir(paths.folder('private'), { recursive: true });
   /** Users whose password cannot be set. */
   const deaf = new Set<string>();
+  /** What smbd lets users in by. */
+  const database = new Map<string, string>();
   const did: string[] = [];
-  const run = async ({ command, args }: ShortCommand) => {
+  const warned: string[] = [];
+  let mayChange = true;
+  const run = async ({ command, args, input }: ShortCommand) => {
     const name = args.at(-1) ?? '';
+    if (args.includes('-P')) mayChange = false;
+    const lines = [...database].map(([user, hash]) => `${user.toUpperCase()}:1:X:${hash}:[U ]:LCT-1:`);
+    if (args.includes('-P') || args.includes('-L'))
+      return { code: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
+    assert.equal(mayChange, false, 'nobody may change it by the time that it is set');
     did.push(`${command} ${name}`);
     await writeFile(paths.passdb, '');
     assert.match(await readFile(paths.users, 'utf8'), new RegExp(`"${name}"`), 'is known before a tool runs');
-    return { code: command === 'smbpasswd' && deaf.has(name) ? 1 : 0, stdout: '', stderr: 'no' };
+    if (command === 'smbpasswd' && deaf.has(name)) return { code: 1, stdout: '', stderr: 'no' };
+    if (command === 'smbpasswd') database.set(name, `hash of ${input}`.replaceAll('\n', ' '));
+    else database.delete(name);
+    return { code: 0, stdout: '', stderr: '' };
   };
   const cut = async (users: readonly string[]) => void did.push(`cut ${users.join()}`);
   const settle = async (passwords: Readonly<Record<string, string>>) => {
@@ -32,7 +44,7 @@ async function setUp(t: TestContext) {
         paths,
         processes: { run } as unknown as Processes,
         secrets: {} as Secrets,
-        log: pino({ level: 'silent' }),
+        log: { warn: (about: { user: string }) => warned.push(about.user) } as unknown as Logger,
         owner: { uid: 0, gid: 0 },
         cut,
       },
@@ -40,7 +52,14 @@ async function setUp(t: TestContext) {
     );
     return [...failures.keys(), '|', ...did.splice(0)].join(' ');
   };
-  return { deaf, settle, unsure: async () => [...(await unsureUsers(paths))].join() };
+  return {
+    paths,
+    database,
+    warned,
+    deaf,
+    settle,
+    unsure: async () => [...(await unsureUsers(paths))].join(),
+  };
 }
 
 describe('passwords of smbd', () => {
@@ -69,6 +88,32 @@ describe('passwords of smbd', () => {
     assert.equal(await settle({ ben: 'b' }), '| smbpasswd ben');
     assert.equal(await unsure(), '');
     assert.equal(await settle({}), '| pdbedit ben cut ben');
+  });
+});
+
+describe('passwords in the database that somebody else has set', () => {
+  it('are set anew, with a warning', async (t) => {
+    const { database, settle, warned } = await setUp(t);
+    await settle({ anna: 'a', ben: 'b' });
+    database.set('ben', 'hash of his own');
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '| smbpasswd ben');
+    assert.deepEqual(warned.splice(0), ['ben']);
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '|');
+    database.delete('anna');
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '| smbpasswd anna');
+    assert.deepEqual(warned.splice(0), ['anna']);
+    assert.equal(await settle({ anna: 'a2' }), '| pdbedit ben cut ben smbpasswd anna');
+    assert.deepEqual(warned, [], 'one who has another password, or goes, is no news');
+  });
+
+  it('may be any of those that a former version set: all are set once', async (t) => {
+    const { paths, settle, warned } = await setUp(t);
+    await settle({ anna: 'a', ben: 'b' });
+    const { salt, marks } = JSON.parse(await readFile(paths.users, 'utf8')) as Record<string, unknown>;
+    await writeFile(paths.users, JSON.stringify({ salt, marks }));
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '| smbpasswd anna smbpasswd ben');
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '|');
+    assert.deepEqual(warned, []);
   });
 });
 

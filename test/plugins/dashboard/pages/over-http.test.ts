@@ -11,7 +11,7 @@ import type { TestHost } from '../../../../core/testing/test-host.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
 import { takesGzip } from '../../../../plugins/dashboard/pages/answer.ts';
-import { signOutAt } from '../../../../plugins/dashboard/pages/sign-out.ts';
+import { signOutAt, signOutRoute } from '../../../../plugins/dashboard/pages/sign-out.ts';
 import { addressOf, reachedAs } from '../../../../plugins/dashboard/overview/share-data.ts';
 
 const HOSTILE = '<script>alert(1)</script> "quoted" \u202E\u5BFF\u53F8 \u2019';
@@ -289,6 +289,26 @@ describe('the pages', () => {
       [by({ signIn: 'x' }), by({}), by(null)],
       ['/sign-out', '/dashboard/sign-out', '/dashboard/sign-out'],
     );
+  });
+
+  it('lead whoever asks at the wrong one of them to the other with the same POST', async () => {
+    const asked = async (credentials: object): Promise<unknown> => {
+      const said: Record<string, unknown> = {};
+      const h = {
+        response: () => h,
+        code: (code: number) => put({ code }),
+        header: (_: string, to: string) => put({ to }),
+      };
+      const put = (what: object) => (Object.assign(said, what), h);
+      const { handler } = signOutRoute({}) as unknown as {
+        handler: (request: unknown, h: unknown) => unknown;
+      };
+      await handler({ method: 'post', query: {}, auth: { credentials } }, h);
+      return [said['code'], String(said['to']).replace(/=.+/, '=')];
+    };
+    // Browsers send a POST again after 307, and a GET after 303.
+    assert.deepEqual(await asked({ signIn: 'x' }), [307, '/sign-out']);
+    assert.deepEqual(await asked({}), [303, '/dashboard/sign-out?once=']);
   });
 
   it('compress where they may', () => {

@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { access, readFile, rm, stat } from 'node:fs/promises';
+import { access, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
 import type { Logger, Processes, Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd } from './accounts.ts';
 import type { Owner } from './accounts.ts';
-import type { SmbUser } from './config.ts';
-import type { SmbPaths } from './paths.ts';
+import { PasswordDatabase } from './password-database.ts';
+import type { SmbUser } from '../config.ts';
+import type { SmbPaths } from '../paths.ts';
 
-const TOOL_MS = 10_000;
 /** The input of the tool that sets it. */
 const LONGEST_PASSWORD = 254;
 
@@ -51,68 +51,26 @@ function passwordProblem(clear: string): string | undefined {
     : undefined;
 }
 
-/**
- * Whether files that hold passwords are others than those that were read. They are looked at and not read: reading
- * waits, and with it the daemon, as long as a file system hangs. While one of them is away or empty, nothing counts
- * as changed: its user would be removed and thrown out, for a disk that comes back or a file just being replaced.
- */
-export class PasswordFiles {
-  readonly #files: readonly string[];
-  #read: string | undefined;
-  #seen: string | undefined;
-  #isLooking = false;
-
-  constructor(users: readonly SmbUser[]) {
-    this.#files = users.flatMap(({ password }) =>
-      typeof password === 'object' && 'file' in password ? [password.file] : [],
-    );
-  }
-
-  /** Call it before they are read. */
-  async aboutToRead(): Promise<void> {
-    this.#read = await stateOf(this.#files);
-  }
-
-  /** True once two calls in a row find the same change: a file may just be being written. Never rejects. */
-  async haveChanged(): Promise<boolean> {
-    if (this.#isLooking) return false;
-    this.#isLooking = true;
-    const now = await stateOf(this.#files);
-    const isSettled = now === this.#seen;
-    this.#seen = now;
-    this.#isLooking = false;
-    const isAnyAway = now.split('\n').includes(AWAY);
-    return isSettled && !isAnyAway && this.#read !== undefined && now !== this.#read;
-  }
-}
-
-const AWAY = 'away';
-
-async function stateOf(files: readonly string[]): Promise<string> {
-  const states = await Promise.all(
-    files.map((file) =>
-      stat(file, { bigint: true }).then(
-        ({ dev, ino, size, ctimeNs }) => (size === 0n ? AWAY : [dev, ino, size, ctimeNs].join(' ')),
-        // Gone, or not to be reached: why is told when it is read.
-        () => AWAY,
-      ),
-    ),
-  );
-  return states.join('\n');
-}
-
-/** Who may be in the password database: name → hash of the password, or UNSURE. */
 interface Known {
   readonly salt: string;
-  readonly marks: Readonly<Record<string, string>>;
+  /** Who may be in the password database: name → hash of the password that is documented, or UNSURE. */
+  readonly marks: Marks;
+  /**
+   * Name → hash of what the database held once that password had been set. Former versions noted none, and users
+   * could change their passwords: all are set anew.
+   */
+  readonly stored?: Marks;
 }
+
+type Marks = Readonly<Record<string, string>>;
 
 /** The password is being set, or could not be: the former one may be right, so the user is kept in mind. */
 const UNSURE = '';
 
 /**
- * Updates the private user list and the password database; unchanged entries are not touched. Resolves with
- * the reason for each user whose password could not be set; the others can log in.
+ * Updates the private user list and the password database; unchanged entries are not touched. A password that
+ * somebody else has put into the database is set anew, with a warning in the log. Resolves with the reason for each
+ * user whose password could not be set; the others can log in.
  */
 export async function settleUsers(
   passwords: ReadonlyMap<string, string>,
@@ -128,21 +86,39 @@ export async function settleUsers(
     paths.nssPasswd,
     renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner),
   );
-  const keep = (marks: Known['marks']): Promise<void> =>
-    writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks } satisfies Known)}\n`);
+  const keep = (marks: Marks, stored: Marks = {}): Promise<void> =>
+    writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks, stored } satisfies Known)}\n`);
   const wanted = marksOf(passwords, known.salt);
+  const database = new PasswordDatabase({ ...tools, environment });
+  await database.forbidChangesByUsers();
+  const found = marksOf(await database.entries(passwords.keys()), known.salt);
+  tellOfOthersChanges(tools.log, [known, wanted, found]);
+  const unset = [...passwords.keys()].filter((name) => !isAsSet(name, [known, wanted, found]));
   // Before the tools run: a daemon that is killed meanwhile leaves every name that may be in the database.
-  await keep({
-    ...known.marks,
-    ...unsure([...passwords.keys()].filter((n) => known.marks[n] !== wanted[n])),
-  });
-  await removePasswords(leaving, tools, environment);
-  const failures = await setPasswords(passwords, [known.marks, wanted], (name, input) =>
-    runTool(tools, environment, { command: 'smbpasswd', args: ['-c', paths.conf, '-s', '-a', name], input }),
-  );
-  await keep({ ...wanted, ...unsure(failures.keys()) });
+  await keep({ ...known.marks, ...unsure(unset) }, known.stored);
+  await removePasswords(leaving, tools, database);
+  const failures = await setPasswords(unset, passwords, database);
+  const stored = unset.length > 0 ? marksOf(await database.entries(passwords.keys()), known.salt) : found;
+  await keep({ ...wanted, ...unsure(failures.keys()) }, stored);
   await writeIfOther(paths.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
   return failures;
+}
+
+type Compared = readonly [known: Known, wanted: Marks, found: Marks];
+
+function isAsSet(name: string, [known, wanted, found]: Compared): boolean {
+  return known.marks[name] === wanted[name] && isAsNoted(name, [known, wanted, found]);
+}
+
+function isAsNoted(name: string, [{ stored }, , found]: Compared): boolean {
+  return stored?.[name] !== undefined && stored[name] === found[name];
+}
+
+function tellOfOthersChanges(log: Logger, compared: Compared): void {
+  const [{ marks, stored = {} }, wanted] = compared;
+  for (const user of Object.keys(wanted))
+    if (stored[user] !== undefined && marks[user] !== UNSURE && !isAsNoted(user, compared))
+      log.warn({ user }, "an SMB user's password was changed past the configuration, and is set anew");
 }
 
 /** Users whose former password may be right: no share may let them in. */
@@ -155,28 +131,26 @@ export async function unsureUsers(paths: SmbPaths): Promise<ReadonlySet<string>>
 async function removePasswords(
   leaving: readonly string[],
   tools: UserTools,
-  environment: Readonly<Record<string, string>>,
+  database: PasswordDatabase,
 ): Promise<void> {
   for (const name of leaving) {
-    await runTool(tools, environment, {
-      command: 'pdbedit',
-      args: ['-s', tools.paths.conf, '-x', '-u', name],
-    }).catch((error: unknown) => tools.log.warn({ user: name, err: error }, 'SMB user not removed'));
+    await database
+      .remove(name)
+      .catch((error: unknown) => tools.log.warn({ user: name, err: error }, 'SMB user not removed'));
   }
   if (leaving.length > 0) await tools.cut(leaving);
 }
 
 /** Resolves with the reason for each user whose password could not be set. */
 async function setPasswords(
+  names: readonly string[],
   passwords: ReadonlyMap<string, string>,
-  [former, wanted]: readonly [Known['marks'], Known['marks']],
-  set: (name: string, input: string) => Promise<void>,
+  database: PasswordDatabase,
 ): Promise<ReadonlyMap<string, string>> {
   const failures = new Map<string, string>();
-  for (const [name, password] of passwords) {
-    if (former[name] === wanted[name]) continue;
+  for (const name of names) {
     try {
-      await set(name, `${password}\n${password}\n`);
+      await database.set(name, passwords.get(name) as string);
     } catch (error) {
       failures.set(name, (error as Error).message);
     }
@@ -184,11 +158,11 @@ async function setPasswords(
   return failures;
 }
 
-function marksOf(passwords: ReadonlyMap<string, string>, salt: string): Known['marks'] {
+function marksOf(passwords: ReadonlyMap<string, string>, salt: string): Marks {
   return Object.fromEntries([...passwords].map(([name, password]) => [name, markOf(salt, name, password)]));
 }
 
-function unsure(names: Iterable<string>): Known['marks'] {
+function unsure(names: Iterable<string>): Marks {
   return Object.fromEntries([...names].map((name) => [name, UNSURE]));
 }
 
@@ -233,25 +207,6 @@ export async function forgetGuests({ guests }: SmbPaths): Promise<void> {
 /** The database itself contains a hash that is no harder to attack; both are readable only by the owner. */
 function markOf(salt: string, name: string, password: string): string {
   return createHash('sha256').update(`${salt}\0${name}\0${password}`).digest('hex');
-}
-
-interface Tool {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly input?: string;
-}
-
-async function runTool(
-  { processes }: UserTools,
-  env: Readonly<Record<string, string>>,
-  tool: Tool,
-): Promise<void> {
-  const { code, stderr, stdout } = await processes.run({ ...tool, env, timeoutMs: TOOL_MS });
-  if (code !== 0)
-    throw new Error(
-      `${tool.command} failed for the SMB user "${tool.args.at(-1)}": ` +
-        `${(stderr.trim() || stdout.trim()).split('\n').at(-1)}`,
-    );
 }
 
 async function writeIfOther(file: string, text: string): Promise<void> {
