@@ -441,7 +441,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       const form = page.page.locator('.shares form[action^="/dashboard/do/warmup"]').first();
       page.page.on('dialog', (dialog) => void dialog.accept());
       let answer: (route: Route) => Promise<void> = (route) => route.abort();
-      await page.page.route('**/dashboard/do/warmup/*', (route) => answer(route));
+      await page.page.route('**/dashboard/do/warmup-share/*', (route) => answer(route));
       const says = async (what: string, text: RegExp, then: typeof answer): Promise<void> => {
         answer = then;
         await form.locator('button').click();
