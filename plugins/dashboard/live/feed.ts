@@ -148,8 +148,7 @@ export class Feed {
     const from = this.#sequence;
     const layout = this.model.layout?.() ?? [];
     const next = await this.#redrawAll(isWhole);
-    const isOther =
-      !this.#isDrawn || !isSame([...next.keys()], [...this.#drawn.keys()]) || !isSame(layout, this.#layout);
+    const isOther = this.#isOther(next, layout);
     this.#drawn = next;
     this.#layout = layout;
     this.#isDrawn = true;
@@ -160,6 +159,11 @@ export class Feed {
       for (const sink of some) if (this.#sinks.has(sink)) sink.sendAll(events);
       if (some.length === IN_ONE_GO) await others();
     }
+  }
+
+  #isOther(next: ReadonlyMap<string, Drawn>, layout: readonly unknown[]): boolean {
+    const isSameList = isSame([...next.keys()], [...this.#drawn.keys()]);
+    return !this.#isDrawn || !isSameList || !isSame(layout, this.#layout);
   }
 
   async #redrawAll(isWhole: boolean): Promise<ReadonlyMap<string, Drawn>> {
