@@ -15,6 +15,7 @@ import { everywhere } from './languages.ts';
 import { CHART_FILES, OVERVIEW_FILES, SCRIPTS, SETTINGS_FILES } from './assets.ts';
 import type { AssetCache } from './assets.ts';
 import type { Feeds, PageName, PageRequest } from './live/feeds.ts';
+import { navigationOf } from './pages/models.ts';
 import { loadLibraries } from './pages/libraries.ts';
 import { htmlAnswer, queryOf, takesGzip } from './pages/answer.ts';
 import { actionRoute, partRoute } from './pages/tab-routes.ts';
@@ -84,7 +85,7 @@ async function ofEveryPage(parts: RouteParts, request: Request, reader: Reader) 
     view: createView(reader),
     theme: themeOf(request),
     path: `${request.path}${request.url.search}`,
-    tabs: parts.sources.tabs('tab', reader),
+    navigation: navigationOf(parts.sources, reader, request.path),
     build,
     asset: (name: string) => `/dashboard/assets/${build}/${name}`,
     signOutAt: parts.isPasswordSet() ? signOutAt(request) : undefined,
@@ -236,7 +237,15 @@ function declared(parts: RouteParts): ServerRoute[] {
     handler: (request, h) => answerPage(parts, request, h, pageOf(request)),
   });
   return [
-    page('/', () => ({ kind: 'overview' })),
+    {
+      method: 'GET',
+      path: '/',
+      options: OPTIONS,
+      handler: (request, h) =>
+        queryOf(request)['overview'] === undefined && parts.sources.isFirstRun(readerOf(request))
+          ? h.redirect('/tabs/setup').code(303)
+          : answerPage(parts, request, h, { kind: 'overview' }),
+    },
     page('/status', () => ({ kind: 'status' }), WALL),
     page('/shares/{name}', (request) => ({ kind: 'share', name: String(request.params['name']) })),
     page('/tabs/{name}', (request) => ({ kind: 'tab', name: String(request.params['name']) })),

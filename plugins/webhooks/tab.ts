@@ -38,7 +38,8 @@ function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery,
 function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
   const deliveries = [...(outbox()?.deliveries ?? [])].reverse().slice(0, MOST_SHOWN);
   const heads = ['when', 'event', 'state', 'tries', 'what'];
-  return html`<div class="drawn">${isOn ? null : nobody(view)}
+  const test = html`<div class="actions">${view.button({ action: 'test', label: text('test') })}</div>`;
+  return html`<div class="drawn">${isOn ? test : nobody(view)}
     ${isOn && deliveries.length === 0 ? html`<p class="empty">${view.t('none')}</p>` : null}
     ${
       deliveries.length === 0
@@ -68,8 +69,6 @@ export function notificationsTab(options: RouteOptions, isOn: () => boolean): Ta
     title: text('title'),
     texts: TEXTS,
     icon: 'M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4',
-    controls: (view) =>
-      html`<div class="actions">${view.button({ action: 'test', label: text('test') })}</div>`,
     render: (view) => table(options, isOn(), view),
     actions: {
       test: (view) => told(view, sendTest(options)),

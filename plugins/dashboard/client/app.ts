@@ -231,6 +231,7 @@ interface SwapEvent extends Event {
     readonly target: Element;
     readonly requestConfig: { readonly elt: Element };
     serverResponse: string;
+    error?: string;
     shouldSwap: boolean;
   };
 }
@@ -250,23 +251,41 @@ function problem(text: string): string {
   return `<span class="outcome" data-tone="bad">${escaped(text)}</span>`;
 }
 
-/** The daemon's own refusals are JSON with a message. */
+/** A sentence that the page brings along, for what the daemon cannot say itself. */
+function ownWords(name: 'gone' | 'unanswered'): string {
+  return document.getElementById('lost')?.dataset[name] ?? '';
+}
+
+/**
+ * What a failed request says; undefined for an outcome that the daemon has written. Its other refusals are JSON with a
+ * message; whatever else answers in its place, such as a proxy, has its own page.
+ */
+function refusal(xhr: XMLHttpRequest): string | undefined {
+  if (xhr.status < 400 || xhr.responseText.includes('class="outcome"')) return undefined;
+  if (xhr.status === 404) return ownWords('gone');
+  if (!(xhr.getResponseHeader('content-type') ?? '').startsWith('application/json'))
+    return xhr.status >= 500 ? ownWords('unanswered') : undefined;
+  const { message } = JSON.parse(xhr.responseText) as { message?: string };
+  return message ?? `HTTP ${xhr.status}`;
+}
+
+// htmx would write a request that was not answered to the console: what names no error it does not. The page says it.
+document.addEventListener('htmx:beforeRequest', (event) => {
+  (event as SwapEvent).detail.error = '';
+});
+
 document.addEventListener('htmx:beforeSwap', (event) => {
   const { detail } = event as SwapEvent;
   if (detail.xhr.status >= 400 && isAskingAgain(detail)) {
     detail.shouldSwap = false;
     return;
   }
-  if (!(detail.xhr.getResponseHeader('content-type') ?? '').startsWith('application/json')) return;
-  const { message } = JSON.parse(detail.xhr.responseText) as { message?: string };
-  detail.serverResponse = problem(message ?? `HTTP ${detail.xhr.status}`);
+  const said = refusal(detail.xhr);
+  if (said !== undefined) detail.serverResponse = problem(said);
 });
 
 document.addEventListener('htmx:sendError', (event) => {
   const { detail } = event as SwapEvent;
   if (isAskingAgain(detail)) return;
-  const banner = document.getElementById('lost');
-  detail.target.innerHTML = problem(
-    (banner?.dataset['lost'] ?? '').replace('%', seconds(performance.now() - heardAt)),
-  );
+  detail.target.innerHTML = problem(ownWords('unanswered'));
 });

@@ -17,6 +17,8 @@ export interface Part {
    * alone, which costs the daemon and the browser a small part of what rendering does.
    */
   readonly values?: () => Values;
+  /** It stands beside the frame, and is sent after it. */
+  readonly isOutside?: boolean;
 }
 
 /** Texts by `NAME`, attributes by `NAME@ATTRIBUTE`; an empty one is not there. */
@@ -26,13 +28,19 @@ export interface PageModel {
   readonly title: string;
   /** The current parts, in order. */
   parts(): readonly Part[];
-  /** The page's main content, with the rendered parts. Sent completely when the list of parts has changed. */
+  /** What the frame shows beside its parts, as values that are compared by identity. Default: nothing that changes. */
+  layout?(): readonly unknown[];
+  /**
+   * The page's main content, with the rendered parts. Sent completely when the list of parts or the layout has
+   * changed.
+   */
   frame(drawn: (id: string) => string): string;
 }
 
 interface Drawn {
   readonly signature: string;
   readonly html: string;
+  readonly isOutside: boolean;
   readonly changedAt: number;
   /** As the part gave them: the same object has not changed. */
   readonly given: Values | undefined;
@@ -43,9 +51,9 @@ interface Drawn {
   readonly drawnValues: string | undefined;
 }
 
-type Fresh = Pick<Drawn, 'signature' | 'html' | 'given' | 'values'>;
+type Fresh = Pick<Drawn, 'signature' | 'html' | 'isOutside' | 'given' | 'values'>;
 
-/** Sent when the list of parts has changed. */
+/** Sent when the list of parts or the layout has changed. */
 export const FRAME_EVENT = 'frame';
 /** Each line of its data is JSON: `{ id, values }`. */
 export const VALUES_EVENT = 'values';
@@ -59,6 +67,7 @@ export class Feed {
   readonly #epoch = randomUUID().slice(0, 8);
   readonly #sinks = new Set<EventSink>();
   #drawn: ReadonlyMap<string, Drawn> = new Map();
+  #layout: readonly unknown[] = [];
   #isDrawn = false;
   #sequence = 0;
   /** That of what is drawn, not of what is being drawn. */
@@ -85,7 +94,12 @@ export class Feed {
   /** Empty until it could be drawn once: a frame around nothing would say that there is nothing. */
   html(): string {
     if (!this.#isDrawn) return '';
-    return this.model.frame((id) => this.#drawn.get(id)?.html ?? '');
+    return this.model.frame((id) => this.part(id));
+  }
+
+  /** Empty where there is none, or none drawn yet. */
+  part(id: string): string {
+    return this.#drawn.get(id)?.html ?? '';
   }
 
   /**
@@ -132,9 +146,11 @@ export class Feed {
 
   async #drawOnce(isWhole: boolean): Promise<void> {
     const from = this.#sequence;
+    const layout = this.model.layout?.() ?? [];
     const next = await this.#redrawAll(isWhole);
-    const isOther = !this.#isDrawn || [...next.keys()].join() !== [...this.#drawn.keys()].join();
+    const isOther = this.#isOther(next, layout);
     this.#drawn = next;
+    this.#layout = layout;
     this.#isDrawn = true;
     if (isOther) this.#frameChangedAt = this.#sequence += 1;
     this.#drawnSequence = this.#sequence;
@@ -143,6 +159,11 @@ export class Feed {
       for (const sink of some) if (this.#sinks.has(sink)) sink.sendAll(events);
       if (some.length === IN_ONE_GO) await others();
     }
+  }
+
+  #isOther(next: ReadonlyMap<string, Drawn>, layout: readonly unknown[]): boolean {
+    const isSameList = isSame([...next.keys()], [...this.#drawn.keys()]);
+    return !this.#isDrawn || !isSameList || !isSame(layout, this.#layout);
   }
 
   async #redrawAll(isWhole: boolean): Promise<ReadonlyMap<string, Drawn>> {
@@ -163,7 +184,13 @@ export class Feed {
     const values = jsonOf(given, known);
     if (!known || signature === undefined || signature !== known.signature)
       return this.#draw(part, known).then((html) =>
-        this.#anew(known, { signature: signature ?? '', html, given, values }),
+        this.#anew(known, {
+          signature: signature ?? '',
+          html,
+          isOutside: part.isOutside === true,
+          given,
+          values,
+        }),
       );
     const current = this.#withValues(known, { given, values });
     if (!isWhole || current.drawnValues === values) return current;
@@ -199,7 +226,12 @@ export class Feed {
 
   #frameEvents(): readonly StreamEvent[] {
     const values = [...this.#drawn].filter(([, drawn]) => isOld(drawn)).map(valuesEvent);
-    return this.#positioned([{ event: FRAME_EVENT, data: this.html() }, ...values]);
+    const outside = [...this.#drawn].filter(([, drawn]) => drawn.isOutside);
+    return this.#positioned([
+      { event: FRAME_EVENT, data: this.html() },
+      ...outside.map(([id, { html }]) => ({ event: id, data: html })),
+      ...values,
+    ]);
   }
 
   #eventsSince(from: number): readonly StreamEvent[] {
@@ -218,6 +250,10 @@ export class Feed {
       index === events.length - 1 ? { ...event, id: this.position } : event,
     );
   }
+}
+
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((value, index) => value === other[index]);
 }
 
 function others(): Promise<void> {

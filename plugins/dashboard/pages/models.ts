@@ -1,6 +1,6 @@
 /** The pages: the overview, a plugin's tab, a share. Each lists its parts and lays them out. */
 import { html, sizeBytes } from 'mountkeeper';
-import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
+import type { Content, OwnedTab, StatusRecord, Tab, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
@@ -12,6 +12,7 @@ import { AddressBook, shareData } from '../overview/share-data.ts';
 import type { ShareData } from '../overview/share-data.ts';
 import type { PageModel, Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
+import { NAVIGATION, navigation } from './navigation.ts';
 import { PluginPart } from './plugin-part.ts';
 import { toHtml } from './shell.ts';
 import { partId, pluginSlot, slot } from './slots.ts';
@@ -24,6 +25,20 @@ export interface ModelTraits {
   readonly reader: Reader;
   /** Renders the page again: a slow plugin has finished. */
   readonly onLate: () => void;
+}
+
+/** Markup of the navigation of a page at this path. */
+export function navigationOf(sources: Sources, reader: Reader, path: string): string {
+  return toHtml(navigation(sources.tabs('tab', reader), path, createView({ ...reader })));
+}
+
+function navigationPart({ sources, reader }: ModelTraits, path: string): Part {
+  return { id: NAVIGATION, isOutside: true, draw: () => navigationOf(sources, reader, path) };
+}
+
+/** Whose buttons and controls a frame has; a plugin that is loaded anew has others. */
+function tabsIn({ sources, reader }: ModelTraits, ...places: readonly ('card' | 'share')[]): readonly Tab[] {
+  return places.flatMap((place) => sources.tabs(place, reader).map(({ tab }) => tab));
 }
 
 function dataOf(
@@ -128,7 +143,9 @@ export function overviewModel(traits: ModelTraits): PageModel {
   };
   return {
     title: view.text(everywhere('overview')),
+    layout: () => tabsIn(traits, 'share', 'card'),
     parts: () => [
+      navigationPart(traits, '/'),
       ...ownParts(),
       ...sources.tabs('card', reader).map((owned) => plugins.of(owned, viewOf(owned))),
     ],
@@ -225,9 +242,13 @@ export function tabModel(
   const current = (): OwnedTab | undefined => sources.tab(owned.tab.id, reader);
   return {
     title: view.text(owned.tab.title),
+    layout: () => [current()?.tab],
     parts: () => {
       const now = current();
-      return now ? [plugins.of(now, createView({ ...reader, query, tab: now.tab }))] : [];
+      return [
+        navigationPart(traits, `/tabs/${owned.tab.id}`),
+        ...(now ? [plugins.of(now, createView({ ...reader, query, tab: now.tab }))] : []),
+      ];
     },
     frame: (drawn) => {
       const now = current();
@@ -271,7 +292,12 @@ export function shareModel(
   };
   return {
     title: share,
-    parts: () => [...own(), ...panels().map((owned) => plugins.of(owned, viewOf(owned)))],
+    layout: () => tabsIn(traits, 'share'),
+    parts: () => [
+      navigationPart(traits, ''),
+      ...own(),
+      ...panels().map((owned) => plugins.of(owned, viewOf(owned))),
+    ],
     frame: (drawn) =>
       toHtml(
         html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>

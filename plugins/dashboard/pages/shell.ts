@@ -3,10 +3,10 @@
  * are no inline scripts.
  */
 import { Fragment, h, html } from 'mountkeeper';
-import type { Content, OwnedTab, View } from 'mountkeeper';
+import type { Content, View } from 'mountkeeper';
 import { LANGUAGES } from '../languages.ts';
 import { libraries } from './libraries.ts';
-import { drawing, icon } from './nodes.ts';
+import { NAVIGATION } from './navigation.ts';
 
 export interface ShellTraits {
   readonly title: string;
@@ -14,7 +14,8 @@ export interface ShellTraits {
   readonly theme: 'auto' | 'light' | 'dark';
   /** Path of this page with its query. */
   readonly path: string;
-  readonly tabs: readonly OwnedTab[];
+  /** Markup of the navigation. */
+  readonly navigation: string;
   /** Address of the stream of this page's changes; undefined for a page without one. */
   readonly events: string | undefined;
   /** Returns the address of one of the dashboard's files. */
@@ -107,22 +108,16 @@ function loaded(name: string, address: string): Content {
   return html`<script type=${OWN_SCRIPTS.has(name) ? 'module' : undefined} defer src=${address}></script>`;
 }
 
-function header({ view, tabs, path }: ShellTraits): Content {
-  const current = path.split('?')[0];
-  const links = [
-    { href: '/', label: view.t('overview'), drawn: icon('overview') },
-    ...tabs.map(({ tab }) => ({
-      href: `/tabs/${tab.id}`,
-      label: view.text(tab.title),
-      drawn: tab.icon === undefined ? null : drawing(tab.icon),
-    })),
-  ];
-  return html`<header class="top"><a class="brand" href="/">Mountkeeper</a>
-    <nav aria-label=${view.t('navigation')}><ul>${links.map(
-      ({ href, label, drawn }) =>
-        html`<li>
-      <a href=${href} aria-current=${href === current ? 'page' : undefined}>${drawn}<span>${label}</span></a></li>`,
-    )}</ul></nav></header>`;
+function header({ view, navigation, events }: ShellTraits): Content {
+  return html`<header class="top"><a class="brand" href="/">Mountkeeper</a>${drawnInto(
+    'nav',
+    {
+      'aria-label': view.plain('navigation'),
+      'sse-swap': events === undefined ? undefined : NAVIGATION,
+      'hx-swap': 'morph:innerHTML',
+    },
+    navigation,
+  )}</header>`;
 }
 
 /**
@@ -132,6 +127,7 @@ function header({ view, tabs, path }: ShellTraits): Content {
 function lostBanner(view: View): Content {
   return html`<div id="lost" class="lost" hidden data-lost=${view.t('lost', { age: '%' })}
       data-new=${view.t('back')} data-old=${view.t('old', { age: '%' })} data-signed-out=${view.t('not-signed-in')}
+      data-gone=${view.t('action-gone')} data-unanswered=${view.t('unanswered')}
       data-sign-in=${view.t('sign-in')} data-outdated=${view.t('outdated')}
       data-reload=${view.t('load-anew')}></div>
     <p id="aloud-alert" class="unseen" role="alert"></p><p id="aloud-status" class="unseen" role="status"></p>

@@ -60,6 +60,16 @@ export class Sources {
     return this.#ctx.find('configChanges')?.trial;
   }
 
+  /**
+   * There is nothing that a page of shares could show or be wrong about, and somebody may set the first one up.
+   * Shares that are gone may still have files on their way.
+   */
+  isFirstRun({ role }: Pick<Reader, 'role'>): boolean {
+    const { shares, allSynced } = this.record;
+    const isEmpty = this.config.shares.length === 0 && shares.length === 0 && allSynced;
+    return isEmpty && role === 'admin' && this.#ctx.find('setup') !== undefined;
+  }
+
   get notices(): readonly Notice[] {
     return this.#ctx.use('status').notices;
   }

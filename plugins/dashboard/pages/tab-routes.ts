@@ -2,7 +2,7 @@
  * Serves the parts and actions that tabs declare. An action answers with its outcome, which is shown next
  * to its button.
  */
-import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
+import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
 import { html, pathOf, safeBack } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
 import { htmlAnswer, queryOf } from './answer.ts';
@@ -62,6 +62,12 @@ export function outcomeNode({ ok, message, content }: Outcome, view: View): Cont
   return [line, content];
 }
 
+/** Of a page that is older than what its plugins show; said where somebody clicked. */
+function gone(request: Request, h: ResponseToolkit): ResponseObject {
+  const outcome = { ok: false, message: everywhere('action-gone') };
+  return htmlAnswer(request, h, toHtml(outcomeNode(outcome, createView(readerOf(request)))), 404);
+}
+
 export function partRoute(sources: Sources, options: RouteOptions): ServerRoute {
   return {
     method: 'GET',
@@ -70,7 +76,7 @@ export function partRoute(sources: Sources, options: RouteOptions): ServerRoute 
     handler: async (request, h) => {
       const found = asked(sources, request);
       const part = found && own(found.owned.tab.parts, found.name);
-      if (!found || !part) return h.response().code(404);
+      if (!found || !part) return gone(request, h);
       return htmlAnswer(request, h, toHtml(await part(found.view)));
     },
   };
@@ -134,7 +140,7 @@ export function actionRoute(sources: Sources, { options, page }: ActionOptions):
       const { [QUESTION]: _, [ANSWER]: __, [BACK]: ___, ...form } = formOf(request.payload);
       const found = asked(sources, request, form);
       const act = found && own(found.owned.tab.actions, found.name);
-      if (!found || !act) return h.response().code(404);
+      if (!found || !act) return gone(request, h);
       if (!found.view.may(found.name)) {
         const message = everywhere('role-refused');
         return htmlAnswer(request, h, toHtml(outcomeNode({ ok: false, message }, found.view)), 403);

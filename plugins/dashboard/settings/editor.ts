@@ -20,6 +20,15 @@ import { digest, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
+/** Names of the shares whose uploads are paused now. */
+function pausedShares(ctx: PluginContext): readonly string[] {
+  return ctx
+    .use('shares')
+    .list()
+    .filter(({ mount }) => mount?.uploadPause?.until !== undefined)
+    .map(({ spec }) => spec.share.name);
+}
+
 function presetsOf(ctx: PluginContext): ReturnType<ConfigPresets['list']> {
   return ctx.find('configPresets')?.list() ?? [];
 }
@@ -88,7 +97,7 @@ export class Editor {
 
   async #verdict(text: string, view: View): Promise<Content> {
     const verdict = await this.#changes().check(text, { keepSecrets: true });
-    return verdictPanel(text, verdict, view);
+    return verdictPanel({ text, paused: pausedShares(this.#ctx) }, verdict, view);
   }
 
   #changes(): ConfigChanges {

@@ -10,17 +10,23 @@ export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-export function verdictPanel(text: string, verdict: ConfigVerdict, view: View): Content {
+/** `paused`: shares whose uploads are paused. */
+export function verdictPanel(
+  { text, paused }: { readonly text: string; readonly paused: readonly string[] },
+  verdict: ConfigVerdict,
+  view: View,
+): Content {
   if (!verdict.ok) return problemsPanel(verdict.problems, verdict.message, view);
   const { changes, summary, interrupts, warnings } = verdict;
   if (changes.length === 0) return html`<p class="help" data-verdict="same">${view.t('settings-same')}</p>`;
   const lines = summary.split('\n');
+  const ending = interrupts.shares.filter((share) => paused.includes(share));
   return html`<div class="drawn" data-verdict="good">
     <h3>${view.t('settings-difference', { count: lines.length })}</h3>
     <ul class="difference">
       ${lines.map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
     </ul>
-    ${interruption(interrupts, view)}
+    ${interruption(interrupts, ending, view)}
     ${
       warnings.length === 0
         ? null
@@ -41,7 +47,7 @@ export function verdictPanel(text: string, verdict: ConfigVerdict, view: View): 
       hx-target="#settings-outcome"
       hx-swap="innerHTML"
       hx-disabled-elt="find button"
-      hx-confirm=${question(interrupts, view)}
+      hx-confirm=${question(interrupts, ending, view)}
     >
       <input type="hidden" name="seen" value=${digest(text)} /><button type="submit" class="primary">
         ${view.t('settings-apply')}
@@ -50,10 +56,18 @@ export function verdictPanel(text: string, verdict: ConfigVerdict, view: View): 
   </div>`;
 }
 
-function interruption({ shares, servers, restart }: Interruption, view: View): Content {
+/** `ending`: interrupted shares whose pause of uploads ends by it. */
+function interruption(
+  { shares, servers, restart }: Interruption,
+  ending: readonly string[],
+  view: View,
+): Content {
   const lines = [
     ...(shares.length > 0
       ? [view.t('interrupts-shares', { count: shares.length, names: html`<bdi>${shares.join(', ')}</bdi>` })]
+      : []),
+    ...(ending.length > 0
+      ? [view.t('interrupts-pause', { names: html`<bdi>${ending.join(', ')}</bdi>` })]
       : []),
     ...(servers ? [view.t('interrupts-servers')] : []),
     ...(restart ? [view.t('interrupts-restart')] : []),
@@ -71,9 +85,16 @@ function interruption({ shares, servers, restart }: Interruption, view: View): C
 }
 
 /** Asked only when somebody is interrupted. */
-function question({ shares, servers }: Interruption, view: View): string | undefined {
-  if (shares.length > 0)
-    return view.plain('apply-interrupts', { count: shares.length, names: shares.join(', ') });
+function question(
+  { shares, servers }: Interruption,
+  ending: readonly string[],
+  view: View,
+): string | undefined {
+  if (shares.length > 0) {
+    const pause = ending.length > 0 ? [view.plain('interrupts-pause', { names: ending.join(', ') })] : [];
+    const ask = view.plain('apply-interrupts', { count: shares.length, names: shares.join(', ') });
+    return [...pause, ask].join(' ');
+  }
   return servers ? view.plain('apply-servers') : undefined;
 }
 

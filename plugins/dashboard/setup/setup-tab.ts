@@ -16,6 +16,7 @@ import { CATALOGUES, everywhere } from '../languages.ts';
 import { Sessions } from './sessions.ts';
 import type { Session } from './sessions.ts';
 import { doneStep, foldersStep, foundServers, guide, KINDS, lanStep, nasStep, reviewStep } from './steps.ts';
+import type { Review } from './steps.ts';
 
 const ICON = 'M4 6h16v5H4zM4 14h9v4H4zM8 8.5h.1M8 16h.1M18 13v8M14 17h8';
 const FOLDER = 'f:';
@@ -86,7 +87,14 @@ class Guide {
     if (user !== '' && password === '') return { ok: false, message: everywhere('lan-password-missing') };
     session.lan = user === '' ? undefined : { user, password };
     const verdict = await this.#setup.check(answersOf(session));
-    return verdict.ok ? next(reviewStep(session, verdict, view)) : { ok: false, message: verdict.message };
+    if (!verdict.ok) return { ok: false, message: verdict.message };
+    const review = {
+      verdict,
+      names: this.#setup.shareNames(answersOf(session).folders),
+      isKept: session.lan !== undefined && this.#setup.knowsUser(session.lan.user),
+      smb: smbOf(this.#ctx),
+    };
+    return next(reviewStep(session, review, view));
   }
 
   async finish(view: View): Promise<Outcome> {
@@ -102,6 +110,12 @@ class Guide {
     const addresses = lan ? this.#setup.addresses(names, lan.user, view.host) : [];
     return next(doneStep(addresses, isKept ? lan.user : undefined, view));
   }
+}
+
+/** The section of the plugin `smb`; where that is not there, nothing is exported. */
+function smbOf(ctx: PluginContext): Review['smb'] {
+  const { smb } = ctx.use('config').current.config as { readonly smb?: Partial<Review['smb']> };
+  return { port: smb?.port ?? 445, listen: smb?.listen ?? [] };
 }
 
 function nasOf({ form }: View): NasAnswers {
@@ -137,6 +151,15 @@ function over(view: View): Outcome {
   return { ok: false, message: everywhere('setup-over'), content: guide(first, true) };
 }
 
+/** Where there is no share, the way to `/` ends here. */
+function isFirst(ctx: PluginContext): boolean {
+  return ctx.use('config').current.config.shares.length === 0;
+}
+
+function toOverview(view: View): Content {
+  return html`<p><a href="/?overview=yes">${view.t('overview')}</a></p>`;
+}
+
 export function setupTab(ctx: PluginContext): Tab {
   const steps = new Guide(ctx);
   const asked =
@@ -152,7 +175,9 @@ export function setupTab(ctx: PluginContext): Tab {
     render: () => null,
     watch: () => () => undefined,
     controls: (view) =>
-      steps.service ? guide(nasStep(view), false) : html`<p class="empty">${view.t('setup-off')}</p>`,
+      steps.service
+        ? [guide(nasStep(view), false), isFirst(ctx) ? toOverview(view) : null]
+        : html`<p class="empty">${view.t('setup-off')}</p>`,
     parts: {
       found: (view) => (steps.service ? steps.found(view) : null),
       nas: (view) => nasStep(view, chosenNas(view)),

@@ -172,17 +172,62 @@ export function lanStep({ id }: Session, view: View): Content {
   return form({ action: 'share', session: id, step: 3, heading: 'step-lan' }, fields, view);
 }
 
-export function reviewStep(
-  { id }: Session,
-  verdict: Extract<ConfigVerdict, { ok: true }>,
-  view: View,
-): Content {
-  const fields = html`<ul class="difference">
-      ${verdict.summary.split('\n').map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
+/** What there is to be said of the answers beside themselves. */
+export interface Review {
+  readonly verdict: Extract<ConfigVerdict, { ok: true }>;
+  /** Names that the folders get as shares, in the order of their paths. */
+  readonly names: readonly string[];
+  /** The user has a password already, which stays. */
+  readonly isKept: boolean;
+  /** Where SMB is reached now; the change may say otherwise. */
+  readonly smb: { readonly port: number; readonly listen: readonly string[] };
+}
+
+function reachedAt({ verdict, smb: { port, listen: now } }: Review, view: View): Content {
+  const change = verdict.changes.find(({ path }) => path === 'smb.listen');
+  const listen = change ? (change.after as readonly string[]) : now;
+  return listen.length === 0 || listen.some((one) => one === '0.0.0.0' || one === '::')
+    ? view.t('review-everywhere', { port: String(port) })
+    : view.t('review-at', { addresses: listen.join(', '), port: String(port) });
+}
+
+/** What will be, in words. */
+function inWords({ nas, folders, lan }: Session, review: Review, view: View): readonly Content[] {
+  const bold = (text: string): Content => html`<strong><bdi>${text}</bdi></strong>`;
+  return [
+    nas.user === ''
+      ? view.t('review-nas', { address: bold(nas.address.trim()) })
+      : view.t('review-nas-user', { address: bold(nas.address.trim()), user: bold(nas.user) }),
+    ...[...folders]
+      .sort()
+      .map((folder, at) =>
+        view.t('review-share', { folder: bold(`/${folder}`), share: bold(review.names[at] ?? '') }),
+      ),
+    ...(lan
+      ? [
+          view.t(review.isKept ? 'review-kept' : 'review-lan', { user: bold(lan.user) }),
+          reachedAt(review, view),
+        ]
+      : [view.t('review-local')]),
+  ];
+}
+
+export function reviewStep(session: Session, review: Review, view: View): Content {
+  const { verdict } = review;
+  const fields = html`<ul class="lines">
+      ${inWords(session, review, view).map((line) => html`<li>${line}</li>`)}
     </ul>
+    <details>
+      <summary>${view.t('review-details')}</summary>
+      <ul class="difference">
+        ${verdict.summary
+          .split('\n')
+          .map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
+      </ul>
+    </details>
     ${verdict.warnings.map((warning) => html`<p class="help"><bdi>${settingIn(view.language, warning)}</bdi></p>`)}
     <div class="actions"><button type="submit" class="primary">${view.t('set-up')}</button></div>`;
-  return form({ action: 'finish', session: id, step: 4, heading: 'step-review' }, fields, view);
+  return form({ action: 'finish', session: session.id, step: 4, heading: 'step-review' }, fields, view);
 }
 
 /** `lan`: none where the shares are for this machine alone. */

@@ -1,6 +1,6 @@
 /** The dashboard's own actions for a share, and the cards next to the shares. */
 import { rateBytes } from 'mountkeeper';
-import type { Config, Outcome, PluginContext, Tab, View } from 'mountkeeper';
+import type { Config, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { limitForm, limitPanel } from '../overview/limit.ts';
 import { certificatesPanel, serversPanel } from '../overview/panels.ts';
@@ -26,11 +26,15 @@ async function setLimit(ctx: PluginContext, { form: { up = '', down = '' } }: Vi
   return { ok: true, message: everywhere('limit-done') };
 }
 
-/** The servers are plugins; one that is not there is off. */
-function isOn(config: Readonly<Config>, section: 'smb' | 'nfs' | 'webdav'): boolean {
-  return (
-    (config as Partial<Record<typeof section, { readonly enabled?: boolean }>>)[section]?.enabled === true
-  );
+/** The servers are plugins: one that is not there, or is switched off, is off whatever its section still says. */
+export function isServerOn(
+  section: 'smb' | 'nfs' | 'webdav',
+  config: Readonly<Config>,
+  plugins: readonly Pick<PluginInfo, 'name' | 'state'>[],
+): boolean {
+  const { enabled } =
+    (config as Partial<Record<typeof section, { readonly enabled?: boolean }>>)[section] ?? {};
+  return enabled === true && plugins.some(({ name, state }) => name === section && state !== 'disabled');
 }
 
 export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
@@ -65,7 +69,7 @@ export function ownTabs(ctx: PluginContext, sources: Sources): readonly Tab[] {
             record: sources.record,
             offers: sources.offers,
             host: view.host,
-            isOn: (section) => isOn(sources.config, section),
+            isOn: (section) => isServerOn(section, sources.config, ctx.use('plugins').list()),
           },
           view,
         ),

@@ -3,10 +3,8 @@ import type { Clock, ConnectionMonitor, Logger } from 'mountkeeper';
 import { TRIES } from '../rclone/arguments.ts';
 import type { RcClient } from '../rclone/control/remote-control.ts';
 import type { Connection, TcpConnections } from './tcp-connections.ts';
-import { remoteFailure } from '../rclone/error-messages.ts';
+import { NOWHERE, remoteFailure } from '../rclone/error-messages.ts';
 
-/** An address that no machine has, so dialling from it fails in the kernel. */
-const NOWHERE = '240.0.0.1';
 const RC_TIMEOUT_MS = 2_000;
 const ASK_TIMEOUT_MS = 4_000;
 const DIAL_AGAIN_AFTER_MS = 1_000;

@@ -1,6 +1,13 @@
 import type { ManagedProcess, RemoteEvidence, RemoteFailure } from 'mountkeeper';
 import { masked } from '../options/hidden-values.ts';
 
+/**
+ * An address that no machine has, so dialling from it fails in the kernel: the circuit breaker has rclone dial from
+ * there while the NAS is away.
+ */
+export const NOWHERE = '240.0.0.1';
+const OFFLINE = 'the NAS is offline';
+
 const REFUSED = 'the remote refused the user name or password';
 const KEY_UNREADABLE = 'the private key of the connection cannot be read; check key_file and key_file_pass';
 const NO_ENTRY = 'the remote does not let this user into the path';
@@ -95,9 +102,14 @@ const OF_MOUNTS: Sentences = [
   [/unknown flag/i, 'the installed rclone does not know an option that it is started with'],
 ];
 
+/** rclone's message without our own way of keeping it from a NAS that is away, which would explain nothing. */
+export function withoutDetour(message: string): string {
+  return message.includes(NOWHERE) ? OFFLINE : message;
+}
+
 /** All that these messages are put into; translated on the dashboard. */
 export const PLAIN_SENTENCES: readonly string[] = [
-  ...new Set([...OF_CALLS, ...OF_MOUNTS].map(([, sentence]) => sentence)),
+  ...new Set([OFFLINE, ...[...OF_CALLS, ...OF_MOUNTS].map(([, sentence]) => sentence)]),
 ];
 
 const MAX_DETAIL = 200;
@@ -146,8 +158,9 @@ interface Understood {
 }
 
 function understood(lines: readonly string[], otherwise: string, sentences: Sentences): Understood {
-  const said = lines.map(bare).filter((line) => line !== '');
+  const said = lines.map((line) => withoutDetour(bare(line))).filter((line) => line !== '');
   for (const line of [...said].reverse()) {
+    if (line === OFFLINE) return { sentence: OFFLINE, remote: 'silent' };
     const found = sentences.find(([pattern]) => pattern.test(line));
     if (found) return { sentence: `${found[1]} (${shortened(line)})`, remote: found[2] };
   }

@@ -12,6 +12,7 @@ import { pause } from 'mountkeeper';
 import type { Clock } from 'mountkeeper';
 import { RcRefusal } from './control/remote-control.ts';
 import type { RcClient } from './control/remote-control.ts';
+import { withoutDetour } from './error-messages.ts';
 
 /** Prefix of our jobs' groups; a daemon that was killed may leave some behind. */
 const GROUP = 'mountkeeper-write';
@@ -85,7 +86,7 @@ export class Jobs {
       .finally(() => this.#followed.delete(group));
     if (!status) throw options.signal.reason as Error;
     if (!status.success)
-      throw new Error(status.error === '' ? 'the job failed without a reason' : status.error);
+      throw new Error(status.error === '' ? 'the job failed without a reason' : withoutDetour(status.error));
     return group;
   }
 

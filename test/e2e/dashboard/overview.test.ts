@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import type { Browser } from 'playwright-core';
+import type { Browser, Route } from 'playwright-core';
 import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
@@ -300,6 +300,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
   });
 
   it('says that the NAS is away and since when, what is usable, and that it is back', async () => {
+    await writeFile(`${daemon.mountPoint('files')}/meanwhile.txt`, 'written while the NAS is away');
     await nas.stop();
     await until('the daemon knows', async () => (await status()).nas_offline, { timeoutMs: 40_000 });
     await shows('the sentence', async () => (await watched.sentence()) === 'offline-cached');
@@ -307,11 +308,20 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       await watched.page.locator('.headline').innerText(),
       /NAS offline since \d+:\d\d [AP]M; cached files are usable/,
     );
+    const queued = async (): Promise<string> => (await daemon.get('/api/queue/files')).text;
+    await until(
+      'why it waits',
+      async () => /the NAS is offline|does not answer|refuses/.test(await queued()),
+      {
+        timeoutMs: 30_000,
+      },
+    );
+    assert.doesNotMatch(await queued(), /240\.0\.0\.1|cannot assign/);
     await nas.start();
     await until('the daemon knows of the return', async () => !(await status()).nas_offline, {
       timeoutMs: 40_000,
     });
-    await shows('all is saved', async () => (await watched.sentence()) === 'saved', 20_000);
+    await shows('all is saved', async () => (await watched.sentence()) === 'saved', 60_000);
     watched.assertClean();
   });
 
@@ -379,8 +389,23 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
         { timeoutMs: 15_000 },
       );
     };
+    const home = await WatchedPage.open(browser, origin());
+    await home.page.goto(`${origin()}/`);
+    /** What an open page offers of the plugin: its tab, and a button at each share. */
+    const offered = async (): Promise<readonly number[]> => [
+      await home.page.locator('header nav a[href="/tabs/warmup"]').count(),
+      await home.page.locator('.shares form[action^="/dashboard/do/warmup"]').count(),
+    ];
+    assert.deepEqual(await offered(), [1, 2]);
     await click('Switch off');
     await shows('it is off', async () => /^Off$/.test(await card.locator('.badge').innerText()), 10_000);
+    await shows('it is nowhere on an open page', async () => (await offered()).join() === '0,0');
+    const link = page.page.locator('header nav a[href="/tabs/warmup"]');
+    await shows('nor in the links of this one', async () => (await link.count()) === 0);
+    assert.equal(
+      await page.page.locator('header nav a[aria-current=page]').getAttribute('href'),
+      '/tabs/plugins',
+    );
     assert.equal((await daemon.get('/tabs/warmup')).status, 404);
     assert.equal(
       await readFile(daemon.configFile, 'utf8'),
@@ -388,10 +413,59 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     );
     await click('Switch on');
     await shows('it is on', async () => /^On$/.test(await card.locator('.badge').innerText()), 10_000);
+    await shows('an open page has it again', async () => (await offered()).join() === '1,2');
+    home.assertClean();
+    await home.context.close();
     await page.page.goto(`${origin()}/tabs/warmup`);
     assert.match(await page.page.locator('main').innerText(), /There is no warmup rule/);
     page.assertClean();
     await page.context.close();
+  });
+
+  it('says of a server whose plugin is switched off that it is off, though its section stays', async () => {
+    const before = daemon.text();
+    const card = watched.page.locator('#frame-servers li', { hasText: 'WebDAV' });
+    await daemon.writeConfig(`${before}\n[plugins.webdav]\nenabled = false\n`);
+    await shows('it is off', async () => /WebDAV\s*Off/.test(await card.innerText()), 15_000);
+    await daemon.writeConfig(before);
+    await shows('it serves again', async () => /Serving/.test(await card.innerText()), 15_000);
+  });
+
+  it('says at the button that was pressed when what it does is gone, or nobody answers', async () => {
+    for (const [locale, gone, unanswered] of [
+      ['en', 'That is not there any more; load the page again.', /Mountkeeper did not answer/],
+      ['zh-CN', '它已不存在，请重新加载页面。', /没有应答/],
+    ] as const) {
+      const page = await WatchedPage.open(browser, origin(), { locale });
+      await page.page.goto(`${origin()}/`);
+      const form = page.page.locator('.shares form[action^="/dashboard/do/warmup"]').first();
+      page.page.on('dialog', (dialog) => void dialog.accept());
+      let answer: (route: Route) => Promise<void> = (route) => route.abort();
+      await page.page.route('**/dashboard/do/warmup-share/*', (route) => answer(route));
+      const says = async (what: string, text: RegExp, then: typeof answer): Promise<void> => {
+        answer = then;
+        await form.locator('button').click();
+        await shows(what, async () => text.test(await form.locator('output').innerText()));
+      };
+      const isGone = new RegExp(`^${gone}$`);
+      await says('no connection', unanswered, (route) => route.abort());
+      await says('an action that is not there', isGone, (route) =>
+        route.continue({ url: `${origin()}/dashboard/do/gone/start` }),
+      );
+      await says("a proxy's own page", unanswered, (route) =>
+        route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }),
+      );
+      await says('a page without the dashboard', isGone, (route) =>
+        route.fulfill({ status: 404, json: { message: 'Not Found' } }),
+      );
+      const faults = page.takeFaults();
+      // The browser's own line of each.
+      assert.deepEqual(
+        faults.filter((fault) => !fault.startsWith('console: Failed to load resource')),
+        [],
+      );
+      await page.context.close();
+    }
   });
 
   it('tells what the doctor finds, and looks again', async () => {

@@ -57,7 +57,7 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
         locale,
         viewport: { width, height: 800 },
       });
-      for (const path of ['/', '/tabs/setup']) {
+      for (const path of ['/?overview=yes', '/tabs/setup']) {
         await watched.page.goto(`${origin()}${path}`);
         await watched.assertAccessible(`${path} ${colorScheme} ${locale}`);
       }
@@ -71,7 +71,7 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     const watched = await WatchedPage.open(browser, origin());
     const { page } = watched;
     await page.goto(`${origin()}/`);
-    await press(page.locator('main a.primary'));
+    assert.equal(new URL(page.url()).pathname, '/tabs/setup', 'without a share the page is the guide');
     const outcome = page.locator('#guide-outcome');
     const heading = (text: string) =>
       page.locator('#guide h2', { hasText: text }).waitFor({ timeout: 30_000 });
@@ -110,6 +110,18 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await write(page.locator('input[name=password]'), 'love lace');
     await press(page.locator('button.primary'));
     await heading('Is this right?');
+    assert.deepEqual(await page.locator('#guide .lines li').allInnerTexts(), [
+      `The NAS 127.0.0.1:${nas.port} is connected, signed in as ${NAS_USER}.`,
+      'Its folder /Photos/2024 becomes the share 2024.',
+      'Its folder /Team <b> becomes the share Team -b-.',
+      'Whoever signs in as ada, with the password from the last step, may read and write over SMB (Finder, ' +
+        'Explorer, Linux).',
+      `They are reached at 127.0.0.1, port ${port}, and nowhere else.`,
+    ]);
+    assert.equal(await page.locator('#guide .difference').isVisible(), false);
+    await press(page.locator('#guide summary'));
+    assert.match(await page.locator('#guide .difference').innerText(), /shares\.2024: added/);
+    await watched.assertAccessible('review');
     assert.ok(
       !(await page.content()).includes(NAS_PASSWORD) && !(await page.content()).includes('love lace'),
       'no password comes back',

@@ -69,7 +69,7 @@ describe('the path of docs/plugins.md', { skip: !hasBrowser && SKIPS.chromium.re
   const cardSays = async (text: string): Promise<void> => {
     const origin = `http://127.0.0.1:${author.port}`;
     const watched = await WatchedPage.open(browser, origin);
-    await watched.page.goto(`${origin}/`);
+    await watched.page.goto(`${origin}/?overview=yes`);
     await watched.page.getByText(text, { exact: true }).waitFor({ timeout: 60_000 });
     watched.assertClean();
     await watched.context.close();
@@ -144,7 +144,7 @@ describe('the path of docs/plugins.md', { skip: !hasBrowser && SKIPS.chromium.re
       await user.writeConfig(user.text({ sections: { [`plugins.${name}`]: { enabled: true } } }));
       await inState(user, name, 'active');
     }
-    await until('it has a card', async () => (await user.get('/')).text.includes('hello'), {
+    await until('it has a card', async () => (await user.get('/?overview=yes')).text.includes('hello'), {
       timeoutMs: 30_000,
     });
   });

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { withoutDetour } from '../error-messages.ts';
 import { RcWire } from './remote-control-http.ts';
 
 export interface RcAddress {
@@ -34,7 +35,7 @@ export function createRcClient(address: RcAddress): RcClient {
         signal,
       );
       if (status === 200) return JSON.parse(text) as T;
-      throw new RcRefusal(errorIn(text) ?? `the remote control answered ${status}`);
+      throw new RcRefusal(withoutDetour(errorIn(text) ?? `the remote control answered ${status}`));
     },
     close: () => wire.close(),
   };

@@ -152,6 +152,39 @@ describe('a feed', () => {
     assert.deepEqual(late.take(), [['frame', '<main><p>1</p></main>']]);
   });
 
+  it('sends the page whole when its layout is another one, and what stands beside it again', async () => {
+    let layout: readonly unknown[] = [log];
+    let links = 'a b';
+    const feed = new Feed(
+      {
+        title: 'page',
+        layout: () => layout,
+        parts: () => [{ id: 'links', isOutside: true, draw: () => links }],
+        frame: () => `<main>${layout.length}</main>`,
+      },
+      log,
+    );
+    await feed.refresh();
+    assert.equal(feed.part('links'), 'a b');
+    const seen = feed.position;
+    const reader = new Reader();
+    feed.join(reader, seen);
+    layout = [log];
+    await feed.refresh();
+    assert.deepEqual(reader.take(), [], 'the same things in another list');
+    layout = [log, 'button'];
+    links = 'a';
+    await feed.refresh();
+    const whole = [
+      ['frame', '<main>2</main>'],
+      ['links', 'a'],
+    ];
+    assert.deepEqual(reader.take(), whole);
+    const late = new Reader();
+    feed.join(late, seen);
+    assert.deepEqual(late.take(), whole);
+  });
+
   it('numbers its events so that the last one says all that was seen', async () => {
     const page = await opened({ a: '1' });
     const reader = new Reader();

@@ -4,7 +4,23 @@ import { before, describe, it } from 'node:test';
 import { serversPanel } from '../../../../plugins/dashboard/overview/panels.ts';
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
+import { isServerOn } from '../../../../plugins/dashboard/tabs/share-controls.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
+
+describe('whether a server is on', () => {
+  const config = { smb: { enabled: true }, nfs: { enabled: false }, webdav: { enabled: true } } as never;
+
+  it('asks its plugin, too: its section outlives that', () => {
+    const plugins = [
+      { name: 'smb', state: 'failed' },
+      { name: 'nfs', state: 'active' },
+      { name: 'webdav', state: 'disabled' },
+    ] as const;
+    const on = (['smb', 'nfs', 'webdav'] as const).map((section) => isServerOn(section, config, plugins));
+    assert.deepEqual(on, [true, false, false]);
+    assert.equal(isServerOn('smb', config, []), false, 'it is not there at all');
+  });
+});
 
 describe('the card of the servers', () => {
   before(() => loadLibraries());

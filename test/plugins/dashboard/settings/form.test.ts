@@ -187,23 +187,33 @@ describe('the form of the settings', () => {
       interrupts: { shares: [HOSTILE, 'b'], servers: true, restart: true },
       warnings: [],
     };
-    const drawn = toHtml(verdictPanel('text', verdict, view));
+    const drawn = toHtml(verdictPanel({ text: 'text', paused: ['b', 'c'] }, verdict, view));
     assert.ok(!drawn.includes('<script>'));
     assert.match(drawn, /Interrupts whoever works on these 2 shares/);
-    assert.match(drawn, /hx-confirm="Whoever works on these 2 shares is interrupted/);
+    assert.match(drawn, /hx-confirm="[^"]*Whoever works on these 2 shares is interrupted/);
+    assert.match(drawn, /hx-confirm="The pause of uploads of b ends/, 'only of those that are interrupted');
+    assert.match(drawn, /<p>The pause of uploads of <bdi>b<\/bdi> ends/);
     assert.match(drawn, /next start/);
     assert.ok(drawn.includes(digest('text')) && digest('text') !== digest('other'));
     const quiet = toHtml(
-      verdictPanel('t', { ...verdict, interrupts: { shares: [], servers: false, restart: false } }, view),
+      verdictPanel(
+        { text: 't', paused: ['b'] },
+        { ...verdict, interrupts: { shares: [], servers: false, restart: false } },
+        view,
+      ),
     );
     assert.ok(/Interrupts nobody/.test(quiet) && !quiet.includes('hx-confirm'));
+    assert.doesNotMatch(quiet, /pause of uploads/);
     const bad: ConfigVerdict = {
       ok: false,
       stage: 'validate',
       message: 'no',
       problems: [{ message: HOSTILE, path: 'web.port', line: 3 }],
     };
-    assert.match(toHtml(verdictPanel('t', bad, view)), /data-problem="web\.port"[^]*data-line="3"/);
+    assert.match(
+      toHtml(verdictPanel({ text: 't', paused: [] }, bad, view)),
+      /data-problem="web\.port"[^]*data-line="3"/,
+    );
   });
 });
 

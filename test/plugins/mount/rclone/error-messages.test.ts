@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
+  callFailure,
   inPlainWords,
   mountFailure,
   remoteFailure,
+  withoutDetour,
 } from '../../../../plugins/mount/rclone/error-messages.ts';
 
 describe('what rclone says', () => {
@@ -37,6 +39,26 @@ describe('what rclone says', () => {
       inPlainWords(['dial: connection refused', 'gibberish', ''], 'otherwise'),
       'the remote refuses connections; is its service running, and is the port right? (dial: connection refused)',
     );
+  });
+
+  it('never gives the way in which rclone is kept from a NAS that is away as the reason', () => {
+    const line =
+      "2026/11/21 05:51:33 ERROR : NewFs: couldn't connect SSH: dial tcp 240.0.0.1:0->127.0.0.1:19779: " +
+      'bind: cannot assign requested address';
+    assert.equal(inPlainWords([line], 'otherwise'), 'the NAS is offline');
+    assert.deepEqual(
+      [mountFailure([line], 'otherwise'), remoteFailure([line, ''], 'otherwise')].map((error) => [
+        error.message,
+        (error as { remote?: string }).remote,
+      ]),
+      [
+        ['the NAS is offline', 'silent'],
+        ['the NAS is offline', 'silent'],
+      ],
+    );
+    assert.equal(callFailure(new Error(line), new AbortController().signal).message, 'the NAS is offline');
+    assert.equal(withoutDetour(line), 'the NAS is offline');
+    assert.equal(withoutDetour('no such host'), 'no such host');
   });
 
   it('shows whether the remote has answered, is silent, or nothing about it', () => {
