@@ -1,0 +1,29 @@
+/**
+ * Characters that turn the direction of text around, shown by a sign: with them a name says something else than it is,
+ * as "live\u2068exe.jpg\u2069" for one that ends in ".exe". Only what people read: addresses and the values of forms stay.
+ */
+const CONTROL = /\p{Bidi_Control}/u;
+const CONTROLS = new RegExp(CONTROL, 'gu');
+/** Values are always quoted, and hold no quotes. What a text field holds is sent back as it is. */
+const TAGS = /(<textarea\b[^]*?<\/textarea>|<(?:[^">]|"[^"]*")*>)/;
+const READ = /\b(aria-label|hx-confirm|title)="[^"]*"/g;
+
+/** As in "⟨U+202E⟩". */
+export function signed(text: string): string {
+  return text.replace(
+    CONTROLS,
+    (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`,
+  );
+}
+
+/** Of markup that was rendered here. */
+export function withSigns(markup: string): string {
+  if (!CONTROL.test(markup)) return markup;
+  return markup
+    .split(TAGS)
+    .map((part, index) => {
+      if (index % 2 === 0) return signed(part);
+      return part.startsWith('<textarea') ? part : part.replace(READ, signed);
+    })
+    .join('');
+}
