@@ -1,9 +1,9 @@
 /**
- * Characters that turn the direction of text around, shown by a sign: with them a name says something else than it is,
- * as "live\u2068exe.jpg\u2069" for one that ends in ".exe". Only what people read: addresses and the values of forms stay.
+ * Characters that turn the direction of text around, shown by a sign: with them a file that ends in ".exe" looks as one
+ * that ends in ".jpg". Only what people read: addresses and the values of forms stay.
  */
 const CONTROL = /\p{Bidi_Control}/u;
-const CONTROLS = new RegExp(CONTROL, 'gu');
+const CONTROLS = /\p{Bidi_Control}/gu;
 /** Values are always quoted, and hold no quotes. What a text field holds is sent back as it is. */
 const TAGS = /(<textarea\b[^]*?<\/textarea>|<(?:[^">]|"[^"]*")*>)/;
 const READ = /\b(aria-label|hx-confirm|title)="[^"]*"/g;

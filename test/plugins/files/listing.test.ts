@@ -22,8 +22,7 @@ function contextOf(
   body: string,
   isMounted = true,
   unsaved: readonly UnsavedFile[] | 'unknown' = [],
-  queue: readonly QueuedUpload[] = [],
-  stats: object = {},
+  { queue = [], stats = {} }: { readonly queue?: readonly QueuedUpload[]; readonly stats?: object } = {},
 ): never {
   const module = join(folder, `view-${Math.random()}.mjs`);
   writeFileSync(
@@ -91,7 +90,7 @@ describe('the files of a share', () => {
       file('sub/deeper/x'),
       file('other'),
     ];
-    const { files } = await new FolderLists(contextOf(body, true, 'unknown', queue)).open('files', 'sub');
+    const { files } = await new FolderLists(contextOf(body, true, 'unknown', { queue })).open('files', 'sub');
     assert.deepEqual(files, [
       { name: 'new', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'failed' },
       { name: 'next', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'waiting' },
@@ -99,7 +98,7 @@ describe('the files of a share', () => {
     ]);
   });
 
-  it('are told anew as the queue has them, and the remote is asked again only when something arrives there', async () => {
+  it('are told anew by the queue, and the remote is asked again only when something arrives', async () => {
     const asked = join(folder, 'asked');
     const listed = (count: number) =>
       writeFileSync(asked, JSON.stringify([{ name: 'a', bytes: count, modifiedMs: 2, isCached: false }]));
@@ -114,7 +113,7 @@ describe('the files of a share', () => {
         queue.length,
         ...paths.map((path) => ({ path, bytes: 7, isUploading: false, failures: 0, changedAt: 5 })),
       );
-    const lists = new FolderLists(contextOf(body, true, 'unknown', queue));
+    const lists = new FolderLists(contextOf(body, true, 'unknown', { queue }));
     const again = async () => {
       const { files, failed } = await lists.again('files', '');
       return [files.map(({ name, bytes, unsaved }) => [name, bytes, unsaved]), failed];
@@ -150,7 +149,10 @@ describe('the files of a share', () => {
   it('are said to have changed by the queue, and by the figures while nothing waits', async () => {
     const queue: QueuedUpload[] = [{ path: 'a', bytes: 7, isUploading: false, failures: 0, changedAt: 5 }];
     const says = (stats: object, waiting = queue) =>
-      changesOf(contextOf('', true, 'unknown', waiting, { dirtyFiles: 1, ...stats }), 'files');
+      changesOf(
+        contextOf('', true, 'unknown', { queue: waiting, stats: { dirtyFiles: 1, ...stats } }),
+        'files',
+      );
     const first = await says({});
     assert.equal(await says({ cacheBytes: 5 }), first);
     const others = [
