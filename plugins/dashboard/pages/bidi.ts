@@ -4,8 +4,8 @@
  */
 const CONTROL = /\p{Bidi_Control}/u;
 const CONTROLS = /\p{Bidi_Control}/gu;
-/** Values are always quoted, and hold no quotes. What a text field holds is sent back as it is. */
-const TAGS = /(<textarea\b[^]*?<\/textarea>|<(?:[^">]|"[^"]*")*>)/;
+/** Values are always quoted; a "<" in a text or a value is escaped. */
+const TAGS = /(<(?:[^"<>]|"[^"]*")*>)/;
 const READ = /\b(aria-label|hx-confirm|title)="[^"]*"/g;
 
 /** As in "⟨U+202E⟩". */
@@ -19,11 +19,13 @@ export function signed(text: string): string {
 /** Of markup that was rendered here. */
 export function withSigns(markup: string): string {
   if (!CONTROL.test(markup)) return markup;
-  return markup
-    .split(TAGS)
+  // Tags are at odd places.
+  const parts = markup.split(TAGS);
+  return parts
     .map((part, index) => {
-      if (index % 2 === 0) return signed(part);
-      return part.startsWith('<textarea') ? part : part.replace(READ, signed);
+      if (index % 2 === 1) return part.replace(READ, signed);
+      // What a text field holds is sent back as it is.
+      return parts[index - 1]?.startsWith('<textarea') === true ? part : signed(part);
     })
     .join('');
 }
