@@ -1,17 +1,21 @@
 /**
  * The files on a share's page: its folders and files, which of them are cached, and a button that caches a
- * folder.
+ * folder. What the panel draws by itself is a sign alone: whenever it changes, the page asks for the folder that its
+ * reader has open.
  */
+import { createHash } from 'node:crypto';
 import { html, inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
-import type { ListAnswer } from './list-process.ts';
 import { downloadAddress, isOffered } from './download/route.ts';
-import { NotMounted, folderOf, listFolder } from './listing.ts';
+import { FolderLists, NotMounted, changesOf, folderOf } from './listing.ts';
+import type { ShownFolder } from './listing.ts';
+import type { ShownFile } from './merge.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
 /** How long the click waits for the result. */
 const REFRESH_MS = 15_000;
+const ID = 'files';
 
 function crumbs(folder: string, view: View): Content {
   const parts = folder === '' ? [] : folder.split('/');
@@ -43,10 +47,7 @@ function percentOf(part: number, whole: number): number {
   return Math.min(99, Math.max(1, Math.floor((part / whole) * 100)));
 }
 
-function badge(
-  { isCached, cachedBytes = 0, bytes, unsaved }: ListAnswer['files'][number],
-  view: View,
-): Content {
+function badge({ isCached, cachedBytes = 0, bytes, unsaved }: ShownFile, view: View): Content {
   const shown = (tone: string, words: Content): Content =>
     html`<span class="badge" data-tone=${tone}>${words}</span>`;
   if (unsaved !== undefined) return shown(TONES[unsaved], view.t(`unsaved-${unsaved}`));
@@ -62,11 +63,16 @@ function download(path: string, name: string, view: View): Content {
   >`;
 }
 
-interface Shown extends ListAnswer {
+/** By it the page keeps a row, and who is at its link or button, while others come and go. */
+function rowId(path: string): string {
+  return `file-${createHash('sha256').update(path).digest('hex').slice(0, 16)}`;
+}
+
+interface Shown extends ShownFolder {
   readonly hasDownload: boolean;
 }
 
-function listing(folder: string, { folders, files, hidden, hasDownload }: Shown, view: View): Content {
+function table(folder: string, { folders, files, hidden, hasDownload }: Shown, view: View): Content {
   const below = (name: string): string => (folder === '' ? name : `${folder}/${name}`);
   if (folders.length + files.length === 0) return html`<p class="empty">${view.t('empty')}</p>`;
   const heads = ['name', 'size', 'changed', 'where'];
@@ -81,7 +87,7 @@ function listing(folder: string, { folders, files, hidden, hasDownload }: Shown,
         <tbody>
           ${folders.map(
             (name) =>
-              html`<tr>
+              html`<tr id=${rowId(`${below(name)}/`)}>
                 <th scope="row">${open(below(name), html`<bdi>${name}</bdi>/`, view)}</th>
                 <td></td>
                 <td></td>
@@ -91,7 +97,7 @@ function listing(folder: string, { folders, files, hidden, hasDownload }: Shown,
           )}
           ${files.map(
             (file) =>
-              html`<tr>
+              html`<tr id=${rowId(below(file.name))}>
                 <th scope="row"><bdi>${file.name}</bdi></th>
                 <td data-head=${view.plain('size')}>${view.bytes(file.bytes)}</td>
                 <td data-head=${view.plain('changed')}>${view.time(file.modifiedMs)}</td>
@@ -105,28 +111,58 @@ function listing(folder: string, { folders, files, hidden, hasDownload }: Shown,
     ${hidden > 0 ? html`<p class="help">${view.t('hidden', { count: hidden })}</p>` : null}`;
 }
 
-async function folderPart(ctx: PluginContext, view: View): Promise<Content> {
+function failure(reason: string): Content {
+  return html`<p class="failed" role="alert"><bdi>${reason}</bdi></p>`;
+}
+
+async function listing(
+  ctx: PluginContext,
+  view: View,
+  { folder, list }: { readonly folder: string; readonly list: () => Promise<ShownFolder> },
+): Promise<Content> {
+  try {
+    const shown = await list();
+    const hasDownload = isOffered(ctx) && view.role === 'admin';
+    return html`${shown.failed === undefined ? null : failure(shown.failed)}${table(
+      folder,
+      { ...shown, hasDownload },
+      view,
+    )}${isOffered(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}`;
+  } catch (error) {
+    if (error instanceof NotMounted) return html`<p class="empty">${view.t('not-mounted')}</p>`;
+    return failure(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** What somebody has opened: the path, what is in it, what can be done about it. */
+async function folderPart(ctx: PluginContext, lists: FolderLists, view: View): Promise<Content> {
   const folder = folderOf(view.query['path']);
-  if (folder === undefined) return html`<p class="failed" role="alert">${view.t('no-path')}</p>`;
+  if (folder === undefined) return failure(view.plain('no-path'));
   const warm = canWarm(ctx)
     ? view.button({ action: 'warm', label: text('warm'), values: { path: folder } })
     : null;
   const refresh = ctx.find('directoryRefresher')
     ? view.button({ action: 'refresh', label: text('refresh'), values: { path: folder } })
     : null;
-  try {
-    const answer = await listFolder(ctx, view.share ?? '', folder);
-    const hasDownload = isOffered(ctx) && view.role === 'admin';
-    return html`${crumbs(folder, view)}${listing(folder, { ...answer, hasDownload }, view)}
-      ${isOffered(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}
-      <div class="actions">${warm}${refresh}</div>`;
-  } catch (error) {
-    if (error instanceof NotMounted)
-      return html`${crumbs(folder, view)}<p class="empty">${view.t('not-mounted')}</p>`;
-    const reason = error instanceof Error ? error.message : String(error);
-    return html`${crumbs(folder, view)}
-      <p class="failed" role="alert"><bdi>${reason}</bdi></p>`;
-  }
+  const { share = '' } = view;
+  const shown = await listing(ctx, view, { folder, list: () => lists.open(share, folder) });
+  // At once again: it may have changed since it was listed, before the page heard of changes for it.
+  return html`${crumbs(folder, view)}<div
+      hx-get=${view.part('list', { path: folder })}
+      hx-trigger=${`load, sse:panel-${ID}`}
+      hx-target="this"
+      hx-swap="morph:innerHTML"
+    >
+      ${shown}
+    </div>
+    <div class="actions">${warm}${refresh}</div>`;
+}
+
+/** The same folder a moment later. */
+async function listPart(ctx: PluginContext, lists: FolderLists, view: View): Promise<Content> {
+  const folder = folderOf(view.query['path']);
+  if (folder === undefined) return failure(view.plain('no-path'));
+  return listing(ctx, view, { folder, list: () => lists.again(view.share ?? '', folder) });
 }
 
 /** Another plugin fetches the files, and it may be off. */
@@ -160,22 +196,25 @@ async function refresh(ctx: PluginContext, view: View): Promise<Outcome> {
 }
 
 export function filesPanel(ctx: PluginContext): Tab {
+  const lists = new FolderLists(ctx);
   return {
-    id: 'files',
+    id: ID,
     access: { see: 'operator', act: { warm: 'operator', refresh: 'operator' } },
     place: 'share',
     order: 50,
     title: text('title'),
     texts: TEXTS,
-    render: () => html`<span class="unseen"></span>`,
-    watch: () => () => undefined,
+    render: async ({ share = '' }) => html`<span hidden data-changes=${await changesOf(ctx, share)}></span>`,
     // The remote is asked only when somebody has scrolled to the list.
     controls: (view) =>
       html`<div class="browser drawn" data-kept="files" hx-get=${view.part('folder')} hx-trigger="revealed"
         hx-swap="innerHTML">
         <p class="help">${view.t('looking')}</p>
       </div>`,
-    parts: { folder: (view) => folderPart(ctx, view) },
+    parts: {
+      folder: (view) => folderPart(ctx, lists, view),
+      list: (view) => listPart(ctx, lists, view),
+    },
     actions: { warm: (view) => warm(ctx, view), refresh: (view) => refresh(ctx, view) },
   };
 }

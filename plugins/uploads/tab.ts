@@ -18,6 +18,7 @@ import type {
 import { conflictList, keepVersion } from './page/conflict-rows.ts';
 import { proofForm, proofPart, prove } from './page/proof-form.ts';
 import type { ProofSources } from './page/proof-form.ts';
+import { reasonText } from './page/reason.ts';
 import { rowActions, rowId } from './page/row-actions.ts';
 import type { RowTools } from './page/row-actions.ts';
 import { canPause, isPaused, pauseUploads, sendNow, sendOne } from './pause.ts';
@@ -38,7 +39,7 @@ function row(entry: QueueEntry, tools: RowTools, view: View): Content {
   const what = view.t(`action-${action.replace(' ', '-')}`);
   return html`<tr id=${rowId(path)}><th scope="row"><bdi>${path}</bdi> <small>${what}</small></th>
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>${
-      reason === '' ? null : html` <small><bdi>${view.said(reason)}</bdi></small>`
+      reason === '' ? null : html` <small><bdi>${reasonText(reason, view)}</bdi></small>`
     }</td>${rowActions({ path, state, bytes, version, hasContent: action === 'upload' }, tools, view)}
     <td data-head=${view.plain('size')}>${
       state === 'uploading'

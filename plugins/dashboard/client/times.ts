@@ -1,10 +1,13 @@
 /** Writes times in the reader's time zone and language, and keeps those true that count from now. */
 
-const TIMES_MS = 15_000;
+const TICK_MS = 1_000;
+const ALL_MS = 60_000;
 const BUTTON = 'button[data-exact]';
 const KEPT_AS = 'exact-times';
 const root = document.documentElement;
 let isExact = kept();
+/** Of all times that count from now: a part that is drawn between two ticks says the same as its neighbours. */
+let now = Date.now();
 
 const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
   ['day', 86_400],
@@ -25,7 +28,7 @@ const MOST_MOMENTS = 1_000;
 const written = new Map<string, string>();
 
 function ago(at: number): string {
-  const passed = Math.max(0, (Date.now() - at) / 1_000);
+  const passed = Math.max(0, (now - at) / 1_000);
   const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
   const count = Math.floor(passed / size);
   const known = written.get(`${count} ${unit}`);
@@ -117,7 +120,16 @@ function writeTimesSoon(place: unknown): void {
   changed.add(place instanceof Element ? place : document);
 }
 
-setInterval(() => writeTimes(document), TIMES_MS);
+/** Those that count; the others change at midnight alone, and a page has hundreds of them. */
+function tick(): void {
+  now = Date.now();
+  if (document.hidden) return;
+  for (const element of document.querySelectorAll<HTMLElement>('time[data-style=ago]')) writeTime(element);
+}
+
+setInterval(tick, TICK_MS);
+setInterval(() => writeTimes(document), ALL_MS);
+document.addEventListener('visibilitychange', tick);
 document.addEventListener('htmx:afterSettle', ({ target }) => writeTimesSoon(target));
 document.addEventListener('htmx:sseMessage', ({ target }) => writeTimesSoon(target));
 writeTimes(document);

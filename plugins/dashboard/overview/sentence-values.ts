@@ -1,6 +1,7 @@
 /** What changes in the main sentence at each cycle while files are on their way: how many, how old, and whose. */
 import type { View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
+import { signed } from '../pages/bidi.ts';
 import type { Sentence } from './sentence.ts';
 
 /** Shares that the sentence names; a longer list is not read. */
@@ -24,7 +25,7 @@ export function sentenceValues({ files, bytes, oldestAt, shares }: Sentence, vie
   for (let at = 0; at < MOST_NAMES; at += 1) {
     const name = shares[at];
     values[`comma${at}`] = at === 0 || name === undefined ? '' : view.plain('list-comma');
-    values[`name${at}`] = name ?? '';
+    values[`name${at}`] = signed(name ?? '');
   }
   const count = shares.length - MOST_NAMES;
   values['more'] = count > 0 ? ` ${view.plain('and-more', { count })}` : '';

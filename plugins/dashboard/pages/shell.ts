@@ -5,6 +5,7 @@
 import { Fragment, h, html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
 import { LANGUAGES } from '../languages.ts';
+import { withSigns } from './bidi.ts';
 import { libraries } from './libraries.ts';
 import { NAVIGATION } from './navigation.ts';
 
@@ -49,7 +50,7 @@ const HTMX_CONFIG = JSON.stringify({
   ],
 });
 
-export const toHtml = (content: Content): string => libraries().render(h(Fragment, null, content));
+export const toHtml = (content: Content): string => withSigns(libraries().render(h(Fragment, null, content)));
 
 /** The only place where markup is inserted unescaped: `toHtml` made it. */
 export function drawnInto(
@@ -91,7 +92,7 @@ export function shell(traits: ShellTraits): string {
       )}
       ${traits.isBare ? null : footer(traits)}
     </body></html>`;
-  return `<!doctype html>${libraries().render(document)}`;
+  return `<!doctype html>${toHtml(document)}`;
 }
 
 const OWN_SCRIPTS: ReadonlySet<string> = new Set([

@@ -66,6 +66,24 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     assert.match(await row('fresh.bin').innerText(), /Not on the NAS yet/);
   });
 
+  it('says at once that what has been written since is not on the NAS, and keeps who is at a link', async () => {
+    const badge = async (name: string) => row(name).innerText();
+    assert.match(await badge('a.txt'), /On the NAS|In the cache/);
+    await row('long.mov').locator('a').focus();
+    const files = new Files(scratch);
+    await files.write(`${daemon.mountPoint('team')}/a.txt`, 20);
+    await files.write(`${daemon.mountPoint('team')}/live.txt`, 30);
+    await shows('the file that was overwritten', async () => /Not on the NAS yet/.test(await badge('a.txt')));
+    await shows('the new file', async () => (await row('live.txt').count()) === 1);
+    assert.match(await badge('live.txt'), /Not on the NAS yet/);
+    assert.ok(await hasFocus(row('long.mov')), 'the focus stays in its row');
+    const queued = page.page.locator('#frame-uploads tr', { hasText: 'a.txt' });
+    await press(queued.locator('button', { hasText: 'Send now' }));
+    await shows('that it has arrived', async () => !/Not on the NAS|uploaded/.test(await badge('a.txt')));
+    assert.equal((await readFile(nas.path('a.txt'))).length, 20);
+    page.assertClean();
+  });
+
   it('says how much of a file is in the cache, where somebody has read a part of it', async () => {
     assert.match(await row('long.mov').innerText(), /On the NAS/);
     const limit = (down: string) =>

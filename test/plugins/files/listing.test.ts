@@ -11,7 +11,7 @@ import type { QueuedUpload, UnsavedFile } from 'mountkeeper';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../plugins/dashboard/view.ts';
-import { folderOf, listFolder } from '../../../plugins/files/listing.ts';
+import { FolderLists, changesOf, folderOf } from '../../../plugins/files/listing.ts';
 import { filesPanel } from '../../../plugins/files/panel.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
@@ -22,7 +22,7 @@ function contextOf(
   body: string,
   isMounted = true,
   unsaved: readonly UnsavedFile[] | 'unknown' = [],
-  queue: readonly QueuedUpload[] = [],
+  { queue = [], stats = {} }: { readonly queue?: readonly QueuedUpload[]; readonly stats?: object } = {},
 ): never {
   const module = join(folder, `view-${Math.random()}.mjs`);
   writeFileSync(
@@ -33,7 +33,7 @@ function contextOf(
   const mount = isMounted
     ? { cacheAccess: () => ({ module, parameters: { word: 'secret word' } }), uploadQueue: async () => queue }
     : undefined;
-  const shares = { list: () => [{ spec: { share: { name: 'files' } }, mount }] };
+  const shares = { list: () => [{ spec: { share: { name: 'files' } }, mount, figures: { stats } }] };
   return {
     use: (name: string) => ({ shares, processes, clock: createClock(), plugins: { list: () => [] } })[name],
     find: () => undefined,
@@ -49,7 +49,7 @@ describe('the files of a share', () => {
       "return { folders: ['b', 'a'], files: [{ name: 'x10', bytes: 1, modifiedMs: 2, " +
       "isCached: true }, { name: 'x9', bytes: given.word.length, modifiedMs: 0, " +
       "isCached: folder === 'sub' }] };";
-    const answer = await listFolder(contextOf(body), 'files', 'sub');
+    const answer = await new FolderLists(contextOf(body)).open('files', 'sub');
     assert.deepEqual(
       [answer.folders, answer.files.map(({ name }) => name), answer.hidden],
       [['a', 'b'], ['x9', 'x10'], 0],
@@ -62,7 +62,7 @@ describe('the files of a share', () => {
     const listed = ['a.raw', 'a.raw.5be486bb.partial', 'other.5be486bb.partial'].map(file);
     const body = `return { folders: [], files: ${JSON.stringify(listed)} };`;
     const unsaved: UnsavedFile = { name: 'a.raw', bytes: 10, modifiedMs: 1, state: 'uploading' };
-    const { files } = await listFolder(contextOf(body, true, [unsaved]), 'files', '');
+    const { files } = await new FolderLists(contextOf(body, true, [unsaved])).open('files', '');
     assert.deepEqual(
       files.map(({ name, unsaved: state }) => [name, state]),
       [
@@ -90,7 +90,7 @@ describe('the files of a share', () => {
       file('sub/deeper/x'),
       file('other'),
     ];
-    const { files } = await listFolder(contextOf(body, true, 'unknown', queue), 'files', 'sub');
+    const { files } = await new FolderLists(contextOf(body, true, 'unknown', { queue })).open('files', 'sub');
     assert.deepEqual(files, [
       { name: 'new', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'failed' },
       { name: 'next', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'waiting' },
@@ -98,22 +98,89 @@ describe('the files of a share', () => {
     ]);
   });
 
+  it('are told anew by the queue, and the remote is asked again only when something arrives', async () => {
+    const asked = join(folder, 'asked');
+    const listed = (count: number) =>
+      writeFileSync(asked, JSON.stringify([{ name: 'a', bytes: count, modifiedMs: 2, isCached: false }]));
+    const body = `const { readFileSync } = await import('node:fs');
+      const read = readFileSync(${JSON.stringify(asked)}, 'utf8');
+      if (read === '') throw new Error('the remote said no');
+      return { folders: [], files: JSON.parse(read) };`;
+    const queue: QueuedUpload[] = [];
+    const wait = (...paths: string[]): void =>
+      void queue.splice(
+        0,
+        queue.length,
+        ...paths.map((path) => ({ path, bytes: 7, isUploading: false, failures: 0, changedAt: 5 })),
+      );
+    const lists = new FolderLists(contextOf(body, true, 'unknown', { queue }));
+    const again = async () => {
+      const { files, failed } = await lists.again('files', '');
+      return [files.map(({ name, bytes, unsaved }) => [name, bytes, unsaved]), failed];
+    };
+    listed(1);
+    await lists.open('files', '');
+    listed(2);
+    wait('a', 'new', 'sub/x');
+    const both = [
+      ['a', 7, 'waiting'],
+      ['new', 7, 'waiting'],
+    ];
+    assert.deepEqual(await again(), [both, undefined], 'what is in the queue, without the remote');
+    wait('new');
+    assert.deepEqual(
+      await again(),
+      [
+        [
+          ['a', 2, undefined],
+          ['new', 7, 'waiting'],
+        ],
+        undefined,
+      ],
+      'what the remote has since "a" has arrived',
+    );
+    writeFileSync(asked, '');
+    wait('a');
+    const stands = [['a', 7, 'waiting']];
+    assert.deepEqual(await again(), [stands, 'the remote said no'], 'its former listing');
+    await assert.rejects(lists.open('files', ''), /the remote said no/);
+  });
+
+  it('are said to have changed by the queue, and by the figures while nothing waits', async () => {
+    const queue: QueuedUpload[] = [{ path: 'a', bytes: 7, isUploading: false, failures: 0, changedAt: 5 }];
+    const says = (stats: object, waiting = queue) =>
+      changesOf(
+        contextOf('', true, 'unknown', { queue: waiting, stats: { dirtyFiles: 1, ...stats } }),
+        'files',
+      );
+    const first = await says({});
+    assert.equal(await says({ cacheBytes: 5 }), first);
+    const others = [
+      await says({ uploadedBytes: 7 }),
+      await says({ dirtyFiles: 0 }),
+      await says({}, [{ ...queue[0]!, isUploading: true }]),
+      await says({}, [{ ...queue[0]!, path: 'b' }]),
+    ];
+    assert.equal(new Set([first, ...others]).size, 5);
+    assert.equal(await changesOf(contextOf('', false), 'files'), '');
+  });
+
   it('are cut off where nobody reads on', async () => {
     const body =
       "return { folders: Array.from({ length: 600 }, (_, i) => 'd' + i), files: " +
       "Array.from({ length: 600 }, (_, i) => ({ name: 'f' + i, bytes: 0, modifiedMs: 0, " +
       'isCached: false })) };';
-    const answer = await listFolder(contextOf(body), 'files', '');
+    const answer = await new FolderLists(contextOf(body)).open('files', '');
     assert.deepEqual([answer.folders.length, answer.files.length, answer.hidden], [600, 400, 200]);
   });
 
   it('are told of in the words of the remote when it refuses, and not at all while nothing is mounted', async () => {
     await assert.rejects(
-      listFolder(contextOf("throw new Error('the remote said no');"), 'files', ''),
+      new FolderLists(contextOf("throw new Error('the remote said no');")).open('files', ''),
       /the remote said no/,
     );
-    await assert.rejects(listFolder(contextOf('', false), 'files', ''), /not mounted now/);
-    await assert.rejects(listFolder(contextOf(''), 'other', ''), /not mounted now/);
+    await assert.rejects(new FolderLists(contextOf('', false)).open('files', ''), /not mounted now/);
+    await assert.rejects(new FolderLists(contextOf('')).open('other', ''), /not mounted now/);
   });
 
   it("are said not to be there in the reader's language while nothing is mounted", async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { html } from 'mountkeeper';
 import type { Clock, Conflict, Mount, QueueEntry, Role } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
 import { createView } from '../../../plugins/dashboard/view.ts';
@@ -7,6 +8,7 @@ import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { ReceiptJobs } from '../../../plugins/uploads/proof/receipt-jobs.ts';
 import { VerifyJobs } from '../../../plugins/uploads/proof/verify-jobs.ts';
+import { reasonText } from '../../../plugins/uploads/page/reason.ts';
 import { uploadsPanel } from '../../../plugins/uploads/tab.ts';
 import type { ManagedUploads } from '../../../plugins/uploads/transfer/managed.ts';
 
@@ -125,12 +127,26 @@ describe('the uploads of a share on the dashboard', () => {
       drawn.indexOf('alert(1)') < drawn.indexOf('goes') && drawn.indexOf('goes') < drawn.indexOf('waits'),
     );
     assert.ok(
-      drawn.includes('<bdi>&lt;script>alert(1)&lt;/script> &quot;照片&quot; \u202E.raw</bdi>') &&
+      drawn.includes('<bdi>&lt;script>alert(1)&lt;/script> &quot;照片&quot; ⟨U+202E⟩.raw</bdi>') &&
         drawn.includes('permission denied &lt;b>'),
       drawn,
     );
     assert.match(drawn, /next try.*1\.0 KiB of 2\.0 KiB.*Yours is at <bdi>x \(mine\)<\/bdi>/s);
     assert.match(toHtml(await panel.render(view('zh'))), /受阻.*<bdi>正在排队。<\/bdi>/s);
+  });
+
+  it("says until when uploads are paused in the reader's own form, and in no other language's", async () => {
+    const at = Date.UTC(2026, 10, 27, 8, 55, 19, 926);
+    const reason = `Uploads are paused until ${new Date(at).toISOString()}.`;
+    for (const [language, before, after] of [
+      ['en', 'Uploads are paused until ', '.'],
+      ['zh', '上传暂停至 ', '。'],
+    ] as const) {
+      const drawn = toHtml(html`<p>${reasonText(reason, view(language))}</p>`);
+      const time = toHtml(view(language).time(at));
+      assert.equal(drawn, `<p>${before}${time}${after}</p>`);
+    }
+    assert.equal(toHtml(reasonText('no <b> here', view('en'))), 'no &lt;b> here');
   });
 
   it('is not there for shares that are not mounted', async () => {
