@@ -142,11 +142,7 @@ function isStarting({ current, isStrict }: Pick<Partial<LoadOptions>, 'current' 
 }
 
 /** What no single key shows, and names that nobody knows. */
-function crossChecks(
-  config: Config,
-  document: Document,
-  options: Parameters<typeof validate>[1],
-): Findings {
+function crossChecks(config: Config, document: Document, options: Parameters<typeof validate>[1]): Findings {
   const { assembly, file, protocols, isStrict, current } = options;
   const strangers = accessProblems(config, assembly.entries);
   // It goes on without them, as without a protocol whose plugin is missing: they enter nothing.

@@ -113,12 +113,12 @@ function problemOf(given: unknown): ConfigProblem {
 /** As Joi gives it, too: `['shares', 0, 'name']`. */
 function pathOf(given: unknown): string | undefined {
   if (given === undefined || typeof given === 'string') return given;
-  const isStep = (step: unknown): step is string | number => typeof step === 'string' || Number.isInteger(step);
+  const isStep = (step: unknown): step is string | number =>
+    typeof step === 'string' || Number.isInteger(step);
   if (!Array.isArray(given) || !given.every(isStep))
     throw new Error('its answer holds what is no problem: its path is no text');
   return given.reduce<string>(
-    (path, step) =>
-      typeof step === 'number' ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`,
+    (path, step) => (typeof step === 'number' ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`),
     '',
   );
 }
