@@ -279,4 +279,29 @@ describe('a route of a third party that takes too long', () => {
       ['hang', 'pre', 'own-limit', 'native'].map((one) => `theirs /ext/theirs/${one}`),
     );
   });
+
+  it('is answered also where its answer cannot be sent', { timeout: 10_000 }, async (t) => {
+    const server = await createServer({ routeMs: 150 });
+    t.after(() => server.http.close());
+    const boom = Object.assign(new Error('x'), { isBoom: true, output: { statusCode: 'x' } });
+    const odd = {
+      symbol: () => Symbol('x'),
+      boom: () => {
+        throw boom;
+      },
+    };
+    const routes = Object.entries(odd).map(([name, handler]) => ({
+      method: 'GET',
+      path: `/ext/theirs/${name}`,
+      handler,
+    }));
+    await server.swap(theirs(routes));
+    for (const name of Object.keys(odd)) {
+      const { status: code, body } = await ask({ port: server.port, path: `/ext/theirs/${name}` });
+      assert.equal(code, 500, name);
+      assert.match(body, /The plugin \\"theirs\\" gave an answer that cannot be sent/);
+    }
+    const lines = server.logLines.filter(({ msg }) => msg === 'a route gave an answer that cannot be sent');
+    assert.equal(lines.length, 2);
+  });
 });
