@@ -165,7 +165,7 @@ describe("a third party's plugin and the document", () => {
     assert.match(message, /plugin odd: is not to my taste/);
   });
 
-  it('keeps no daemon from its start: what it refuses is a warning then, but not for who looks at the file', async () => {
+  it('keeps no daemon from its start, but refuses the file to who checks it', async () => {
     const opened = opinions([{ path: ['shares', 0, 'name'], message: 'is not to my taste' }]);
     writeFileSync(opened.file, ON, { mode: 0o600 });
     const { warnings, config } = accepted(await opened.service.loadFile());

@@ -228,6 +228,24 @@ describe('a native hapi plugin of a third party', () => {
   });
 });
 
+describe('what a third party says of itself', () => {
+  it('is one line without escape sequences, also where the web server refuses its route', async (t) => {
+    const label = 'a bed\n\u001b[31mred\u202e';
+    const refused = await beside(t, (ctx) =>
+      ctx.route({ method: 'G ET', path: '/x y\n', handler: () => 'x' } as never),
+    );
+    const { reason = '' } = refused.info('theirs');
+    assert.match(reason, /"method"/);
+    assert.doesNotMatch(reason, /[\u0000-\u001f]|\[31m|"path":/);
+    const named = await beside(t, (ctx) => ctx.effect(label, () => () => undefined), {
+      description: `Grows\n${'x'.repeat(1_000)}`,
+    });
+    const { effects, description } = named.info('theirs');
+    assert.equal(effects.at(-1), 'a bed red');
+    assert.match(description, /^Grows x{293}…$/);
+  });
+});
+
 describe('a route of a third party that takes too long', () => {
   const hang = () => new Promise<never>(() => undefined);
   const theirs = (routes: readonly object[], hapi: readonly object[] = []) => ({

@@ -3,8 +3,9 @@
  * own, low priority within it, a user of its own beside a daemon that is root, no capabilities where `setpriv` can
  * drop them (root alone can empty the bounding set), five variables for its environment and one socket to the daemon.
  * A shell beside it reads from a pipe that the daemon holds open: when the daemon is gone, however it went, the shell
- * kills the whole session, and where it has a user of its own all of its group. Such a runner sees no processes but its
- * own, so that it can neither end nor stop another plugin's. Where the machine runs out of memory between two looks, the kernel ends the runner first, not the daemon or a mount.
+ * kills the whole session, and where it has a user of its own all of its group. Such a runner sees no processes but
+ * its own, so that it can neither end nor stop another plugin's. Where the machine runs out of memory between two
+ * looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
