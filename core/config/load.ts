@@ -5,8 +5,6 @@
 import { dirname } from 'node:path';
 import type { Config, ConfigOrigin, ConfigProblem, LoadedConfig } from '../contract/config.ts';
 import type { Requester } from '../contract/http.ts';
-import type { Services } from '../contract/services.ts';
-import { timeBox } from '../platform/deadline.ts';
 import { complete } from './complete.ts';
 import { crossProblems, maskProblems, secretProblems } from './checks/cross-checks.ts';
 import { accessProblems } from './checks/access.ts';
@@ -14,22 +12,17 @@ import { suggestion } from './schema/did-you-mean.ts';
 import { copy, deepFreeze, isTable, parseDocument } from '../sdk/toml/document.ts';
 import type { Document } from '../sdk/toml/document.ts';
 import { fileOnlyProblems } from './checks/file-only.ts';
+import { pluginFindings, untrustedFindings } from './checks/plugin-checks.ts';
+import type { CheckServices, Findings } from './checks/plugin-checks.ts';
 import { protocolProblems, protocolWarnings } from './checks/protocols.ts';
 import type { ProtocolName } from './checks/protocols.ts';
 import { describeProblems, locate, schemaProblems } from './checks/problems.ts';
-import { isOn } from './schema/schema.ts';
-import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import type { Assembly } from './schema/schema.ts';
 import { asReferences } from './secrets/shown-text.ts';
 import type { KeptSecret } from './secrets/shown-text.ts';
 
-const CHECK_TIMEOUT_MS = 10_000;
-/** Third-party checks run at every start: a slow one delays the mounts. */
-const THIRD_PARTY_CHECK_TIMEOUT_MS = 3_000;
-
 const SCHEMA_OPTIONS = { abortEarly: false, convert: false, errors: { wrap: { label: false } } } as const;
 const MOST_WARNINGS = 20;
-
-export type CheckServices = Pick<Services, 'processes' | 'secrets' | 'clock'>;
 
 export interface LoadOptions {
   readonly file: string;
@@ -83,7 +76,7 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   const secrets = secretProblems(config, options.services.secrets, options.isOffline);
   const wrong = [...problems, ...secrets.filter(({ isWarning }) => isWarning !== true)];
   if (wrong.length > 0) return failure('validate', locate(wrong, text));
-  const found = await pluginFindings(config, options);
+  const found = await pluginFindings(config, { ...options, isStarting: isStarting(options) });
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
   const all = Object.freeze([
@@ -143,72 +136,28 @@ export function validate(
   };
 }
 
+/** The daemon starts: there is no document yet that could stay in force. */
+function isStarting({ current, isStrict }: Pick<Partial<LoadOptions>, 'current' | 'isStrict'>): boolean {
+  return current === undefined && isStrict !== true;
+}
+
 /** What no single key shows, and names that nobody knows. */
-function crossChecks(
-  config: Config,
-  document: Document,
-  { assembly, file, protocols, isStrict, current }: Parameters<typeof validate>[1],
-): Findings {
+function crossChecks(config: Config, document: Document, options: Parameters<typeof validate>[1]): Findings {
+  const { assembly, file, protocols, isStrict, current } = options;
   const strangers = accessProblems(config, assembly.entries);
-  // At its start the daemon goes on without them, as without a protocol whose plugin is missing: they enter nothing.
-  const isStarting = current === undefined && isStrict !== true;
+  // It goes on without them, as without a protocol whose plugin is missing: they enter nothing.
+  const goesOn = isStarting(options);
   return {
     problems: [
       ...crossProblems(config, file),
-      ...(isStarting ? [] : strangers),
+      ...(goesOn ? [] : strangers),
       ...(protocols && isStrict === true ? protocolProblems(config, protocols, current) : []),
     ],
     warnings: [
-      ...(isStarting ? strangers.map(({ message }) => message) : []),
+      ...(goesOn ? strangers.map(({ message }) => message) : []),
       ...(protocols ? protocolWarnings(config, document, protocols) : []),
     ],
   };
-}
-
-interface Findings {
-  readonly problems: readonly ConfigProblem[];
-  readonly warnings: readonly string[];
-}
-
-async function pluginFindings(config: Config, options: LoadOptions): Promise<Findings> {
-  const asked = options.assembly.entries.filter(
-    (entry) => entry.contribution.check !== undefined && isOn(entry, config),
-  );
-  const found = await Promise.all(asked.map((entry) => checkedBy(entry, config, options.services)));
-  return {
-    problems: found.flatMap(({ problems }) => problems),
-    warnings: found.flatMap(({ warnings: some }) => some),
-  };
-}
-
-/** A third-party check that throws, hangs or returns garbage does not make a document invalid. */
-async function checkedBy(
-  { owner, contribution, thirdParty }: ContributionEntry,
-  config: Config,
-  services: CheckServices,
-): Promise<Findings> {
-  const limitMs = thirdParty ? THIRD_PARTY_CHECK_TIMEOUT_MS : CHECK_TIMEOUT_MS;
-  try {
-    const checking = (async () => contribution.check?.(config, services))();
-    const sentence = `no answer within ${limitMs / 1000} s`;
-    const found: unknown = await timeBox(services.clock, limitMs, checking, sentence);
-    const said = Array.isArray(found) ? Array.from(found as unknown[], problemOf) : [];
-    return {
-      problems: said.filter(({ isWarning }) => isWarning !== true),
-      warnings: said.filter(({ isWarning }) => isWarning === true).map(({ message: text }) => text),
-    };
-  } catch (error) {
-    const message = `plugin ${owner} could not check the document: ${(error as Error).message}`;
-    return thirdParty ? { problems: [], warnings: [message] } : { problems: [{ message }], warnings: [] };
-  }
-}
-
-/** Throws a sentence when the plugin returned something that is not a problem. */
-function problemOf(given: unknown): ConfigProblem {
-  const { isWarning, message, path } = (given ?? {}) as Partial<ConfigProblem>;
-  if (typeof message !== 'string')
-    throw new Error('its answer holds what is no problem: each needs a message');
-  return { message, ...(typeof path === 'string' && { path }), ...(isWarning === true && { isWarning }) };
 }
 
 /** What a document over HTTP may not add or change: by the schema's marks, and by what plugins say. */
@@ -217,13 +166,7 @@ function untrustedProblems(document: Document, config: Config, options: LoadOpti
   if (origin !== 'http' || options.current === undefined) return [];
   const { next, current } = asReferences({ next: config, current: options.current }, kept, assembly.root);
   const marked = fileOnlyProblems({ document, config: next, current }, assembly.root);
-  const said = assembly.entries.flatMap(({ owner, contribution }) => {
-    try {
-      return contribution.checkUntrusted?.(next, current) ?? [];
-    } catch (error) {
-      return [{ message: `plugin ${owner} could not check the document: ${(error as Error).message}` }];
-    }
-  });
+  const said = untrustedFindings(assembly.entries, next, current);
   return kept.length === 0 ? [...marked, ...said] : [...marked, ...said].map(withWayOut);
 }
 

@@ -20,7 +20,7 @@ import { diffConfig, NO_DIFFERENCE } from './diff.ts';
 import { listKeys } from './schema/key-tree.ts';
 import { failure, load, validate } from './load.ts';
 import { locate } from './checks/problems.ts';
-import type { CheckServices } from './load.ts';
+import type { CheckServices } from './checks/plugin-checks.ts';
 import { copy, parseDocument } from '../sdk/toml/document.ts';
 import { holdsSecrets, redact } from './secrets/redact.ts';
 import { renderDocument } from './render.ts';

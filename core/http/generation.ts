@@ -6,6 +6,7 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type Boom from '@hapi/boom';
 import { server as createHapiServer } from '@hapi/hapi';
 import type { Lifecycle, Request, ResponseObject, ResponseToolkit, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../contract/http.ts';
@@ -29,6 +30,8 @@ declare module '@hapi/hapi' {
 }
 
 const BUILD_TIMEOUT_MS = 5_000;
+/** After the end of a route's time: the web server's own answer has begun by then. */
+const UNSENT_MS = 1_000;
 const STOP_TIMEOUT_MS = 5_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 const THIRD_PARTY_ROUTE_MS = 30_000;
@@ -193,7 +196,7 @@ async function registerLedger(
 }
 
 /** A third party's routes are answered for after a while: the web server ends the wait, the plugin is named. */
-function limitRoutes(server: Server, { ledgers, log, routeMs }: RoutingOptions): void {
+function limitRoutes(server: Server, { clock, ledgers, log, routeMs }: RoutingOptions): void {
   const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
   const late = new WeakMap<Request, string>();
   for (const { realm, settings } of server.table()) {
@@ -215,11 +218,57 @@ function limitRoutes(server: Server, { ledgers, log, routeMs }: RoutingOptions):
     },
   );
   server.ext('onPreResponse', (request, h) => {
+    const { response } = request;
+    if (!('isBoom' in response)) return h.continue;
+    const owner = ownerOf(request.route.realm, server.realm) ?? '';
+    if (thirdParties.has(owner) && !isSendable(response)) {
+      // The web server would throw where nobody catches it, and leave the request open.
+      log.error({ plugin: owner, method: request.method, path: request.path }, UNSENDABLE);
+      response.output = { statusCode: 500, payload: unsendableBy(owner), headers: {} };
+    }
     const plugin = late.get(request);
-    if (plugin === undefined || !('isBoom' in request.response)) return h.continue;
-    request.response.output.payload.message = `The plugin "${plugin}" did not answer within ${routeMs / 1_000} s.`;
+    if (plugin === undefined) return h.continue;
+    response.output.payload.message = `The plugin "${plugin}" did not answer within ${routeMs / 1_000} s.`;
     return h.continue;
   });
+  server.ext('onPreAuth', (request, h) => {
+    const plugin = ownerOf(request.route.realm, server.realm) ?? '';
+    if (thirdParties.has(plugin)) answerAtLast(request, plugin, { clock, log, routeMs });
+    return h.continue;
+  });
+}
+
+type Output = Boom.Output;
+
+function isSendable({ output }: { readonly output: unknown }): boolean {
+  const { statusCode, payload, headers } = (output ?? {}) as Partial<Record<keyof Output, unknown>>;
+  const isStatus = Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) <= 599;
+  return isStatus && [payload, headers].every((one) => typeof one === 'object' && one !== null);
+}
+
+const UNSENDABLE = 'a route gave an answer that cannot be sent';
+
+function unsendableBy(plugin: string): Output['payload'] {
+  const message = `The plugin "${plugin}" gave an answer that cannot be sent.`;
+  return { statusCode: 500, error: 'Internal Server Error', message };
+}
+
+/**
+ * The web server gives up its own wait with an answer that it takes for none of its own, such as a symbol, and
+ * leaves the request open for ever. What has begun by then, goes on.
+ */
+function answerAtLast(
+  { method, path, raw: { res } }: Request,
+  plugin: string,
+  { clock, log, routeMs }: Pick<RoutingOptions, 'clock' | 'log' | 'routeMs'>,
+): void {
+  const cancel = clock.after(routeMs + UNSENT_MS, () => {
+    if (res.headersSent || res.writableEnded) return;
+    log.error({ plugin, method, path }, UNSENDABLE);
+    res.writeHead(500, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+    res.end(JSON.stringify(unsendableBy(plugin)));
+  });
+  res.once('close', cancel).once('finish', cancel);
 }
 
 async function assemble(server: Server, options: RoutingOptions): Promise<void> {

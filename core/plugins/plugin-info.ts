@@ -1,4 +1,6 @@
 /** The public description of a plugin: its state, the reason, and its active effects. */
+import { stripVTControlCharacters } from 'node:util';
+import { oneLine } from '../sdk/one-line.ts';
 import type { Logger } from '../contract/platform.ts';
 import type { PluginInfo } from '../contract/services.ts';
 import { contributedBy } from './contributed.ts';
@@ -7,7 +9,36 @@ import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
 import { absenceOf, carriedIn, notKeptFrom } from './runner/runners.ts';
 
+/** Characters: a sentence of the plugin's, and what the daemon adds to it. */
+const LONGEST_REASON = 600;
+
 export function describeMember(member: Member, members: Members, coreServices: object): PluginInfo {
+  const info = infoOf(member, members, coreServices);
+  return info.thirdParty ? onOneLine(info) : info;
+}
+
+/** What a third party says of itself is shown in terminals, pages and the log. */
+function onOneLine(info: PluginInfo): PluginInfo {
+  const { version, description, effects, reason } = info;
+  return {
+    ...info,
+    version: oneLine(version),
+    description: oneLine(description),
+    effects: effects.map((label) => oneLine(label)),
+    // The daemon's own words, such as the way back, stand at its end.
+    reason: reason === undefined ? undefined : oneLine(withoutAnnotation(reason), LONGEST_REASON),
+  };
+}
+
+/** The web server shows the whole route before it says in numbered lines what is wrong with it. */
+function withoutAnnotation(reason: string): string {
+  const [first = '', ...lines] = stripVTControlCharacters(reason).split('\n');
+  const found = lines.filter((line) => /^\[\d+\] /.test(line));
+  if (found.length === 0) return reason;
+  return `${first.replace(/ ?\{$/, '')}: ${found.map((line) => line.replace(/^\[\d+\] /, '')).join('; ')}`;
+}
+
+function infoOf(member: Member, members: Members, coreServices: object): PluginInfo {
   const { found, instance } = member;
   const { name, description, thirdParty } = found;
   const version = instance?.plugin.version ?? found.version;

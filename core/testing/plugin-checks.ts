@@ -9,7 +9,7 @@ import type { Secrets } from '../contract/config.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { createConfigService } from '../config/service.ts';
 import type { ContributionEntry } from '../config/schema/schema.ts';
-import type { CheckServices } from '../config/load.ts';
+import type { CheckServices } from '../config/checks/plugin-checks.ts';
 import type { Logger } from '../contract/platform.ts';
 
 const SECTIONS = ['## Configuration', '## What it contributes', '## Failure and advice'];

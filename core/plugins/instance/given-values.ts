@@ -2,6 +2,7 @@
  * Checks what a plugin returns: it is copied as plain data of the type that the contract says, or left out.
  * So it cannot break, change or grow what the core publishes later.
  */
+import { oneLine } from '../../sdk/one-line.ts';
 import type { Bandwidth, ShareLimit } from '../../contract/mount.ts';
 import type { Check, Notice } from '../../contract/notifications.ts';
 import type { ShareTrouble } from '../../contract/status.ts';
@@ -166,18 +167,22 @@ function wordIn<T extends string>(value: unknown, key: string, words: ReadonlySe
   return word as T;
 }
 
+function lineIn(value: unknown, key: string): string {
+  return oneLine(sentenceIn(value, key), LONGEST_SENTENCE);
+}
+
 /** Throws an `UnfitValue`. */
 export function notice(value: unknown): Notice {
-  return { level: wordIn(value, 'level', NOTICE_LEVELS), message: sentenceIn(value, 'message') };
+  return { level: wordIn(value, 'level', NOTICE_LEVELS), message: lineIn(value, 'message') };
 }
 
 /** Throws an `UnfitValue`. */
 export function check(value: unknown): Check {
   return {
-    title: sentenceIn(value, 'title'),
+    title: lineIn(value, 'title'),
     result: wordIn(value, 'result', CHECK_RESULTS),
-    detail: sentenceIn(value, 'detail'),
-    advice: sentenceIn(value, 'advice'),
+    detail: lineIn(value, 'detail'),
+    advice: lineIn(value, 'advice'),
   };
 }
 

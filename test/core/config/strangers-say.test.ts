@@ -1,8 +1,9 @@
 /** What third parties' plugins say about the configuration: it is theirs, or nobody hears it. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
 import { Joi } from '../../../core/sdk/index.ts';
-import type { Config, ConfigContribution } from '../../../core/contract/config.ts';
+import type { Config, ConfigContribution, LoadedConfig } from '../../../core/contract/config.ts';
 import { createSecrets } from '../../../core/config/secrets/secrets.ts';
 import type { Clock, Processes } from '../../../core/contract/platform.ts';
 import { createClock } from '../../../core/platform/clock.ts';
@@ -139,10 +140,56 @@ describe("a third party's plugin and the document", () => {
     });
   }
 
+  const opinions = (said: unknown): Room => stranger({ check: () => said as never });
+  /** The document that is in force when the plugin begins to refuse. */
+  async function running(opened: Room): Promise<Room> {
+    const { loaded } = (await opened.service.check(PHOTOS, 'file')) as never as { loaded: LoadedConfig };
+    opened.service.commit(loaded);
+    return opened;
+  }
+
   it('is refused by what it finds wrong', async () => {
-    const opened = stranger({
-      check: () => [{ path: 'plugins.odd.colour', message: 'there is no such colour' }],
-    });
+    const opened = await running(
+      opinions([{ path: 'plugins.odd.colour', message: 'there is no such colour' }]),
+    );
     assert.match(refused(await opened.service.check(ON, 'file')).message, /there is no such colour/);
+  });
+
+  it('refuses a change by name, and says where, however it names the place', async () => {
+    const opened = await running(opinions([{ path: ['web', 'port'], message: 'is not to my taste' }]));
+    const { problems, message } = refused(await opened.service.check(ON, 'file'));
+    assert.deepEqual(
+      problems.map(({ path, message: said }) => [path, said]),
+      [['web.port', 'plugin odd: is not to my taste']],
+    );
+    assert.match(message, /plugin odd: is not to my taste/);
+  });
+
+  it('keeps no daemon from its start, but refuses the file to who checks it', async () => {
+    const opened = opinions([{ path: ['shares', 0, 'name'], message: 'is not to my taste' }]);
+    writeFileSync(opened.file, ON, { mode: 0o600 });
+    const { warnings, config } = accepted(await opened.service.loadFile());
+    assert.deepEqual(warnings, ['plugin odd: is not to my taste']);
+    assert.equal(config.shares.length, 1);
+    const { problems } = refused(await opened.service.loadFile({ isStrict: true }));
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      ['shares[0].name'],
+    );
+  });
+
+  it('has twenty sentences at the most, each of one line', async () => {
+    const loud = { message: `\u001b[31mbad\u001b[0m\n\u202e${'x'.repeat(1_000)}` };
+    const opened = await running(opinions(Array.from({ length: 100_000 }, () => loud)));
+    const { problems } = refused(await opened.service.check(ON, 'file'));
+    assert.equal(problems.length, 20);
+    for (const { message } of problems) assert.match(message, /^plugin odd: bad x{295}…$/u);
+  });
+
+  it('is warned of where its place is none', async () => {
+    const opened = await running(opinions([{ path: { web: 'port' }, message: 'is not to my taste' }]));
+    assert.deepEqual(accepted(await opened.service.check(ON, 'file')).warnings, [
+      'plugin odd could not check the document: its answer holds what is no problem: its path is no text',
+    ]);
   });
 });

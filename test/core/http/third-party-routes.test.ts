@@ -228,6 +228,24 @@ describe('a native hapi plugin of a third party', () => {
   });
 });
 
+describe('what a third party says of itself', () => {
+  it('is one line without escape sequences, also where the web server refuses its route', async (t) => {
+    const label = 'a bed\n\u001b[31mred\u202e';
+    const refused = await beside(t, (ctx) =>
+      ctx.route({ method: 'G ET', path: '/x y\n', handler: () => 'x' } as never),
+    );
+    const { reason = '' } = refused.info('theirs');
+    assert.match(reason, /"method"/);
+    assert.doesNotMatch(reason, /[\u0000-\u001f]|\[31m|"path":/);
+    const named = await beside(t, (ctx) => ctx.effect(label, () => () => undefined), {
+      description: `Grows\n${'x'.repeat(1_000)}`,
+    });
+    const { effects, description } = named.info('theirs');
+    assert.equal(effects.at(-1), 'a bed red');
+    assert.match(description, /^Grows x{293}…$/);
+  });
+});
+
 describe('a route of a third party that takes too long', () => {
   const hang = () => new Promise<never>(() => undefined);
   const theirs = (routes: readonly object[], hapi: readonly object[] = []) => ({
@@ -278,5 +296,30 @@ describe('a route of a third party that takes too long', () => {
       lines.map(({ plugin, path }) => `${String(plugin)} ${String(path)}`),
       ['hang', 'pre', 'own-limit', 'native'].map((one) => `theirs /ext/theirs/${one}`),
     );
+  });
+
+  it('is answered also where its answer cannot be sent', { timeout: 10_000 }, async (t) => {
+    const server = await createServer({ routeMs: 150 });
+    t.after(() => server.http.close());
+    const boom = Object.assign(new Error('x'), { isBoom: true, output: { statusCode: 'x' } });
+    const odd = {
+      symbol: () => Symbol('x'),
+      boom: () => {
+        throw boom;
+      },
+    };
+    const routes = Object.entries(odd).map(([name, handler]) => ({
+      method: 'GET',
+      path: `/ext/theirs/${name}`,
+      handler,
+    }));
+    await server.swap(theirs(routes));
+    for (const name of Object.keys(odd)) {
+      const { status: code, body } = await ask({ port: server.port, path: `/ext/theirs/${name}` });
+      assert.equal(code, 500, name);
+      assert.match(body, /The plugin \\"theirs\\" gave an answer that cannot be sent/);
+    }
+    const lines = server.logLines.filter(({ msg }) => msg === 'a route gave an answer that cannot be sent');
+    assert.equal(lines.length, 2);
   });
 });

@@ -68,7 +68,7 @@ export async function notices(daemon: Daemon): Promise<readonly string[]> {
   return body.map(({ message }) => message);
 }
 
-/** Process ids of the runners among the children of a process. */
+/** Process ids of the runners of a daemon: its children, or theirs where a runner has processes of its own. */
 export async function runnersOf(pid: number): Promise<readonly number[]> {
   const found = await Promise.all(
     (await readdir('/proc')).map(async (name) => {
@@ -76,8 +76,16 @@ export async function runnersOf(pid: number): Promise<readonly number[]> {
       const text = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '');
       const command = await readFile(`/proc/${name}/cmdline`, 'latin1').catch(() => '');
       const parent = Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
-      return parent === pid && command.includes('runner-main') ? [Number(name)] : [];
+      return command.includes('runner-main') ? [{ pid: Number(name), parent, command }] : [];
     }),
   );
-  return found.flat();
+  const all = found.flat();
+  return all
+    .filter(({ parent }) => parent === pid)
+    .map((leader) => {
+      const inside = all.find(
+        ({ parent, command }) => parent === leader.pid && command.startsWith(process.execPath),
+      );
+      return (inside ?? leader).pid;
+    });
 }

@@ -34,38 +34,29 @@ const shape = Joi.object({
 /** Names and values of the headers of an answer. */
 const MOST_IN_HEADERS = 300;
 
-/** What belongs to the connection is not the plugin's. */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'date',
-  'keep-alive',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-
 /**
- * What browsers take for the whole site and its other pages: cookies, which no route of a process of its own is sent
- * back, what is kept or reported of all pages, and another server to ask in its place.
+ * What tells of the answer itself, by a list: all else may be for the connection, for the whole site (cookies, what
+ * is kept or reported of all pages), or for a proxy in front of it. What a plugin makes up begins with `x-ext-`.
  */
-const OF_SITE: ReadonlySet<string> = new Set([
-  'accept-ch',
-  'alt-svc',
-  'clear-site-data',
-  'expect-ct',
-  'nel',
-  'origin-agent-cluster',
-  'public-key-pins',
-  'report-to',
-  'reporting-endpoints',
-  'service-worker-allowed',
-  'set-cookie',
-  'set-cookie2',
-  'strict-transport-security',
-  'x-content-type-options',
-  'x-frame-options',
+const OF_ANSWER: ReadonlySet<string> = new Set([
+  'accept-ranges',
+  'allow',
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-range',
+  'content-security-policy',
+  'content-type',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'referrer-policy',
+  'retry-after',
+  'vary',
 ]);
+const OWN_PREFIX = 'x-ext-';
 const POLICY = 'content-security-policy';
 /**
  * A page of a stranger's is none of this site: its scripts run, but with no rights of whoever looks at it. Else they
@@ -82,7 +73,7 @@ export function answerWith(given: unknown, h: ResponseToolkit): Lifecycle.Return
   if (headers['content-type'] === undefined) response.type('application/octet-stream');
   for (const [header, value] of Object.entries(headers)) {
     const name = header.toLowerCase();
-    if (OF_CONNECTION.has(name) || OF_SITE.has(name)) continue;
+    if (!OF_ANSWER.has(name) && !name.startsWith(OWN_PREFIX)) continue;
     // Browsers keep to all policies of an answer, so its own makes it no freer.
     for (const [index, one] of [value].flat().entries())
       response.header(header, one, { append: index > 0 || name === POLICY });

@@ -38,6 +38,8 @@ export class LoadedPlugin {
   readonly #instance: Instance;
   readonly #copies: ServiceCopies;
   readonly #sent = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  /** Where its code lies. */
+  readonly #folder: string;
   #server: Server | undefined;
   #logLevel: string;
   #lastSent = 0;
@@ -46,6 +48,7 @@ export class LoadedPlugin {
 
   constructor(plugin: Plugin, begin: Begin, voice: Voice) {
     this.#voice = voice;
+    this.#folder = begin.folder;
     this.#logLevel = begin.logLevel;
     const clock = this.#clock;
     this.#copies = createServiceCopies(begin, clock, voice.log);
@@ -66,7 +69,7 @@ export class LoadedPlugin {
 
   async activate(): Promise<void> {
     const { routes } = this.#instance.ledger;
-    if (routes.length > 0) this.#server = await routeServer(routes, this.#voice.log);
+    if (routes.length > 0) this.#server = await routeServer(routes, this.#voice.log, this.#folder);
     await this.#instance.activate();
     this.#tell();
   }

@@ -5,11 +5,16 @@
 import type { Server, ServerRoute } from '@hapi/hapi';
 import type { Logger } from '../../../contract/platform.ts';
 import { told } from './denied.ts';
+import { placeOf } from './place.ts';
 import { MOST_BODY_BYTES } from '../protocol.ts';
 import type { RouteAnswer, RouteRequest } from '../protocol.ts';
 
-/** Throws what the web server throws about a route. */
-export async function routeServer(routes: readonly ServerRoute[], log?: Logger): Promise<Server> {
+/** Throws what the web server throws about a route. `folder`: where the plugin's code lies. */
+export async function routeServer(
+  routes: readonly ServerRoute[],
+  log?: Logger,
+  folder?: string,
+): Promise<Server> {
   const { server: create } = await import('@hapi/hapi');
   const server = create({
     autoListen: false,
@@ -22,7 +27,7 @@ export async function routeServer(routes: readonly ServerRoute[], log?: Logger):
   server.route(routes.map(withoutAuth));
   // The daemon gets an answer, and hears nothing of the error.
   server.events.on({ name: 'request', channels: ['error'] }, ({ method, path }, { error }) =>
-    log?.error({ method, path, reason: told(error) }, 'a route failed'),
+    log?.error({ method, path, reason: `${told(error)}${placeOf(error, folder)}` }, 'a route failed'),
   );
   await server.initialize();
   return server;

@@ -3,7 +3,7 @@
  * calls its functions, and hears every second what its status, its shares' status and its metrics read. Whatever
  * the plugin does, it does to this process alone.
  */
-import { pluginIn, placeIn } from '../../blame.ts';
+import { pluginIn } from '../../blame.ts';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
@@ -19,6 +19,7 @@ import type { Declaration } from '../carried/declaration.ts';
 import { keepsFilesIn, told } from './denied.ts';
 import { LoadedPlugin } from './loaded-plugin.ts';
 import type { Heard } from './loaded-plugin.ts';
+import { placeOf } from './place.ts';
 import { FrameReader, frame, sendTo } from '../protocol.ts';
 import type { Begin, FromRunner, Said, ToRunner } from '../protocol.ts';
 import { runnerLog } from './runner-log.ts';
@@ -66,14 +67,6 @@ function breakOff(what: string, error: unknown): void {
   const said = error instanceof Error ? told(error) : inspect(error);
   lastWords(`${what}: ${said}${placeOf(error)}`, error instanceof Error ? String(error.stack) : '');
   leave(1);
-}
-
-/** The first place outside Node, as ` (/x/y.js:1:2)`. */
-function placeOf(error: unknown): string {
-  const lines = error instanceof Error ? (error.stack ?? '').split('\n') : [];
-  const frameLine = lines.find((line) => /^ {4}at /.test(line) && !line.includes('node:'));
-  const place = frameLine === undefined ? '' : placeIn(frameLine).replace('file://', '').replace(/\)$/, '');
-  return place.startsWith('/') ? ` (${place})` : '';
 }
 
 /** A SyntaxError tells its place only when nobody catches it. */

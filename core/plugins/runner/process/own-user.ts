@@ -28,19 +28,23 @@ const PROBE_MS = 60_000;
 /** To end processes of another user, and to see what network they are in and where they come from. */
 const NEEDED_CAPABILITIES = { CAP_KILL: 5, CAP_SYS_PTRACE: 19 } as const;
 /**
- * Groups from here on are nobody's: systemd leaves them free. Each runner has one of its own, by its process id: the
- * kernel lets a process read another one's memory, with secrets in it, where both user and group are the same.
+ * Groups from here on are nobody's: systemd leaves them free. Each runner has one of its own, by the process id of its
+ * leader: the kernel lets a process read another one's memory, with secrets in it, where both user and group are the
+ * same.
  */
 export const FIRST_GROUP = 1_879_048_192;
 /**
  * Arguments: the state folder, user and group, what is shown of the folder, `--`, the command. Begins in a mount
  * namespace of its own, as a slave: what is unmounted outside is so in it. Where the machine's mounts do not propagate,
- * a copy of a share's mount would hold that, so it is taken away here.
+ * a copy of a share's mount would hold that, so it is taken away here. The first process of a process namespace gets
+ * a /proc of its own: in the machine's it would find the ids of others, which it could not signal anyway.
  */
 const VIEW = `set -e
 umask 022
 state=$1 user=$2 group=$3
 shift 3
+own=\${RUNNER_GROUP:-$((${FIRST_GROUP} + $$))}
+unset RUNNER_GROUP
 mounts=$(cat /proc/self/mountinfo)
 printf '%s\\n' "$mounts" | while read -r _ _ _ _ at more; do
   case "\${more%% - *}" in *master:*) continue ;; esac
@@ -49,6 +53,7 @@ printf '%s\\n' "$mounts" | while read -r _ _ _ _ at more; do
     *' fuse'* | *' overlay'*) umount --lazy --no-canonicalize --internal-only "$(printf %b "$at")" 2>/dev/null || : ;;
   esac
 done
+[ $$ -ne 1 ] || mount -t proc -o nosuid,nodev,noexec proc /proc 2>/dev/null || :
 cd "$state"
 mount -t tmpfs -o mode=755,size=1m,nosuid,nodev,noexec mountkeeper "$state"
 while [ "$1" != -- ]; do
@@ -58,7 +63,7 @@ while [ "$1" != -- ]; do
 done
 shift
 cd /
-exec setpriv --reuid="$user" --regid=$((${FIRST_GROUP} + $$)) --groups="$group" --no-new-privs \\
+exec setpriv --reuid="$user" --regid="$own" --groups="$group" --no-new-privs \\
   --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$@"`;
 const READS_ALL = 'for file; do [ -r "$file" ] || { echo "it may not read $file" >&2; exit 1; }; done';
 const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));

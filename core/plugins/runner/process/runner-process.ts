@@ -3,8 +3,9 @@
  * own, low priority within it, a user of its own beside a daemon that is root, no capabilities where `setpriv` can
  * drop them (root alone can empty the bounding set), five variables for its environment and one socket to the daemon.
  * A shell beside it reads from a pipe that the daemon holds open: when the daemon is gone, however it went, the shell
- * kills the whole session, and where it has a user of its own all of its group. Where the machine runs out of memory
- * between two looks, the kernel ends the runner first, not the daemon or a mount.
+ * kills the whole session, and where it has a user of its own all of its group. Such a runner sees no processes but
+ * its own, so that it can neither end nor stop another plugin's. Where the machine runs out of memory between two
+ * looks, the kernel ends the runner first, not the daemon or a mount.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
@@ -59,6 +60,10 @@ echo 1000 2>/dev/null >/proc/self/oom_score_adj
   drop="setpriv --no-new-privs --inh-caps=-all $drop"
   $apart $drop true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && exec $apart $drop "$@"
 done
+if [ "$kind" != plain ]; then
+  export RUNNER_GROUP=$((${FIRST_GROUP} + $$))
+  unshare --pid --fork true </dev/null >/dev/null 2>&1 ${CHANNEL}>&- && apart="$apart unshare --pid --fork"
+fi
 exec $apart "$@"`;
 
 /** Names the runner that a process comes from. */
@@ -77,7 +82,7 @@ const LATER_COMPILED: Readonly<Record<string, readonly string[]>> = {
 };
 /** Of the runner and all that it has started together. */
 const MOST_MEMORY_MIB = 256;
-/** The runner itself and its shell are two of them. */
+/** The runner itself, its shell, and `unshare` where it has processes of its own, are among them. */
 const MOST_PROCESSES = 20;
 /** Of one file, in 512 bytes, where it may write to its own folder alone: also of one that has no name any more. */
 const MOST_FILE_BLOCKS = SPACE.mostBytes / 512;
@@ -377,9 +382,16 @@ export class RunnerProcess implements Runner {
     if (this.#tree.length > MOST_PROCESSES)
       return `it started ${this.#tree.length} processes; ${MOST_PROCESSES} is the most`;
     if (this.#silentLooks > MOST_SILENT_LOOKS)
-      return 'it did not answer for 10 s: something in it loops or blocks';
+      return this.#isStopped
+        ? 'it did not answer for 10 s: a signal has stopped it, as SIGSTOP does'
+        : 'it did not answer for 10 s: something in it loops or blocks';
     const busyMs = this.#tree.reduce((sum, one) => sum + one.busyMs, 0);
     return this.#share.problem(busyMs, this.#options.clock.monotonic());
+  }
+
+  get #isStopped(): boolean {
+    const state = readProcStat(this.#child.pid ?? 0)?.state;
+    return state === 'T' || state === 't';
   }
 
   /** Of several in the process, it is known whose folder it is. */

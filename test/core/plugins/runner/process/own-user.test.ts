@@ -16,6 +16,8 @@ import { letOthersEnter } from '../../../../support/platform/folder-access.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
 import { until } from '../../../../support/platform/wait.ts';
+import { outsidePid, SELF } from '../../../../support/plugins/outside-pid.ts';
+import type { InsidePid } from '../../../../support/plugins/outside-pid.ts';
 import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 interface Traits {
@@ -46,7 +48,9 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const found = await runnerUser(stateDir);
     assert.equal(found.why, undefined);
     user = found.user;
-    await writeFile(`${stateDir}/secret`, 'of the state folder', { mode: 0o644 });
+    await writeFile(`${stateDir}/secret`, 'of the state folder', {
+      mode: 0o644,
+    });
   });
   after(() => scratch.close());
 
@@ -57,7 +61,15 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const { folder } = await stagePlugin(scratch.path('sources', name), name, stateDir);
     if (as) await showCopy(folder, as);
     const entry = `${folder}/index.js`;
-    return { entry, folder, permissions, name, stateDir, packageDir, user: as };
+    return {
+      entry,
+      folder,
+      permissions,
+      name,
+      stateDir,
+      packageDir,
+      user: as,
+    };
   }
 
   /** What the plugin's only effect says, and its process, which lives on. */
@@ -80,7 +92,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const { supervisor, said } = await begun<Record<string, unknown>>(
       'tries',
       `return {
-        user: process.getuid(), groups: process.getgroups(), pid: process.pid,
+        user: process.getuid(), groups: process.getgroups(), self: ${SELF},
         kept: done(() => fs.writeFileSync('${stateDir}/store/tries/file', 'x')),
         shadow: done(() => fs.readFileSync('/etc/shadow')),
         state: done(() => fs.readFileSync('${stateDir}/secret')),
@@ -95,7 +107,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
         names: fs.readdirSync('${stateDir}'),
       };`,
     );
-    const { pid, groups, ...rest } = said;
+    const { self, groups, ...rest } = said;
     assert.deepEqual(rest, {
       user: user?.uid,
       kept: 'done',
@@ -104,14 +116,15 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
       beside: 'EACCES',
       code: 'EACCES',
       etc: 'EACCES',
-      signal: 'EPERM',
-      server: ['EACCES', 'EACCES', 'EACCES'],
-      serverSignal: 'EPERM',
-      memory: 'EACCES',
+      // Processes of others are none there.
+      signal: 'ESRCH',
+      server: ['ENOENT', 'ENOENT', 'ENOENT'],
+      serverSignal: 'ESRCH',
+      memory: 'ENOENT',
       names: ['plugins', 'store'],
     });
     assert.ok((groups as number[]).includes(user?.gid ?? 0));
-    const status = await readFile(`/proc/${String(pid)}/status`, 'utf8');
+    const status = await readFile(`/proc/${outsidePid(self as InsidePid)}/status`, 'utf8');
     for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
       assert.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'));
     assert.match(status, /^NoNewPrivs:\s+1$/m);
@@ -121,32 +134,58 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
 
   it('reads neither the memory nor the folder of another one', async () => {
     await lendOwnFolder({ stateDir, name: 'first' }, user);
-    const { said: pid } = await begun<number>('first', 'return process.pid;');
+    const { said: first } = await begun<InsidePid>('first', `return ${SELF};`);
+    const pid = outsidePid(first);
     const { said } = await begun<string[]>(
       'second',
       `return ['environ', 'mem', 'fd/3', 'root/etc/passwd'].map((name) =>
         done(() => fs.readFileSync('/proc/${String(pid)}/' + name)))
         .concat(done(() => fs.readdirSync('${stateDir}/store/first')));`,
     );
-    assert.deepEqual(said, ['EACCES', 'EACCES', 'EACCES', 'EACCES', 'ENOENT']);
+    assert.deepEqual(said, ['ENOENT', 'ENOENT', 'ENOENT', 'ENOENT', 'ENOENT']);
+  });
+
+  it('neither ends nor stops another one: it does not see it', async () => {
+    const { said: innocent } = await begun<InsidePid>('innocent', `return ${SELF};`);
+    const pid = outsidePid(innocent);
+    const { said } = await begun<Record<string, unknown>>(
+      'shoots',
+      `return {
+        kills: done(() => process.kill(${pid}, 'SIGKILL')), stops: done(() => process.kill(${pid}, 'SIGSTOP')),
+        all: done(() => process.kill(-1, 'SIGKILL')), seen: fs.readdirSync('/proc').filter((one) => Number(one)),
+      };`,
+    );
+    assert.deepEqual(said, {
+      kills: 'ESRCH',
+      stops: 'ESRCH',
+      all: 'ESRCH',
+      seen: ['1'],
+    });
+    assert.match(await readFile(`/proc/${pid}/stat`, 'latin1'), /\) [SR] /);
   });
 
   /** Away from its session, its parents and its mark. */
   const ESCAPES = `const { execFileSync } = await import('node:child_process');
       const start = '(setsid env -i sleep 61.7 >/dev/null 2>&1 & echo $!)';
-      return Number(execFileSync('/bin/sh', ['-c', start], { encoding: 'utf8' }));`;
+      return [Number(execFileSync('/bin/sh', ['-c', start], { encoding: 'utf8' })), ${SELF}[1]];`;
   const isSleeping = async (pid: number): Promise<boolean> =>
     (await readFile(`/proc/${String(pid)}/cmdline`, 'utf8').catch(() => '')).startsWith('sleep');
 
   it('takes along what has a session of its own, no parent and nothing in its environment', async () => {
-    const { supervisor, said: pid } = await begun<number>('escapes', ESCAPES);
+    const { supervisor, said } = await begun<InsidePid>('escapes', ESCAPES);
+    const pid = outsidePid(said);
     await until('it has begun', () => isSleeping(pid), { timeoutMs: 20_000 });
     await supervisor.stop('disable');
-    await until('it has ended', async () => !(await isSleeping(pid)), { timeoutMs: 5_000 });
+    await until('it has ended', async () => !(await isSleeping(pid)), {
+      timeoutMs: 5_000,
+    });
   });
 
   it('takes that along also when the daemon is killed', async () => {
-    const confinement = await staged('flees', ESCAPES, { as: user, permissions: ALL });
+    const confinement = await staged('flees', ESCAPES, {
+      as: user,
+      permissions: ALL,
+    });
     const support = new URL('../../../../support/', import.meta.url).href;
     const script = `
       import { collectLog } from '${support}platform/collected-log.js';
@@ -158,10 +197,12 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     scratch.defer(() => daemon.kill('SIGKILL'));
-    const pid = Number(String((await once(daemon.stdout, 'data'))[0]));
+    const pid = outsidePid(JSON.parse(String((await once(daemon.stdout, 'data'))[0])) as InsidePid);
     await until('it has begun', () => isSleeping(pid), { timeoutMs: 20_000 });
     daemon.kill('SIGKILL');
-    await until('it has ended', async () => !(await isSleeping(pid)), { timeoutMs: 20_000 });
+    await until('it has ended', async () => !(await isSleeping(pid)), {
+      timeoutMs: 20_000,
+    });
   });
 
   it('finds what it kept as root, and as root what it kept since', async () => {
@@ -170,7 +211,10 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const folder = ownFolder({ stateDir, name: 'counts' });
     const once = async (as: RunnerUser['user']): Promise<readonly [value: number, owner: number]> => {
       const giveBack = await lendOwnFolder({ stateDir, name: 'counts' }, as);
-      const { supervisor, said } = await begun<number>('counts', count, { as, permissions: ['own-files'] });
+      const { supervisor, said } = await begun<number>('counts', count, {
+        as,
+        permissions: ['own-files'],
+      });
       await supervisor.stop('shutdown');
       const { uid } = await lstat(`${folder}/seen.json`);
       await giveBack();
@@ -203,7 +247,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     execFileSync('mount', ['-t', 'overlay', '-o', options, 'mountkeeper', at]);
     let pid = 0;
     try {
-      ({ said: pid } = await begun<number>('holds', 'return process.pid;'));
+      pid = outsidePid((await begun<InsidePid>('holds', `return ${SELF};`)).said);
     } finally {
       execFileSync('umount', [at]);
     }
@@ -223,7 +267,9 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
 
   it('has a reason to say where what tries it out ends without a word', async (t) => {
     await mkdir(scratch.path('mute'));
-    await writeFile(scratch.path('mute/unshare'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    await writeFile(scratch.path('mute/unshare'), '#!/bin/sh\nexit 1\n', {
+      mode: 0o755,
+    });
     const { PATH = '' } = process.env;
     t.after(() => (process.env['PATH'] = PATH));
     process.env['PATH'] = `${scratch.path('mute')}:${PATH}`;

@@ -1,0 +1,15 @@
+/** Where an error comes from, for whoever mends the plugin. */
+import { placeIn } from '../../blame.ts';
+
+/**
+ * The first place outside Node, as ` (/x/y.js:1:2)`; below `folder` where that is said: a library's frames tell its
+ * author nothing.
+ */
+export function placeOf(error: unknown, folder = ''): string {
+  const lines = error instanceof Error ? String(error.stack ?? '').split('\n') : [];
+  const places = lines
+    .filter((line) => /^ {4}at /.test(line) && !line.includes('node:'))
+    .map((line) => placeIn(line).replace('file://', '').replace(/\)$/, ''));
+  const place = places.find((one) => folder === '' || one.startsWith(`${folder}/`));
+  return place?.startsWith('/') === true ? ` (${place})` : '';
+}
