@@ -52,7 +52,10 @@ function offlineNotice(connection: string, lastedMs: number, shares: readonly Li
   const names = cutOff.map(({ spec }) => spec.share.name).join(', ');
   const time = formatDuration(lastedMs);
   if (cutOff.length === 0)
-    return `The NAS behind the connection ${connection} has been offline for ${time}; cached files stay readable, writes wait.`;
+    return (
+      `The NAS behind the connection ${connection} has been offline for ${time}; ` +
+      'cached files stay readable, writes wait.'
+    );
   if (cutOff.length === own.length)
     return (
       `The NAS behind the connection ${connection} has been offline for ${time}; until it is back, nothing can be ` +

@@ -279,7 +279,7 @@ describe('an upgrade of the Debian package', () => {
     assert.deepEqual((await now()).left, []);
   });
 
-  it('that is broken off leaves the tree that the daemon runs from, with another version unpacked beside it', async () => {
+  it('that is broken off leaves the tree that the daemon runs from, with another unpacked beside it', async () => {
     await unpack('2');
     await script('preinst', 'upgrade', '2', '3');
     await script('postrm', 'abort-upgrade', '2');

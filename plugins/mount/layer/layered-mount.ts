@@ -69,8 +69,8 @@ const MARK_WITHIN_MS = 30_000;
 
 /** Measured: below the overlay, a dead mount answers each name and each listing with an error. */
 const UNTIL_THEN =
-  'until then its folders cannot be listed and nothing new can be made in them; what was written here and waits in its ' +
-  'top folder, and the folders that were made here, can be used';
+  'until then its folders cannot be listed and nothing new can be made in them; what was written here and waits in ' +
+  'its top folder, and the folders that were made here, can be used';
 
 export interface LayeredMountOptions {
   readonly shareName: string;
