@@ -3,7 +3,7 @@
  * daemon.
  */
 import { grammarOf } from './command-grammar.ts';
-import type { Described, Grammar } from './command-grammar.ts';
+import type { Described, Grammar, Option } from './command-grammar.ts';
 
 const SHARES = `mountkeeper status --json 2>/dev/null | grep -o '"name":"[^"]*"' | cut -d '"' -f 4`;
 const EVERYWHERE = ['--config', '--url', '--json', '--help'];
@@ -28,7 +28,11 @@ function wordsAfter({ name, first }: Grammar, all: readonly Grammar[]): readonly
 
 // ------------------------------------------------------------ bash
 
-const BASH_HEAD = (withValue: readonly string[]): string => `${HEAD}
+const BASH_HEAD = (
+  files: readonly string[],
+  words: readonly string[],
+  others: readonly string[],
+): string => `${HEAD}
 _mountkeeper_shares() { ${SHARES}; }
 
 _mountkeeper() {
@@ -44,8 +48,9 @@ _mountkeeper() {
     esac
   done
   case $previous in
-    --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
-    --url${withValue.map((name) => ` | ${name}`).join('')}) return ;;
+    ${['--config', ...files].join(' | ')})
+      mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
+${words.join('')}    ${['--url', ...others].join(' | ')}) return ;;
   esac
 `;
 
@@ -58,6 +63,7 @@ const BASH_TAIL = `    *) return ;;
   [ "$place" -eq 0 ] || return
   case $kind in
     words) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
+    file) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null ;;
     folder) mapfile -t COMPREPLY < <(compgen -d -- "$current"); compopt -o filenames 2>/dev/null ;;
     share)
       while IFS= read -r word; do
@@ -79,10 +85,18 @@ function bash(grammars: readonly Grammar[]): string {
       `words='${words}' ;;`
     );
   });
-  const withValue = grammars.flatMap(({ options }) =>
-    options.filter((one) => one.hasValue).map((one) => one.name),
+  const withValue = grammars.flatMap(({ options }) => options.filter((one) => one.hasValue));
+  const named = (value: Option['value']): readonly string[] => [
+    ...new Set(withValue.filter((one) => one.value === value).map((one) => one.name)),
+  ];
+  const chosen = withValue.flatMap(({ name, value }) =>
+    typeof value === 'object'
+      ? [
+          `    ${name}) mapfile -t COMPREPLY < <(compgen -W '${value.words.join(' ')}' -- "$current"); return ;;\n`,
+        ]
+      : [],
   );
-  return `${BASH_HEAD([...new Set(withValue)])}  case $command in
+  return `${BASH_HEAD(named('file'), chosen, named(undefined))}  case $command in
     '') words='${grammars.map(({ name }) => name).join(' ')}'; kind=words; options=--version ;;
 ${cases.join('\n')}
 ${BASH_TAIL}`;
@@ -134,14 +148,24 @@ _mountkeeper "$@"
 }
 
 function zshParts(grammar: Grammar, all: readonly Grammar[]): readonly string[] {
-  const options = grammar.options.map(({ name, hasValue }) => `'${name}${hasValue ? '[]:value:' : '[]'}'`);
+  const options = grammar.options.map((one) => `'${one.name}[]${one.hasValue ? zshValue(one) : ''}'`);
   const words = wordsAfter(grammar, all);
-  const first = { share: ["'1:share:_mountkeeper_shares'"], folder: ["'1:folder:_files -/'"], nothing: [] };
+  const first = {
+    share: ["'1:share:_mountkeeper_shares'"],
+    folder: ["'1:folder:_files -/'"],
+    file: ["'1:file:_files'"],
+    nothing: [],
+  };
   const place =
     typeof grammar.first === 'object' || words.length > 0
       ? [`'1:word:(${words.join(' ')})'`]
       : first[grammar.first];
   return ['$everywhere', ...options, ...place];
+}
+
+function zshValue({ value }: Option): string {
+  if (value === 'file') return ':file:_files';
+  return value ? `:value:(${value.words.join(' ')})` : ':value:';
 }
 
 // ------------------------------------------------------------ fish
@@ -157,6 +181,7 @@ function fish(grammars: readonly Grammar[]): string {
       ...options.map((option) => `complete -c mountkeeper ${after(name)} ${fishOption(option)}`),
       ...(words.length > 0 ? [`complete -c mountkeeper ${after(name)} -a '${words.join(' ')}'`] : []),
       ...(first === 'share' ? [`complete -c mountkeeper ${after(name)} -a '(__mountkeeper_shares)'`] : []),
+      ...(first === 'file' ? [`complete -c mountkeeper ${after(name)} -F`] : []),
       ...(first === 'folder'
         ? [`complete -c mountkeeper ${after(name)} -a '(__fish_complete_directories)'`]
         : []),
@@ -177,7 +202,9 @@ ${lines.join('\n')}
 `;
 }
 
-function fishOption({ name, hasValue }: Grammar['options'][number]): string {
+function fishOption({ name, hasValue, value }: Option): string {
   const option = name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`;
-  return hasValue ? `${option} -x` : option;
+  if (!hasValue) return option;
+  if (value === 'file') return `${option} -r -F`;
+  return `${option} -x${value ? ` -a '${value.words.join(' ')}'` : ''}`;
 }

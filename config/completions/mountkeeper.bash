@@ -14,8 +14,10 @@ _mountkeeper() {
     esac
   done
   case $previous in
-    --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
-    --url | --since | --from | --name | --address | --kind | --user | --password-file | --folders | --folder | --lan-user | --lan-password-file | --lines | --pause | --file | --output | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
+    --config | --from | --password-file | --lan-password-file | --output)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null; return ;;
+    --kind) mapfile -t COMPREPLY < <(compgen -W 'smb sftp webdav ftp' -- "$current"); return ;;
+    --url | --since | --name | --address | --user | --folders | --folder | --lan-user | --lines | --pause | --file | --role | --verb | --share | --expires | --timeout | --newer-than) return ;;
   esac
   case $command in
     '') words='audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token totp verify wait warmup webhook'; kind=words; options=--version ;;
@@ -41,7 +43,7 @@ _mountkeeper() {
     run) options='--safe-mode'; kind=nothing; words='' ;;
     sessions) options=''; kind=words; words='end' ;;
     status) options=''; kind=nothing; words='' ;;
-    support) options=''; kind=nothing; words='' ;;
+    support) options=''; kind=file; words='' ;;
     token) options='--role --verb --share --expires'; kind=words; words='new' ;;
     totp) options=''; kind=words; words='new' ;;
     verify) options=''; kind=share; words='' ;;
@@ -57,6 +59,7 @@ _mountkeeper() {
   [ "$place" -eq 0 ] || return
   case $kind in
     words) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
+    file) mapfile -t COMPREPLY < <(compgen -f -- "$current"); compopt -o filenames 2>/dev/null ;;
     folder) mapfile -t COMPREPLY < <(compgen -d -- "$current"); compopt -o filenames 2>/dev/null ;;
     share)
       while IFS= read -r word; do

@@ -22,20 +22,20 @@ complete -c mountkeeper -n __fish_use_subcommand -a hash-password -d 'Read a pas
 complete -c mountkeeper -n __fish_use_subcommand -a help -d 'Show how a subcommand is used.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from help' -a 'audit bench bwlimit check conflicts doctor hash-password help import init logs metrics plugin preset queue rclone receipt reconnect refresh run sessions status support token totp verify wait warmup webhook'
 complete -c mountkeeper -n __fish_use_subcommand -a import -d 'Take a remote from a configuration of rclone, or an entry of fstab (cifs, davfs, sshfs), into the configuration; its secrets go into files of their own.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l from -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l from -r -F
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l name -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l untried
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -l yes
 complete -c mountkeeper -n '__fish_seen_subcommand_from import' -a 'rclone fstab'
 complete -c mountkeeper -n __fish_use_subcommand -a init -d 'Set up a NAS in at most six questions, or by flags: its address and account, which folders, and who on the LAN may use them.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l address -x
-complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l kind -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l kind -x -a 'smb sftp webdav ftp'
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l user -x
-complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l password-file -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l password-file -r -F
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l folders -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l folder -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l lan-user -x
-complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l lan-password-file -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l lan-password-file -r -F
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l no-lan
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l add
 complete -c mountkeeper -n '__fish_seen_subcommand_from init' -l yes
@@ -60,7 +60,7 @@ complete -c mountkeeper -n __fish_use_subcommand -a rclone -d 'Install an offici
 complete -c mountkeeper -n '__fish_seen_subcommand_from rclone' -l file -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from rclone' -a 'install list use'
 complete -c mountkeeper -n __fish_use_subcommand -a receipt -d 'Write a media hash list (ASC MHL) of the files that are proved to be on the remote.'
-complete -c mountkeeper -n '__fish_seen_subcommand_from receipt' -l output -x
+complete -c mountkeeper -n '__fish_seen_subcommand_from receipt' -l output -r -F
 complete -c mountkeeper -n '__fish_seen_subcommand_from receipt' -a '(__mountkeeper_shares)'
 complete -c mountkeeper -n __fish_use_subcommand -a reconnect -d 'Unmount a share and probe it again.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from reconnect' -a '(__mountkeeper_shares)'
@@ -72,6 +72,7 @@ complete -c mountkeeper -n __fish_use_subcommand -a sessions -d 'Show who is con
 complete -c mountkeeper -n '__fish_seen_subcommand_from sessions' -a 'end'
 complete -c mountkeeper -n __fish_use_subcommand -a status -d 'Show the state of every share.'
 complete -c mountkeeper -n __fish_use_subcommand -a support -d 'Collect status, logs, versions and the configuration, without secrets, in one archive.'
+complete -c mountkeeper -n '__fish_seen_subcommand_from support' -F
 complete -c mountkeeper -n __fish_use_subcommand -a token -d 'Make a token for programs that use the API, and print what the configuration needs.'
 complete -c mountkeeper -n '__fish_seen_subcommand_from token' -l role -x
 complete -c mountkeeper -n '__fish_seen_subcommand_from token' -l verb -x

@@ -228,6 +228,12 @@ export interface Mount {
    * empty that are not. Absent: nobody looks.
    */
   readonly isRootLost?: boolean;
+  /**
+   * True while nothing of the remote can be read, not even from the cache, since what reads cannot be started: folders
+   * cannot be listed, and new files only made where the remote has nothing. Its figures' `trouble` says so. Absent:
+   * that never is so.
+   */
+  readonly isUnreadable?: boolean;
   readonly adopted: boolean;
   /** True for an adopted mount that a former daemon had frozen: it must be mounted again to accept writes. */
   readonly isFrozen?: boolean;

@@ -124,6 +124,14 @@ export class ShareMonitor {
     return this.#remoteFailure?.remote;
   }
 
+  /**
+   * True while it is up without its remote and without anything that was read from there: it cannot be listed. A reader
+   * that is replaced below it, while the remote answers, is no such case.
+   */
+  get isUnreadable(): boolean {
+    return this.#remoteAnswers === false && this.#options.mount.isUnreadable === true;
+  }
+
   /** What is wrong although the mount is up; undefined when nothing is. */
   get trouble(): string | undefined {
     const troubles = [
@@ -147,10 +155,10 @@ export class ShareMonitor {
   #remoteProblem(): string | undefined {
     if (this.#remoteAnswers !== false) return undefined;
     const how = this.remoteEvidence === 'answers' ? 'turns this share away' : 'does not answer';
-    return (
-      `the remote ${how} (${this.#remoteFailure?.message ?? 'unknown'}); ` +
-      'cached files stay readable, writes wait in the cache'
-    );
+    const why = this.#remoteFailure?.message ?? 'unknown';
+    // What can be used all the same, the mount says itself.
+    if (this.isUnreadable) return `the remote ${how} (${why}), and nothing that was cached can be read`;
+    return `the remote ${how} (${why}); cached files stay readable, writes wait in the cache`;
   }
 
   #silence(): string {

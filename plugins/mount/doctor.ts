@@ -25,6 +25,7 @@ export async function checks(
     await cacheCheck(config, mountTable),
     await rootCheck(config, mountTable),
     ...(await mountPointsCheck(config, processes)),
+    ...hostKeysCheck(config),
   ];
   return [await rcloneCheck(config, finder), ...onThisMachine, await tcpConnectionsCheck(processes)];
 }
@@ -53,6 +54,28 @@ async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check>
       advice: 'No share is mounted without it.',
     };
   }
+}
+
+/** Only where somebody else could answer at the address of a NAS unnoticed. */
+function hostKeysCheck({ connections }: Config): readonly Check[] {
+  const unchecked = connections.filter(
+    ({ type, options }) =>
+      type === 'sftp' && options['known_hosts_file'] === undefined && options['host_keys'] === undefined,
+  );
+  if (unchecked.length === 0) return [];
+  return [
+    {
+      title: 'host keys',
+      result: 'warning',
+      detail:
+        `connections that check no host key: ${unchecked.map(({ name }) => name).join(', ')}; whoever answers at the ` +
+        'address of the NAS gets what is sent, passwords too',
+      advice:
+        'Run `ssh-keyscan -p PORT HOST > /etc/mountkeeper/known_hosts`, compare what `ssh-keygen -l -f ' +
+        '/etc/mountkeeper/known_hosts` shows with the fingerprint that the NAS shows, and name the file in the ' +
+        "connection's options: known_hosts_file.",
+    },
+  ];
 }
 
 async function fuseCheck(): Promise<Check> {

@@ -7,7 +7,7 @@ import {
   readDescriptions,
   withRelease,
 } from 'mountkeeper';
-import type { PluginContext, ShareStatus, Snapshot } from 'mountkeeper';
+import type { LiveShare, PluginContext, ShareStatus, Snapshot } from 'mountkeeper';
 import { schema } from './config.ts';
 import type { NasWatchConfig } from './config.ts';
 import { readOutages, writeOutages } from './outage-file.ts';
@@ -43,6 +43,28 @@ function statusByName(snapshot: () => Snapshot): (name: string) => ShareStatus |
       last = { of: now, shares: new Map(now.record.shares.map((share) => [share.name, share])) };
     return last.shares.get(name);
   };
+}
+
+/** With what users can do meanwhile, by the shares of the NAS. */
+function offlineNotice(connection: string, lastedMs: number, shares: readonly LiveShare[]): string {
+  const own = shares.filter(({ spec }) => spec.connection.name === connection);
+  const cutOff = own.filter(({ mount }) => !mount || mount.isUnreadable === true);
+  const names = cutOff.map(({ spec }) => spec.share.name).join(', ');
+  const time = formatDuration(lastedMs);
+  if (cutOff.length === 0)
+    return (
+      `The NAS behind the connection ${connection} has been offline for ${time}; ` +
+      'cached files stay readable, writes wait.'
+    );
+  if (cutOff.length === own.length)
+    return (
+      `The NAS behind the connection ${connection} has been offline for ${time}; until it is back, nothing can be ` +
+      `listed in ${names}; what was written there is kept.`
+    );
+  return (
+    `The NAS behind the connection ${connection} has been offline for ${time}; until it is back, nothing can be ` +
+    `listed in ${names}; cached files of its other shares stay readable, writes wait.`
+  );
 }
 
 function createWatcher(
@@ -120,9 +142,7 @@ export default definePlugin<NasWatchConfig>({
     ctx.tap('collectNotices', () =>
       (watcher()?.offline ?? []).map(({ connection, lastedMs }) => ({
         level: 'warning' as const,
-        message:
-          `The NAS behind the connection ${connection} has been offline for ` +
-          `${formatDuration(lastedMs)}; cached files stay readable, writes wait.`,
+        message: offlineNotice(connection, lastedMs, ctx.use('shares').list()),
       })),
     );
     ctx.status('nasOffline', { default: false, read: () => (watcher()?.offline.length ?? 0) > 0 });

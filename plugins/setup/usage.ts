@@ -1,7 +1,7 @@
 /** Arguments of the subcommands, as their usage lines show them. */
 
 export const INIT_USAGE =
-  '[--address ADDRESS] [--kind KIND] [--user NAME] [--password-file FILE] [--folders LIST] [--folder FOLDER] ' +
-  '[--lan-user NAME] [--lan-password-file FILE] [--no-lan] [--add] [--yes]';
+  '[--address ADDRESS] [--kind smb|sftp|webdav|ftp] [--user NAME] [--password-file FILE] [--folders LIST] ' +
+  '[--folder FOLDER] [--lan-user NAME] [--lan-password-file FILE] [--no-lan] [--add] [--yes]';
 export const IMPORT_USAGE =
   'rclone REMOTE[:PATH] | fstab MOUNTPOINT [--from FILE] [--name SHARE] [--untried] [--yes]';

@@ -60,6 +60,23 @@ describe('completions for bash', () => {
     assert.deepEqual(await offered('reconnect', 'pho'), ['photos', 'phones']);
   });
 
+  it('offer files and the values of options where those are known', async () => {
+    const files = [
+      'completions/_mountkeeper',
+      'completions/mountkeeper.bash',
+      'completions/mountkeeper.fish',
+    ];
+    const below = `${FOLDER}../completions/`;
+    for (const words of [['import', 'fstab', '/mnt', '--from'], ['init', '--password-file'], ['support']])
+      assert.deepEqual(
+        (await offered(...words, below)).map((path) => path.slice(FOLDER.length + 3)).toSorted(),
+        files,
+        words.join(' '),
+      );
+    assert.deepEqual(await offered('init', '--kind', ''), ['smb', 'sftp', 'webdav', 'ftp']);
+    assert.deepEqual(await offered('init', '--kind', 's'), ['smb', 'sftp']);
+  });
+
   it('offer nothing where nothing is known', async () => {
     assert.deepEqual(await offered('reconnect', 'photos', ''), []);
     assert.deepEqual(await offered('wait', '--timeout', ''), []);

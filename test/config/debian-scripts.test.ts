@@ -1,6 +1,19 @@
 /** The maintainer scripts of the Debian package, each on a machine that is nothing but a folder. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -51,7 +64,7 @@ describe('the scripts of the Debian package', () => {
           `${house}/${which}`,
           text
             .replaceAll(/\/(etc|var\/lib|var\/cache|mnt|run\/systemd)(?=\/)/g, `${house}/$1`)
-            .replaceAll('/usr/share/mountkeeper', `${house}/usr/share/mountkeeper`)
+            .replaceAll(/\/usr\/(share|lib)\/mountkeeper/g, `${house}/usr/$1/mountkeeper`)
             .replaceAll('/proc/self/mountinfo', `${house}/mountinfo`),
         );
         const inside = `${before.join(' ')} sh ${house}/${which} "$@"`;
@@ -127,6 +140,30 @@ describe('the scripts of the Debian package', () => {
     await writeFile(at('mountinfo'), `${other}\n`);
     assert.deepEqual(await script('prerm', ['remove']), { code: 0, said: '' });
     assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+  });
+
+  it('refuse a removal while the daemon runs and no systemd could end it', async (t) => {
+    const { at, script } = await machine(t);
+    await mkdir(at('usr/lib/mountkeeper/bin'), { recursive: true });
+    await copyFile('/bin/sleep', at('usr/lib/mountkeeper/bin/node'));
+    const daemon = spawn(at('usr/lib/mountkeeper/bin/node'), ['60']);
+    t.after(() => daemon.kill('SIGKILL'));
+    await once(daemon, 'spawn');
+    const { code, said } = await script('prerm', ['remove']);
+    assert.equal(code, 1);
+    assert.match(said, new RegExp(`not removed\\. Process ${daemon.pid} runs from the package`));
+    assert.deepEqual(await script('prerm', ['upgrade', '2']), { code: 0, said: '' });
+    daemon.kill('SIGTERM');
+    await once(daemon, 'exit');
+    assert.deepEqual(await script('prerm', ['remove']), { code: 0, said: '' });
+  });
+
+  it('leave the unit unmasked after a purge', async (t) => {
+    const { at, script } = await machine(t);
+    await writeFile(at('bin/deb-systemd-helper'), `#!/bin/sh\necho "$1" >>${at('asked')}\n`);
+    await script('postrm', ['remove']);
+    await script('postrm', ['purge']);
+    assert.deepEqual((await readFile(at('asked'), 'utf8')).trim().split('\n'), ['mask', 'purge', 'unmask']);
   });
 
   it('refuse a purge while files wait, and never delete them', async (t) => {

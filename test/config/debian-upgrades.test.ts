@@ -278,4 +278,12 @@ describe('an upgrade of the Debian package', () => {
     await script('postrm', 'abort-upgrade', '1');
     assert.deepEqual((await now()).left, []);
   });
+
+  it('that is broken off leaves the tree that the daemon runs from, with another unpacked beside it', async () => {
+    await unpack('2');
+    await script('preinst', 'upgrade', '2', '3');
+    await script('postrm', 'abort-upgrade', '2');
+    assert.equal(await read('usr/lib/mountkeeper.former/version'), '1');
+    assert.equal(await read('runs'), '1');
+  });
 });

@@ -40,6 +40,11 @@ type Files = Map<string, string>;
 
 export async function runSupport(invocation: Invocation, context: CliContext): Promise<number> {
   const { args, offline, terminal } = invocation;
+  const problem = problemOf(args.rest);
+  if (problem !== undefined) {
+    terminal.printError(`mountkeeper support: ${problem}`);
+    return EXIT.usage;
+  }
   const stamp = new Date(offline.clock.now())
     .toISOString()
     .slice(0, 19)
@@ -62,6 +67,12 @@ export async function runSupport(invocation: Invocation, context: CliContext): P
       : `${target}\nLook through it before you hand it to others: it names shares, hosts and files.`,
   );
   return EXIT.ok;
+}
+
+/** A file whose name begins with a dash is written as `./-name`. */
+function problemOf([file, ...more]: readonly string[]): string | undefined {
+  if (file?.startsWith('-') === true) return `it has no option "${file}"; give the file alone`;
+  return more.length > 0 ? 'it writes one file; give one name' : undefined;
 }
 
 async function readConfig(

@@ -48,12 +48,19 @@ export interface Sentence {
 const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number =>
   shares.reduce((total, share) => total + share[field], 0);
 
-/** Says that cached files can be used only when every share without its NAS is still mounted. */
+/** Up without its NAS, from the start: it is probed until its path can be listed. */
+export function isUnreadable({ health, mounted }: ShareStatus): boolean {
+  return mounted && health === 'probing';
+}
+
+/** Says that cached files can be used only when every share without its NAS is still mounted, and can be read. */
 function offline(
   shares: readonly ShareStatus[],
   cutOff: readonly string[],
 ): Pick<Sentence, 'tone' | 'key' | 'shares' | 'elsewhere'> {
-  const areUsable = shares.filter(({ name }) => cutOff.includes(name)).every(({ mounted }) => mounted);
+  const areUsable = shares
+    .filter(({ name }) => cutOff.includes(name))
+    .every((share) => share.mounted && !isUnreadable(share));
   const others = shares.filter(({ name }) => !cutOff.includes(name));
   return {
     // Nobody knows yet which shares it is: then all may wait for it.
@@ -84,7 +91,7 @@ export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {
       ...rest,
       ...named(shares.filter(({ dirtyCount }) => dirtyCount > 0)),
     };
-  const failed = shares.filter(({ health }) => health === 'failed');
+  const failed = shares.filter((share) => share.health === 'failed' || isUnreadable(share));
   if (failed.length > 0) return { tone: 'bad', key: 'unreachable', ...rest, ...named(failed) };
   const starting = shares.filter(({ health }) => health !== 'healthy');
   if (starting.length > 0) return { tone: 'wait', key: 'starting', ...rest, ...named(starting) };

@@ -5,6 +5,7 @@
 import { hostname } from 'node:os';
 import { isLoopback } from 'mountkeeper';
 import type { Config, LiveShare, Offer, ShareStatus } from 'mountkeeper';
+import { isUnreadable } from './sentence.ts';
 import type { Tone } from './sentence.ts';
 
 export interface ShareAddress {
@@ -56,8 +57,9 @@ interface AddressSources {
   readonly host: string;
 }
 
-export function toneOf({ health, healthMessage, erroredFiles }: ShareStatus): Tone {
-  if (health === 'failed' || erroredFiles > 0) return 'bad';
+export function toneOf(status: ShareStatus): Tone {
+  const { health, healthMessage, erroredFiles } = status;
+  if (health === 'failed' || isUnreadable(status) || erroredFiles > 0) return 'bad';
   if (health !== 'healthy') return 'wait';
   return healthMessage === null ? 'good' : 'warn';
 }

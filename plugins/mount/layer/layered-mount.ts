@@ -67,6 +67,11 @@ const MOST_UNSETTLED = 3;
 /** A stop waits a minute for an unmount; one that takes longer may be overtaken by the next mount. */
 const MARK_WITHIN_MS = 30_000;
 
+/** Measured: below the overlay, a dead mount answers each name and each listing with an error. */
+const UNTIL_THEN =
+  'until then its folders cannot be listed and nothing new can be made in them; what was written here and waits in ' +
+  'its top folder, and the folders that were made here, can be used';
+
 export interface LayeredMountOptions {
   readonly shareName: string;
   readonly plan: MountPlan;
@@ -252,6 +257,10 @@ export class LayeredMount implements RunningRclone {
 
   get isRootLost(): boolean {
     return this.#latest?.isRootLost === true;
+  }
+
+  get isUnreadable(): boolean {
+    return this.#supervisor.living?.isUnreadable ?? this.#supervisor.isFailing;
   }
 
   acceptRemote(): void {
@@ -509,15 +518,14 @@ export class LayeredMount implements RunningRclone {
     }
   }
 
-  #reading(signal: AbortSignal): Promise<MountStats> {
-    return (
-      this.#supervisor.living?.stats(signal) ??
-      Promise.resolve({
-        ...NOTHING_READ,
-        cacheBytes: this.#cacheBytes,
-        trouble: `nothing can be read from the remote just now (${this.#supervisor.problem})`,
-      })
-    );
+  async #reading(signal: AbortSignal): Promise<MountStats> {
+    const lower = this.#supervisor.living;
+    const reading = await (lower?.stats(signal) ?? { ...NOTHING_READ, cacheBytes: this.#cacheBytes });
+    if (lower && !this.isUnreadable) return reading;
+    const why = lower ? 'it has not answered yet' : this.#supervisor.problem;
+    const unread = `nothing can be read from the remote just now (${why})`;
+    const troubles = [reading.trouble, unread, ...(this.isUnreadable ? [UNTIL_THEN] : [])];
+    return { ...reading, trouble: troubles.filter((text) => text !== undefined).join('; ') };
   }
 
   /** The uploader records what users changed in the versions that they see, before they see others. */

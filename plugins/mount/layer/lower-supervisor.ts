@@ -38,6 +38,7 @@ export class LowerSupervisor {
   #problem = 'rclone has not been started yet';
   #failure: Error | undefined;
   #failures = 0;
+  #isFailing = false;
   #sinceMs = 0;
   #running: Promise<void> | undefined;
   #waiting: (() => void)[] = [];
@@ -56,6 +57,11 @@ export class LowerSupervisor {
     return this.#problem;
   }
 
+  /** Whether there is none and the last one could not be started, so that another is not expected within a second. */
+  get isFailing(): boolean {
+    return this.#active === undefined && this.#isFailing;
+  }
+
   /** Takes over an rclone that is already in its place. */
   adopt(lower: ActiveMount): void {
     this.#hold(lower);
@@ -63,6 +69,7 @@ export class LowerSupervisor {
 
   /** Begins without an rclone and starts one in the background. */
   begin(): void {
+    this.#isFailing = true;
     this.#run();
   }
 
@@ -98,6 +105,7 @@ export class LowerSupervisor {
     const { clock, log, onUp, shareName } = this.#options;
     this.#active = lower;
     this.#failure = undefined;
+    this.#isFailing = false;
     this.#sinceMs = clock.monotonic();
     onUp(lower);
     this.#tell();
@@ -146,6 +154,7 @@ export class LowerSupervisor {
           );
         this.#problem = message;
         this.#failure = error as Error;
+        this.#isFailing = true;
         this.#tell();
       }
     }

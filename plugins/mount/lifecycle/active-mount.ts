@@ -88,6 +88,7 @@ export class ActiveMount implements RunningRclone {
   readonly #end = new AbortController();
   #isFrozen = false;
   #isOffPath = false;
+  #hasAnswered = false;
 
   constructor(process: ManagedProcess, notes: MountNotes, tools: MountingTools) {
     this.shareName = notes.share;
@@ -241,6 +242,12 @@ export class ActiveMount implements RunningRclone {
   async checkAlive(timeoutMs: number): Promise<void> {
     if (!this.#process.isAlive()) throw new Error("the mount's process has ended");
     await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
+  }
+
+  /** An rclone that was started without its remote has no listings, and nobody reaches its cache without them. */
+  get isUnreadable(): boolean {
+    this.#hasAnswered ||= this.adopted || this.root.hasAnswered;
+    return !this.#hasAnswered;
   }
 
   get isRootLost(): boolean {

@@ -60,6 +60,11 @@ export class RootCheck {
     return this.#foundAtMs;
   }
 
+  /** Whether the remote has answered anything yet. */
+  get hasAnswered(): boolean {
+    return this.#answeredAtMs > -Infinity || this.#lookedAtMs > -Infinity;
+  }
+
   get isLost(): boolean {
     return this.#state !== 'there';
   }

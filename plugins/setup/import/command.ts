@@ -8,6 +8,7 @@ import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
 import { readSmallFile } from '../terminal/small-file.ts';
 import { IMPORT_USAGE } from '../usage.ts';
 import { credentialFiles } from './credential-files.ts';
+import { hostKeyDoubt } from '../host-key.ts';
 import { doubtsOf } from './doubts.ts';
 import { draftOf, writeDraft } from './draft.ts';
 import type { Draft } from './draft.ts';
@@ -99,7 +100,9 @@ function show(cli: CliContext, { from }: Wish, { draft, notes, doubts, reaching 
   cli.print(`To be added to ${cli.configFile}:\n\n${draft.toml.trimEnd()}\n`);
   for (const { path } of draft.secrets) cli.print(`Secret, to be written with mode 0600: ${path}`);
   for (const note of notes) cli.printError(`note: ${note}`);
-  for (const doubt of [...doubts, ...reaching]) cli.printError(`careful: ${doubt}`);
+  const unchecked = hostKeyDoubt(draft.clear);
+  for (const doubt of new Set([...doubts, ...(unchecked === undefined ? [] : [unchecked]), ...reaching]))
+    cli.printError(`careful: ${doubt}`);
   if (reaching.length > 0)
     cli.printError(`What is there may use files and run programs of this machine; look at it in ${from}.`);
 }

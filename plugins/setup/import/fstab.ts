@@ -1,5 +1,6 @@
 /** Takes an entry of fstab: cifs, davfs or sshfs. Nothing of it is run, and nothing of it is a pattern. */
 import { posix } from 'node:path';
+import { hostKeyDoubt } from '../host-key.ts';
 import { droppedNote } from './dropped-options.ts';
 import { assertPlain } from './imported.ts';
 import type { Imported } from './imported.ts';
@@ -209,9 +210,6 @@ async function readDavfs(
 const SSHFS_TAKEN = new Set(['identityfile', 'port', 'userknownhostsfile']);
 /** What leads the way to the NAS: without it another machine may answer, or none. */
 const SSHFS_WAYS = new Set(['proxyjump', 'proxycommand', 'ssh_command', 'hostname', 'bindaddress']);
-const UNCHECKED =
-  'no file of known hosts was found, and without known_hosts_file the host key of the NAS is not checked: whoever ' +
-  'answers at its address gets what is sent, passwords too';
 
 async function readSshfs({ source, options }: Entry, files: CredentialFiles): Promise<Read> {
   const { host, user, path } = sshPlace(source);
@@ -225,6 +223,7 @@ async function readSshfs({ source, options }: Entry, files: CredentialFiles): Pr
     ['key_file', key],
     ['known_hosts_file', knownHosts],
   ]);
+  const doubt = hostKeyDoubt({ type: 'sftp', options: Object.fromEntries(found) });
   const notes = key
     ? []
     : ['the entry names no key: give the connection key_file or pass, or its ssh-agent to the daemon'];
@@ -238,7 +237,7 @@ async function readSshfs({ source, options }: Entry, files: CredentialFiles): Pr
       ...ways.map(
         (name) => `the entry reaches the NAS by ${name}, which is not taken over: the daemon dials ${host}`,
       ),
-      ...(knownHosts === undefined ? [UNCHECKED] : []),
+      ...(doubt === undefined ? [] : [doubt]),
     ],
   };
 }

@@ -102,6 +102,38 @@ describe('the watch of a mount', () => {
     watch.stop();
   });
 
+  it('is not healthy but probed while it cannot be listed, and promises no cached files then', async () => {
+    const kit = createKit();
+    kit.mounter.mountsWithoutRemote = () => Promise.resolve(true);
+    kit.present.prober = { probe: async () => ({ ok: false, reason: 'nobody there', remote: 'silent' }) };
+    kit.mounter.prepare = (mount) => {
+      mount.isUnreadable = true;
+      mount.remoteProblem = 'nobody there';
+      mount.figures = { ...mount.figures, trouble: 'nothing can be read' };
+    };
+    const runner = kit.run(spec('photos'));
+    const shown = () => {
+      const { health, healthMessage, mounted } = runner.status();
+      return [health, mounted, healthMessage];
+    };
+    await kit.clock.advance(0);
+    assert.deepEqual(shown(), [
+      'probing',
+      true,
+      'the remote does not answer (nobody there), and nothing that was cached can be read; nothing can be read',
+    ]);
+    // Another one that reads has been started.
+    kit.mounter.last.isUnreadable = false;
+    kit.mounter.last.remoteProblem = undefined;
+    kit.mounter.last.figures = { ...kit.mounter.last.figures, trouble: undefined };
+    await kit.clock.advance(3_000);
+    await runner.pulse();
+    await kit.clock.advance(0);
+    await runner.pulse();
+    assert.deepEqual(shown(), ['healthy', true, null]);
+    await runner.release();
+  });
+
   it('counts the age of figures that took long from the moment in which they were asked for', async () => {
     const kit = createKit();
     const { watch, mount } = await watched(kit);

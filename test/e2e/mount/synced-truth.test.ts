@@ -90,6 +90,8 @@ describe('what the status says about files', () => {
       timeoutMs: 30_000,
     });
     await waits();
+    // Mounted for what waits; its path cannot be listed.
+    assert.equal((await daemon.share('work')).health, 'probing');
     assert.match((await daemon.share('work')).health_message ?? '', /does not answer|nothing can be read/);
     assert.equal(await files.checksum(work('waits.bin')), sum);
     await relay.restore();

@@ -162,6 +162,21 @@ describe('the archive for support', () => {
     );
   });
 
+  it('is not written for what was not meant as its name', async () => {
+    const base = ['support', '--config', daemon.configFile];
+    for (const words of [
+      ['-o', 'x'],
+      ['--', '-o'],
+      [scratch.path('a'), scratch.path('b')],
+    ]) {
+      const { code, stdout, stderr } = await runCli([...base, ...words]);
+      assert.deepEqual([code, stdout], [64, ''], words.join(' '));
+      assert.match(stderr, /mountkeeper support: it (has no option "-o"|writes one file)/);
+    }
+    assert.ok(!(await readdir('.')).includes('-o'));
+    assert.ok(!(await readdir(scratch.root)).includes('a'));
+  });
+
   it('is gathered without a daemon, and from a configuration that is not valid', async () => {
     await daemon.stop();
     const stopped = await gather('stopped');

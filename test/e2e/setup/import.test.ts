@@ -70,11 +70,14 @@ describe('mountkeeper import', () => {
     const { code, stdout, stderr } = await take('rclone', 'my nas:photos');
     assert.equal(code, 0, stderr);
     assert.match(stdout, /\[\[connections\]\][^]*name = "my-nas"[^]*type = "sftp"/);
+    assert.match(stderr, /^careful: no file of known hosts .* host key of the NAS is not checked/m);
     assert.ok(!`${stdout}${stderr}`.includes(NAS_PASSWORD));
     const secret = `${daemon.configFile.replace(/[^/]*$/, '')}secrets/my-nas-pass`;
     assert.equal((await stat(secret)).mode & 0o777, 0o600);
     assert.equal(await readFile(secret, 'utf8'), `${NAS_PASSWORD}\n`);
     const text = await readFile(daemon.configFile, 'utf8');
+    const doctor = await runCli(['doctor', '--config', daemon.configFile]);
+    assert.match(doctor.stdout, /connections that check no host key: [^;]*my-nas; whoever/);
     assert.match(text, /^# mine\n/);
     assert.ok(!text.includes(NAS_PASSWORD));
     await daemon.start();

@@ -152,8 +152,9 @@ describe('the lower layer of a share with a write layer', () => {
     await house.mountAgain();
     assert.match(
       (await house.mount.stats(house.signal())).trouble ?? '',
-      /nothing can be read from the remote just now/,
+      /nothing can be read from the remote just now .*; until then its folders cannot be listed and nothing new can/,
     );
+    assert.equal(house.mount.isUnreadable, true);
     assert.equal(await house.sh('cat kept; printf more >> kept; cat kept'), 'keptkeptmore');
     const { code, output } = await runClient('sh', [
       '-c',
@@ -173,5 +174,6 @@ describe('the lower layer of a share with a write layer', () => {
     );
     assert.equal(await house.sh('cat kept; wc -c < aaa; ls tree/sub'), 'keptmore40\nfour\nthree');
     assert.equal((await house.mount.stats(house.signal())).trouble, undefined);
+    assert.equal(house.mount.isUnreadable, false);
   });
 });

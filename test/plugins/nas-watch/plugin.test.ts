@@ -48,10 +48,18 @@ describe('nas-watch', () => {
     video.mount = undefined;
     await host.advance(6_000);
     assert.equal(host.status().nasOffline, true);
+    const notice = async (): Promise<string> =>
+      (await host.hooks.collect('collectNotices'))[0]?.message ?? '';
     assert.match(
-      (await host.hooks.collect('collectNotices'))[0]?.message ?? '',
-      /connection nas has been offline for \ds/,
+      await notice(),
+      /connection nas has been offline for \ds; .* listed in video; cached files of its other/,
     );
+    Object.assign(photos.mount ?? {}, { isUnreadable: true });
+    assert.match(await notice(), /nothing can be listed in photos, video; what was written there is kept\.$/);
+    Object.assign(photos.mount ?? {}, { isUnreadable: false });
+    video.mount = photos.mount;
+    assert.match(await notice(), /offline for \ds; cached files stay readable, writes wait\.$/);
+    video.mount = undefined;
     await host.advance(5 * 60_000);
     assert.deepEqual(
       host.sent.map(({ command }) => command),

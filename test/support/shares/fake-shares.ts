@@ -82,6 +82,7 @@ export class FakeMount implements Mount {
   readonly calls: string[] = [];
   readonly limits: Bandwidth[] = [];
   isFrozen?: boolean;
+  isUnreadable = false;
   figures: MountStats = CLEAN;
   onDisk: PendingFiles | undefined;
   /** Neither the remote control nor the file system answers. */

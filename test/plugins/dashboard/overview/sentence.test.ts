@@ -73,6 +73,8 @@ describe('the sentence', () => {
     );
     assert.equal(away(['team']).key, 'offline');
     assert.deepEqual([away(['files', 'team']).key, away(['files', 'team']).shares], ['offline', []]);
+    shares.push(share('new', { health: 'probing', mounted: true }));
+    assert.equal(away(['new']).key, 'offline', 'it is mounted and cannot be listed');
   });
 
   it('says of no file that it waits for a NAS that is not its own', () => {

@@ -98,6 +98,7 @@ describe('the rclone below a share with a write layer', () => {
     assert.equal(left(), 2);
     await assert.rejects(supervisor.obtain(clock.deadline(1_000)), /refuses connections/);
     assert.equal(supervisor.problem, 'the remote refuses connections');
+    assert.equal(supervisor.isFailing, true);
     await clock.advance(250);
     await turns();
     assert.equal(left(), 1);
