@@ -189,7 +189,8 @@ describe('systemd', () => {
         ...args,
         `${PROJECT}config/mountkeeper.service`,
       ]);
-    assert.match((await analyze(['--threshold=57'])).stdout, /Overall exposure level/);
+    // A tenth of it is the process namespace in which a stranger's plugin can end no other process.
+    assert.match((await analyze(['--threshold=58'])).stdout, /Overall exposure level/);
     await assert.rejects(analyze(['--threshold=10']), 'the threshold is looked at');
   });
 });
