@@ -1,4 +1,4 @@
-// @load alone
+// @load loud
 /** What is replaced below a share when one part of it gives no answer, and what is left as it is. */
 import assert from 'node:assert/strict';
 import { readdir, rm } from 'node:fs/promises';

@@ -17,7 +17,7 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
-const KILLS = 12;
+const KILLS = 8;
 /** What is promised, and what a slow machine may take. */
 const PROMISED_MS = 3_000;
 const ALLOWED_S = (PROMISED_MS * SLOW_MACHINE) / 1_000;
