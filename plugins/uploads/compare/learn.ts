@@ -170,8 +170,7 @@ function note(
     noteInside(
       inside.filter(([, thing]) => !isUnseen(lesson, thing, layer)),
       records,
-      // What the uploader put there showed empty for a moment: all in it is what users saw.
-      lesson.isGone === true ? {} : layer,
+      layer,
     );
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
@@ -179,11 +178,7 @@ function note(
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
 }
 
-function noteInside(
-  inside: readonly Inside[],
-  records: Records,
-  layer: Pick<LearnOptions['layer'], 'held'>,
-): void {
+function noteInside(inside: readonly Inside[], records: Records, layer: LearnOptions['layer']): void {
   for (const [path, thing] of inside) {
     const known = records.places.get(path);
     const seen = known?.remote ?? heldAt(path, layer) ?? thing;
@@ -214,11 +209,7 @@ function seenBefore({ place, folder, bornMs }: Lesson, layer: LearnOptions['laye
  * What users changed, where the share may show another version by now. When in doubt, the former version
  * counts, so that the other one stays.
  */
-function heldAt(
-  place: string,
-  layer: Pick<LearnOptions['layer'], 'held'>,
-  bornMs?: number,
-): Thing | undefined {
+function heldAt(place: string, layer: LearnOptions['layer'], bornMs?: number): Thing | undefined {
   const held = layer.held?.(place, bornMs);
   return held === null ? NOTHING : held && thingOf(held);
 }

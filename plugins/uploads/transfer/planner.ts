@@ -150,29 +150,22 @@ export class Planner {
     const isWhole = !replacesAnything(planned(use, true), records) || (await this.#isWhole(scan, signal));
     // Learning may have changed the records.
     const plan = planned(use, isWhole);
+    this.#note(plan, scan, records);
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
     const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
-    const unlearnt = failed.size + Number(isMoreToLearn);
-    this.#note(plan, { scan, records, isLearnt: unlearnt === 0 });
-    this.#tellLearnt(scan, records, unlearnt);
+    this.#tellLearnt(scan, records, failed.size + Number(isMoreToLearn));
     return {
       plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) },
       isMoreToLearn,
     };
   }
 
-  /** What has left stays on record for as long as former listings, in which other versions show, may be asked. */
-  #note(
-    { cut, spent }: Plan,
-    { scan, records, isLearnt }: { scan: TimedScan; records: Records; isLearnt: boolean },
-  ): void {
+  #note({ cut, spent }: Plan, scan: TimedScan, records: Records): void {
     for (const { place, entry } of cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
-    const isNeeded = (place: string): boolean =>
-      this.departures.mayReturn(scan, place) || (!isLearnt && records.places.get(place)?.isLeaving === true);
-    for (const place of spent) if (!isNeeded(place)) records.drop(place);
+    for (const place of spent) if (!this.departures.mayReturn(scan, place)) records.drop(place);
   }
 
   /** What a former run, or this one, could not take out and is here still, or again, counts as before. */
@@ -181,8 +174,8 @@ export class Planner {
     this.#isRevivalDue = false;
     for (const [place, record] of records.places) {
       if (record.isLeaving !== true) continue;
-      if (this.departures.mayReturn(scan, place) || !scan.entries.has(place)) this.#isRevivalDue = true;
-      else records.set(place, { ...record, isLeaving: false });
+      if (this.departures.mayReturn(scan, place)) this.#isRevivalDue = true;
+      else if (scan.entries.has(place)) records.set(place, { ...record, isLeaving: false });
     }
   }
 
