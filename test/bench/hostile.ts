@@ -2,6 +2,7 @@
  * How long others wait while plugins of strangers do harm: every hostile one, one after another, beside a client that
  * asks for the status all the time from a thread of its own.
  */
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
 import { HOSTILE } from '../support/plugins/hostile-plugins.ts';
@@ -16,10 +17,16 @@ export async function benchHostile(scratch: Scratch): Promise<Figure[]> {
     workerData: { port: trial.daemon.port, path: '/api/status' },
   });
   const plugins = HOSTILE.flatMap((group) => Object.entries(group));
-  for (const [name, one] of plugins) await trial.play({ [name]: one });
-  const asked = new Promise<Asked>((resolve) => void asking.once('message', resolve));
-  asking.postMessage('end');
-  const { tookMs, failed } = await asked;
+  const { tookMs, failed } = await (async () => {
+    try {
+      for (const [name, one] of plugins) await trial.play({ [name]: one });
+      const asked = once(asking, 'message');
+      asking.postMessage('end');
+      return (await asked)[0] as Asked;
+    } finally {
+      await asking.terminate();
+    }
+  })();
   await trial.daemon.stop();
   const sorted = tookMs.toSorted((a, b) => a - b);
   return [

@@ -41,6 +41,8 @@ export class HeldVersions {
   readonly #options: HeldVersionsOptions;
   readonly #files = new Timelines<RemoteEntry>(isSameEntry);
   readonly #folders = new Timelines<Listing>(isSameListing);
+  /** From when on listings tell what users saw at a place and in it, in milliseconds since the epoch. */
+  readonly #own = new Map<string, number>();
   #learntMs = 0;
   #sinceMs: number;
 
@@ -63,7 +65,10 @@ export class HeldVersions {
   of(path: string, bornMs?: number): RemoteEntry | null | undefined {
     const file = this.#files.at(path, bornMs ?? this.#learntMs);
     if (file !== undefined) return file;
-    const listing = this.#folders.at(folderOf(path), Math.max(bornMs ?? 0, this.#learntMs));
+    const listing = this.#folders.at(
+      folderOf(path),
+      Math.max(bornMs ?? 0, this.#learntMs, this.#ownSince(path)),
+    );
     return listing && (listing.get(posix.basename(path)) ?? null);
   }
 
@@ -71,6 +76,22 @@ export class HeldVersions {
   learnt(beforeMs: number): void {
     this.#learntMs = beforeMs;
     this.#folders.drop(beforeMs);
+    for (const [path, sinceMs] of this.#own) if (sinceMs < beforeMs) this.#own.delete(path);
+  }
+
+  /**
+   * From now on the lower layer shows at these places, and in them, what users saw above it until now. Listings from
+   * before tell of something else: what was there before their own change, or nothing, while it was on its way.
+   */
+  shown(paths: readonly string[]): void {
+    // What ended in this very millisecond is from before, too.
+    for (const path of paths) this.#own.set(path, this.#options.clock.now() + 1);
+  }
+
+  #ownSince(path: string): number {
+    let sinceMs = 0;
+    for (let at = path; at !== ''; at = folderOf(at)) sinceMs = Math.max(sinceMs, this.#own.get(at) ?? 0);
+    return sinceMs;
   }
 
   /**

@@ -187,6 +187,7 @@ export class LayeredMount implements RunningRclone {
         held: (path, bornMs) => this.#held.of(path, bornMs),
         heldSinceMs: () => this.#held.sinceMs,
         learnt: (beforeMs) => this.#held.learnt(beforeMs),
+        shown: (paths) => this.#held.shown(paths),
       },
       precisionMs: () => this.#remote.precisionMs,
       isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),

@@ -4,7 +4,7 @@
  */
 import type { LookBelow, RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { withRealTimes } from './made-up-times.ts';
-import { below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { ancestors, below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
@@ -84,9 +84,10 @@ async function look(
     options,
   );
   for (const { place, isGone = false } of lessons) {
-    const why = failed.get(place);
+    const isHere = found.get(place) !== undefined;
+    const why = failed.get(place) ?? (isHere || isGone ? undefined : await unshown(place, options));
     if (why !== undefined) fail(place, why);
-    else if (!isGone || found.get(place) !== undefined) seen.set(place, found.get(place));
+    else if (!isGone || isHere) seen.set(place, found.get(place));
   }
   const hidden = lessons
     .filter(({ place, isGone = false }) => isGone && !failed.has(place) && !seen.has(place))
@@ -148,6 +149,19 @@ async function shown(
   return seen;
 }
 
+/**
+ * Why it is not known that nothing was there: the share may not show yet what came with a folder that the uploader has
+ * put there, also one that users have deleted since.
+ */
+async function unshown(place: string, options: LearnOptions): Promise<string | undefined> {
+  const { places } = options.records;
+  const isOurs = ancestors(place).some((folder) => {
+    const { remote, isShown } = places.get(folder) ?? {};
+    return remote?.kind === 'folder' && isShown === true;
+  });
+  return isOurs ? missing(place, options) : undefined;
+}
+
 async function missing(place: string, options: LearnOptions): Promise<string | undefined> {
   const there = await attempt(() => options.remote.stat(place, { signal: options.signal }), options);
   if (typeof there === 'string') return there;
@@ -170,7 +184,8 @@ function note(
     noteInside(
       inside.filter(([, thing]) => !isUnseen(lesson, thing, layer)),
       records,
-      layer,
+      // What the uploader put there showed empty for a moment: all that is in it is what users saw.
+      lesson.isGone === true ? {} : layer,
     );
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
@@ -178,7 +193,11 @@ function note(
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
 }
 
-function noteInside(inside: readonly Inside[], records: Records, layer: LearnOptions['layer']): void {
+function noteInside(
+  inside: readonly Inside[],
+  records: Records,
+  layer: Pick<LearnOptions['layer'], 'held'>,
+): void {
   for (const [path, thing] of inside) {
     const known = records.places.get(path);
     const seen = known?.remote ?? heldAt(path, layer) ?? thing;
@@ -209,7 +228,11 @@ function seenBefore({ place, folder, bornMs }: Lesson, layer: LearnOptions['laye
  * What users changed, where the share may show another version by now. When in doubt, the former version
  * counts, so that the other one stays.
  */
-function heldAt(place: string, layer: LearnOptions['layer'], bornMs?: number): Thing | undefined {
+function heldAt(
+  place: string,
+  layer: Pick<LearnOptions['layer'], 'held'>,
+  bornMs?: number,
+): Thing | undefined {
   const held = layer.held?.(place, bornMs);
   return held === null ? NOTHING : held && thingOf(held);
 }

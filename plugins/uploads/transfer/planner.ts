@@ -73,12 +73,6 @@ export class Planner {
     this.#space = new SpaceWatch(options.layer.upper, options.clock);
   }
 
-  /** As `Departures.begin`. What users change there afterwards is a change again. */
-  leaving(places: readonly string[]): (left: ReadonlySet<string>) => void {
-    this.#isRevivalDue = true;
-    return this.departures.begin(places);
-  }
-
   /** Runs until the signal aborts. */
   watchSpace(end: AbortSignal): Promise<void> {
     return this.#space.watch(end);

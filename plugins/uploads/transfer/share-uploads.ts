@@ -499,7 +499,7 @@ export class ShareUploader implements ManagedUploads {
       host: hostname().split('.')[0] ?? 'here',
       signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
-      leaving: (places) => this.#planner.leaving(places),
+      leaving: (places) => this.#planner.departures.begin(places),
     };
   }
 

@@ -3,6 +3,9 @@
  * Each must have the same outcome on the NAS as on a local disk.
  */
 
+import { seeded } from '../config/random-documents.ts';
+import type { Random } from '../config/random-documents.ts';
+
 /** Path → size in bytes. */
 export const START: Readonly<Record<string, number>> = {
   'A/f': 100,
@@ -33,31 +36,20 @@ export const ONCE_WRONG: readonly string[] = [
 
 const PAUSES = ['0.1', '0.3', '0.5', '0.8', '1.2', '2', '3', '5'];
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** So many sequences of so many commands, drawn by the seed. */
 export function drawnSequences(seed: number, count: number, length: number): readonly string[] {
-  const next = numbers(seed);
+  const next = seeded(seed);
   return Array.from({ length: count }, () => new Names(next).sequence(length));
 }
 
 /** Follows which names there are, so that each command finds what it asks for. */
 class Names {
-  readonly #next: () => number;
+  readonly #next: Random;
   #files: readonly string[] = Object.keys(START);
   #folders: readonly string[] = ['A', 'B', 'E', 'E/s'];
   #count = 0;
 
-  constructor(next: () => number) {
+  constructor(next: Random) {
     this.#next = next;
   }
 

@@ -21,7 +21,10 @@ export interface LocalLayerOptions {
   /** Makes rclone read these folders again. `change` runs right before and returns which ones. */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   /** What the lower layer showed before its listings were read again. */
-  readonly versions: Required<Pick<WriteLayer, 'held' | 'heldSinceMs' | 'learnt'>>;
+  readonly versions: Required<Pick<WriteLayer, 'held' | 'heldSinceMs' | 'learnt'>> & {
+    /** The lower layer shows at these places now what users saw here until then. */
+    readonly shown: (paths: readonly string[]) => void;
+  };
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
   /** Renames entries of the upper folder, and drops the names at once. Resolves with whether each was renamed. */
@@ -108,8 +111,13 @@ export class LocalLayer implements WriteLayer {
     return this.#takeOut.rewriteMarks(entries);
   }
 
-  takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    return this.#taking.run(() => this.#takeOut.take(entries));
+  async takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const taken = await this.#taking.run(() => this.#takeOut.take(entries));
+    const gone = new Set(taken);
+    this.#options.versions.shown(
+      entries.filter(({ path }) => gone.has(path)).map(({ path, nowAt }) => nowAt ?? path),
+    );
+    return taken;
   }
 
   async holdCalls(): Promise<() => void> {

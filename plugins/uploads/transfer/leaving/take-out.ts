@@ -79,11 +79,9 @@ async function taking(entries: readonly LeavingEntry[], tools: StepTools): Promi
   }
 }
 
-/**
- * Its record stays until a look that began afterwards finds no change there: it says which version users saw, and the
- * share's former listings, in which others show, are asked where nothing is on record.
- */
-function left({ key }: ScanEntry, { records }: StepTools): void {
+/** Where users deleted its folder meanwhile, it is on record as what they deleted. */
+function left({ path, key }: ScanEntry, { records }: StepTools): void {
+  if (records.places.get(path)?.isLeaving === true) records.drop(path);
   if (key !== undefined) records.setMove(key, null);
 }
 

@@ -143,6 +143,18 @@ describe('what the lower layer showed before its listings were read again', () =
       assert.deepEqual([reel(), at('tree/beside')], [undefined, undefined]);
     });
 
+    it('tells nothing of what left the upper folder afterwards, nor of what is in a folder that did', async () => {
+      isBeside = false;
+      await held.during(['tree', 'other'], async () => {
+        [bytes, isBeside] = [2, true];
+      });
+      held.shown(['tree/beside', 'other']);
+      assert.deepEqual([at('tree/beside'), at('other/reel'), reel()], [undefined, undefined, 1]);
+      await clock.advance(10);
+      await held.during(['tree'], async () => void (bytes = 3));
+      assert.equal(at('tree/beside'), 2, 'others changed it since');
+    });
+
     it('is held where people are at work, when anything may be read again', async () => {
       active = ['', 'tree'];
       await held.during('anywhere', async () => void (bytes += 1));

@@ -157,7 +157,12 @@ describe('the version that users changed', () => {
   const found = async (
     lesson: Lesson,
     entries: Readonly<Record<string, RemoteEntry>>,
-    more: { readonly unsettled?: readonly string[]; readonly onLook?: () => void } = {},
+    more: {
+      readonly unsettled?: readonly string[];
+      readonly onLook?: () => void;
+      readonly stat?: RemoteFiles['stat'];
+      readonly held?: () => null;
+    } = {},
   ): Promise<ReadonlyMap<string, string>> =>
     learn([lesson], {
       layer: {
@@ -169,8 +174,9 @@ describe('the version that users changed', () => {
           found: new Map(paths.map((path) => [path, entries[`${path}/a`] ? [entries[`${path}/a`]!] : []])),
           failed: new Map(),
         }),
+        ...(more.held && { held: more.held }),
       },
-      remote: { forget: async () => undefined, stat: async () => undefined },
+      remote: { forget: async () => undefined, stat: more.stat ?? (async () => undefined) },
       records,
       sources: [],
       ...(more.unsettled && { unsettled: more.unsettled }),
@@ -191,6 +197,27 @@ describe('the version that users changed', () => {
     const failed = await found({ place: 'old/a', isTree: true }, { 'old/a': file }, { onLook });
     assert.deepEqual([...failed.keys()], ['old/a']);
     assert.equal(records.places.has('old/a'), false);
+  });
+
+  it('is not nothing where the share does not show yet what came with a folder that was moved here', async () => {
+    const folder = { remote: { kind: 'folder' }, isShown: true } as const;
+    records.set('d', folder);
+    const file: RemoteEntry = { name: 'a', kind: 'file', version: NOW };
+    const failed = await found({ place: 'd/a', isTree: false }, {}, { stat: async () => file });
+    assert.match(failed.get('d/a') ?? '', /the share does not show it yet/);
+    assert.equal(records.places.has('d/a'), false);
+    assert.equal((await found({ place: 'd/new', isTree: false }, {})).size, 0);
+    assert.deepEqual(records.places.get('d/new')?.remote, { kind: 'nothing' });
+  });
+
+  it('is what shows in a folder that the uploader put there, though it showed empty for a moment', async () => {
+    records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    await found(
+      { place: 'd', isTree: true, isGone: true },
+      { d: { name: 'd', kind: 'folder' }, 'd/a': { name: 'a', kind: 'file', version: NOW } },
+      { held: () => null },
+    );
+    assert.deepEqual(records.places.get('d/a')?.remote, { kind: 'file', version: NOW });
   });
 
   it('is, in a folder that was deleted, also that of what was on its way out of the upper folder', async () => {

@@ -46,7 +46,6 @@ it('notes what has left and what has not before it asks the remote about a white
       [...records.places].map(([path, { isLeaving }]) => [path, isLeaving]),
       [
         ['hidden', false],
-        ['gone', true],
         ['kept', false],
       ],
     );

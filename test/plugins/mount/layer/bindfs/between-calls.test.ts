@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, opendirSync } from 'node:fs';
@@ -22,7 +23,7 @@ describe('a bindfs that is stopped', { skip: unlessRoot }, () => {
     });
     scratch.defer(() => void bindfs.kill('SIGKILL'));
     await until('bindfs is mounted', () => isMounted(place), { timeoutMs: 10_000 });
-    scratch.defer(() => void spawn('umount', ['-l', place], { stdio: 'ignore' }));
+    scratch.defer(() => once(spawn('umount', ['-l', place], { stdio: 'ignore' }), 'close'));
     return bindfs;
   };
   before(async () => {
@@ -35,6 +36,8 @@ describe('a bindfs that is stopped', { skip: unlessRoot }, () => {
   after(() => scratch.close());
 
   it('is between calls when all that it was asked is answered, and not while it waits for an answer', async () => {
+    // The kernel tells it of a closed folder after `closedir` has returned.
+    await until('all is answered', () => isBetweenCalls(above.pid!), { timeoutMs: 10_000 });
     above.kill('SIGSTOP');
     assert.equal(isBetweenCalls(above.pid!), true);
     above.kill('SIGCONT');
