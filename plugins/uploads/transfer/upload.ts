@@ -211,9 +211,17 @@ async function decide(one: Case, step: Upload): Promise<Decision> {
   if (now.kind === 'nothing') return 'send';
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
-  const isOurs = record.sending !== undefined && couldBe(now.version, record.sending, precisionMs);
+  const isOurs = record.sending !== undefined && isSending(now.version, record.sending, precisionMs);
   const there = await arrivedBefore(one, { version: now.version, isExpected, isOurs }, step);
   return there ?? (isExpected || isOurs ? 'send' : 'conflict');
+}
+
+/**
+ * Where the remote keeps no times, a file shows another one than it was sent with: a size alone makes nothing ours.
+ * What may have been moved there shows the very time that is on record.
+ */
+function isSending(version: RemoteVersion, sending: Look, precisionMs: number): boolean {
+  return couldBe(version, sending, Number.isFinite(precisionMs) ? precisionMs : 0);
 }
 
 interface Seen {
@@ -229,11 +237,8 @@ async function arrivedBefore(
   step: Upload,
 ): Promise<Exclude<Decision, 'send'> | undefined> {
   const { local, target } = one;
-  if (isPerhapsSent(one, seen, step)) {
-    if (await compared(target, compareContent, step)) return 'is the same';
-    // This very content was sent, and something else is there. What was seen to be damaged is on record with its time.
-    return !seen.isExpected && isLook(one.record.sending, lookOf(local)) ? 'conflict' : undefined;
-  }
+  if (isPerhapsSent(one, seen, step))
+    return (await compared(target, compareContent, step)) === true ? 'is the same' : undefined;
   const isAlike = looksLike(seen.version, lookOf(local), step.remote.precisionMs);
   const isSame = isAlike ? await compared(target, isSameContent, step) : false;
   if (isSame === true) return 'is the same';
@@ -252,11 +257,7 @@ function isPerhapsSent(
   { remote }: Upload,
 ): boolean {
   if (record.sending === undefined || version.bytes !== local.bytes) return false;
-  return Number.isFinite(remote.precisionMs) ? !isExpected && !isOurs : isOurs;
-}
-
-function isLook(a: Look | undefined, b: Look): boolean {
-  return a?.bytes === b.bytes && a.modifiedMs === b.modifiedMs;
+  return !Number.isFinite(remote.precisionMs) || (!isExpected && !isOurs);
 }
 
 /** Undefined when the content was not compared. */
@@ -314,23 +315,7 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
   await stayNamed(target, local, step);
   const there = await ask(step, target, true);
-  await noteCopy(item, { target, now: there }, step);
   await prove(item, { target, local, now: there }, step);
-}
-
-/**
- * Nobody else knows the new name of a copy. So what shows by it right after an upload is ours, and may be replaced by
- * the next, also where the remote has changed it on arrival.
- */
-async function noteCopy(
-  { place }: Item,
-  { target, now }: Pick<Sent, 'target' | 'now'>,
-  { records }: Upload,
-): Promise<void> {
-  const record = records.places.get(place);
-  if (target === place || now.kind !== 'file' || record === undefined) return;
-  records.set(place, { ...record, copy: { path: target, version: now.version } });
-  await records.saved();
 }
 
 /** What an attempt whose answer was lost has brought there is ours from now on: nothing else says so any more. */
@@ -368,8 +353,9 @@ async function prove(
   const { records, remote } = step;
   if (now.kind !== 'file') throw notShown();
   const { version } = now;
-  const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
   const before = records.places.get(item.place);
+  await noteArrival(item, { target, local, version }, step);
+  const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
   records.set(item.place, {
     ...arrived(item.place, target, { version, precisionMs: remote.precisionMs }, records),
     ...(isUnchanged && { proved: local }),
@@ -380,6 +366,25 @@ async function prove(
   if (conflict !== undefined) records.setConflict({ ...conflict, arrived: version });
   await records.saved();
   if (!isUnchanged) throw new Changed();
+}
+
+/**
+ * What shows right after an upload is ours, and may be replaced by the next. By the new name of a copy, that nobody
+ * else knows, also where the remote has changed it on arrival. Where the remote keeps no times, nothing else tells it
+ * from what others save from then on: reading it back may take hours, and finds that it was damaged.
+ */
+async function noteArrival(
+  { place }: Item,
+  { target, local, version }: Shown,
+  { records, remote }: Upload,
+): Promise<void> {
+  const record = records.places.get(place);
+  const isUntimed = !Number.isFinite(remote.precisionMs) && version.bytes === local.bytes;
+  if (record === undefined || (target === place && !isUntimed)) return;
+  const shown: Partial<PlaceRecord> =
+    target === place ? { remote: { kind: 'file', version } } : { copy: { path: target, version } };
+  records.set(place, { ...record, ...shown });
+  await records.saved();
 }
 
 interface Shown {
@@ -425,15 +430,11 @@ async function isOursUntimed(
 
 /** Rejects with a `Changed` where users have written since: reading back may take hours. */
 async function isDamaged(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
-  const { content, layer, records } = step;
+  const { content, layer } = step;
   const isSame = await isSameContent({ file: content.file, target, version }, step);
   if (isSame !== false) return false;
   const now = await localStats(layer, item.path);
   if (now === undefined || !isSameFile(local, identityOf(now))) throw new Changed();
-  // It came of this upload, and the next one may replace it.
-  const record = records.places.get(item.place) ?? { remote: NOTHING };
-  records.set(item.place, { ...record, sending: { bytes: version.bytes, modifiedMs: version.modifiedMs } });
-  await records.saved();
   return true;
 }
 

@@ -136,6 +136,57 @@ describe('an upload', () => {
       assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
     });
 
+  it('leaves what others save with its size while it is read back from a NAS without times', async () => {
+    share.precisionMs = Infinity;
+    share.ignoresTimesBy = 0;
+    let isFirst = true;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'readBack' || when !== 'before' || !isFirst) return;
+      isFirst = false;
+      share.othersWrite('a', 'THEIRS');
+    });
+    writeFileSync(share.at('a'), 'theMin');
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
+  });
+
+  it('may be replaced on a NAS without times by what users write before it is read back', async () => {
+    share.precisionMs = Infinity;
+    share.ignoresTimesBy = 5_000;
+    let isFirst = true;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'readBack' || when !== 'before' || !isFirst) return;
+      isFirst = false;
+      writeFileSync(share.at('a'), 'longer than before');
+      throw refusal('No answer.', 'silent');
+    });
+    writeFileSync(share.at('a'), 'short');
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(treeOf(share.nas), new Map([['a', 'longer than before']]));
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('leaves what others save with its size while users write again, on a NAS without times', async () => {
+    share.precisionMs = Infinity;
+    share.ignoresTimesBy = 0;
+    let isFirst = true;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'upload' || when !== 'after' || !isFirst) return;
+      isFirst = false;
+      share.othersWrite('a', 'THEIRS');
+      writeFileSync(share.at('a'), 'longer than before');
+      throw refusal('No answer.', 'silent');
+    });
+    writeFileSync(share.at('a'), 'theMin');
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'longer than before']);
+  });
+
   for (const { name, change } of [
     { name: 'turns ends of lines', change: (text: string) => text.replaceAll('\n', '\r\n') },
     { name: 'changes letters', change: (text: string) => text.toUpperCase() },
