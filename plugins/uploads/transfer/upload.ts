@@ -33,8 +33,6 @@ import type { StepTools } from './step-tools.ts';
  * timestamp.
  */
 const COARSE_TIME_MS = 20;
-/** FAT keeps times in steps of two seconds; a bit more. What is further off is no time that was sent. */
-const COARSEST_TIME_MS = 2_100;
 
 /** What is larger takes so long that others may save something by its name meanwhile. */
 const LONG_BYTES = 4 * 2 ** 20;
@@ -399,7 +397,7 @@ interface Shown {
  */
 async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step: Upload): Promise<boolean> {
   const isOnTime = couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs);
-  const isLike = isOnTime || (await isOursUntimed(shown, isCompared, step));
+  const isLike = isOnTime || (await isOursUntimed(item, shown, isCompared, step));
   const after = await localStats(step.layer, item.path);
   const isUnchanged = after !== undefined && isSameFile(shown.local, identityOf(after));
   if (!isUnchanged && !isLike) throw new Changed();
@@ -411,20 +409,19 @@ async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step:
 
 /**
  * Whether it is the file that was sent although it shows another time, as where the remote keeps times more coarsely
- * than it says, or shows when a file arrived. Only the content tells, whatever the share's proof is. From then on the
- * remote's times count for no more than they have shown to be worth.
+ * than it says, or shows when a file arrived. Only the content tells, whatever the share's proof is. The remote's times
+ * count for no more than they have shown to be worth.
  */
 async function isOursUntimed(
+  { place }: Item,
   { target, local, version }: Shown,
   isCompared: boolean,
   step: Upload,
 ): Promise<boolean> {
   if (version.bytes !== local.bytes) return false;
-  const { content, records, remote } = step;
+  const { content, records, times } = step;
   if (!isCompared && !(await compareContent({ file: content.file, target, version }, step))) return false;
-  const offMs = Math.abs(version.modifiedMs - lookOf(local).modifiedMs);
-  records.notePrecision(offMs < COARSEST_TIME_MS ? COARSEST_TIME_MS : Infinity);
-  remote.notePrecision?.(records.precisionMs);
+  times.note(place, { sentMs: lookOf(local).modifiedMs, shownMs: version.modifiedMs }, records);
   return true;
 }
 
