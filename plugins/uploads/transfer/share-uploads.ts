@@ -14,6 +14,7 @@ import { Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
+import { KeptTimes } from '../proof/kept-times.ts';
 import { Prover } from '../proof/prover.ts';
 import type { ProofOptions } from '../proof/proof-jobs.ts';
 import type { Receipt } from '../proof/receipt.ts';
@@ -63,6 +64,7 @@ export class ShareUploader implements ManagedUploads {
   readonly #left: LeftFiles;
   readonly #moveLock: MoveLock;
   readonly #prover: Prover;
+  readonly #times: KeptTimes;
   #hurriedUntil = 0;
   #uploadedBytes = 0;
   /** What the remote has is being taken out; no other begins while a step runs. */
@@ -111,6 +113,11 @@ export class ShareUploader implements ManagedUploads {
       look: () => this.#lookForProof(),
       waiting: (now) => this.#queue.waiting(now),
       unrestored: () => options.layer.unrestored?.() ?? new Set(),
+    });
+    this.#times = new KeptTimes({
+      shareName: options.layer.shareName,
+      remote: options.remote,
+      log: options.log,
     });
     this.#moveLock = new MoveLock({
       clock: options.clock,
@@ -494,6 +501,7 @@ export class ShareUploader implements ManagedUploads {
       clock,
       onConflict,
       proof: proof?.() ?? DEFAULT_PROOF,
+      times: this.#times,
       records,
       proved: (place, before) => this.#proofs.add(place, before, records, clock.monotonic()),
       host: hostname().split('.')[0] ?? 'here',

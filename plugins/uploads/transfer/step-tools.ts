@@ -9,6 +9,7 @@ import type { PlaceRecord, Records, Thing } from '../compare/records.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { keyOf } from '../compare/scan.ts';
+import type { KeptTimes } from '../proof/kept-times.ts';
 import type { Proof } from '../proof/same-content.ts';
 
 export interface StepTools {
@@ -20,6 +21,7 @@ export interface StepTools {
   readonly host: string;
   readonly signal: AbortSignal;
   readonly proof: Proof;
+  readonly times: KeptTimes;
   readonly onConflict: (conflict: Conflict) => void;
   /** Called with a folder in which something changed on the remote. */
   readonly touched: (folder: string) => void;

@@ -33,8 +33,6 @@ import type { StepTools } from './step-tools.ts';
  * timestamp.
  */
 const COARSE_TIME_MS = 20;
-/** FAT keeps times in steps of two seconds; a bit more. What is further off is no time that was sent. */
-const COARSEST_TIME_MS = 2_100;
 
 /** What is larger takes so long that others may save something by its name meanwhile. */
 const LONG_BYTES = 4 * 2 ** 20;
@@ -72,7 +70,7 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
   const now = await askForNew(step, target);
   const expected = expectedAt(record);
   const decision = await decide({ now, expected, local, record, target }, step);
-  if (await isTheirsAlone(decision, { now, record, local }, step)) {
+  if (await isTheirsAlone(decision, { record, local }, step)) {
     records.set(place, { ...record, proved: local });
     return records.saved();
   }
@@ -101,15 +99,16 @@ async function sendBeside(
 }
 
 /**
- * Whether others have changed or deleted it, and here only its mode has been since it was proved, or it was taken out
+ * Whether others have replaced it, and here only its mode has been changed since it was proved, or it was taken out
  * and has come back: that is no conflict, and shows once it leaves. By the content, too, since programs set times back.
  */
 async function isTheirsAlone(
   decision: Decision,
-  { now, record: { copy, proved, remote }, local }: Pick<Case, 'now' | 'record' | 'local'>,
+  { record: { copy, proved, remote }, local }: Pick<Case, 'record' | 'local'>,
   { content, signal }: Upload,
 ): Promise<boolean> {
-  if (decision !== 'conflict' && now.kind !== 'nothing') return false;
+  // What is missing goes up again: it may be this daemon that deleted it, before users gave the name back.
+  if (decision !== 'conflict') return false;
   if (copy !== undefined || remote.kind !== 'file' || !isSameWriting(proved, local)) return false;
   return (await hasSameContent(content.file, remote.version, signal)) === true;
 }
@@ -210,9 +209,17 @@ async function decide(one: Case, step: Upload): Promise<Decision> {
   if (now.kind === 'nothing') return 'send';
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
-  const isOurs = record.sending !== undefined && couldBe(now.version, record.sending, precisionMs);
+  const isOurs = record.sending !== undefined && isSending(now.version, record.sending, precisionMs);
   const there = await arrivedBefore(one, { version: now.version, isExpected, isOurs }, step);
   return there ?? (isExpected || isOurs ? 'send' : 'conflict');
+}
+
+/**
+ * Where the remote keeps no times, a file shows another one than it was sent with: a size alone makes nothing ours.
+ * What may have been moved there shows the very time that is on record.
+ */
+function isSending(version: RemoteVersion, sending: Look, precisionMs: number): boolean {
+  return couldBe(version, sending, Number.isFinite(precisionMs) ? precisionMs : 0);
 }
 
 interface Seen {
@@ -228,11 +235,8 @@ async function arrivedBefore(
   step: Upload,
 ): Promise<Exclude<Decision, 'send'> | undefined> {
   const { local, target } = one;
-  if (isPerhapsSent(one, seen, step)) {
-    if (await compared(target, compareContent, step)) return 'is the same';
-    // This very content was sent, and something else is there. What was seen to be damaged is on record with its time.
-    return !seen.isExpected && isLook(one.record.sending, lookOf(local)) ? 'conflict' : undefined;
-  }
+  if (isPerhapsSent(one, seen, step))
+    return (await compared(target, compareContent, step)) === true ? 'is the same' : undefined;
   const isAlike = looksLike(seen.version, lookOf(local), step.remote.precisionMs);
   const isSame = isAlike ? await compared(target, isSameContent, step) : false;
   if (isSame === true) return 'is the same';
@@ -251,11 +255,7 @@ function isPerhapsSent(
   { remote }: Upload,
 ): boolean {
   if (record.sending === undefined || version.bytes !== local.bytes) return false;
-  return Number.isFinite(remote.precisionMs) ? !isExpected && !isOurs : isOurs;
-}
-
-function isLook(a: Look | undefined, b: Look): boolean {
-  return a?.bytes === b.bytes && a.modifiedMs === b.modifiedMs;
+  return !Number.isFinite(remote.precisionMs) || (!isExpected && !isOurs);
 }
 
 /** Undefined when the content was not compared. */
@@ -313,23 +313,7 @@ async function send(item: Item, { target, local, now }: Sent, step: Upload): Pro
   if (rest.sending !== undefined) await remote.clearLeftovers(target, { signal });
   await stayNamed(target, local, step);
   const there = await ask(step, target, true);
-  await noteCopy(item, { target, now: there }, step);
   await prove(item, { target, local, now: there }, step);
-}
-
-/**
- * Nobody else knows the new name of a copy. So what shows by it right after an upload is ours, and may be replaced by
- * the next, also where the remote has changed it on arrival.
- */
-async function noteCopy(
-  { place }: Item,
-  { target, now }: Pick<Sent, 'target' | 'now'>,
-  { records }: Upload,
-): Promise<void> {
-  const record = records.places.get(place);
-  if (target === place || now.kind !== 'file' || record === undefined) return;
-  records.set(place, { ...record, copy: { path: target, version: now.version } });
-  await records.saved();
 }
 
 /** What an attempt whose answer was lost has brought there is ours from now on: nothing else says so any more. */
@@ -367,8 +351,9 @@ async function prove(
   const { records, remote } = step;
   if (now.kind !== 'file') throw notShown();
   const { version } = now;
-  const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
   const before = records.places.get(item.place);
+  await noteArrival(item, { target, local, version }, step);
+  const isUnchanged = await checkArrival(item, { target, local, version }, isCompared, step);
   records.set(item.place, {
     ...arrived(item.place, target, { version, precisionMs: remote.precisionMs }, records),
     ...(isUnchanged && { proved: local }),
@@ -379,6 +364,25 @@ async function prove(
   if (conflict !== undefined) records.setConflict({ ...conflict, arrived: version });
   await records.saved();
   if (!isUnchanged) throw new Changed();
+}
+
+/**
+ * What shows right after an upload is ours, and may be replaced by the next. By the new name of a copy, that nobody
+ * else knows, also where the remote has changed it on arrival. Where the remote keeps no times, nothing else tells it
+ * from what others save from then on: reading it back may take hours, and finds that it was damaged.
+ */
+async function noteArrival(
+  { place }: Item,
+  { target, local, version }: Shown,
+  { records, remote }: Upload,
+): Promise<void> {
+  const record = records.places.get(place);
+  const isUntimed = !Number.isFinite(remote.precisionMs) && version.bytes === local.bytes;
+  if (record === undefined || (target === place && !isUntimed)) return;
+  const shown: Partial<PlaceRecord> =
+    target === place ? { remote: { kind: 'file', version } } : { copy: { path: target, version } };
+  records.set(place, { ...record, ...shown });
+  await records.saved();
 }
 
 interface Shown {
@@ -393,7 +397,7 @@ interface Shown {
  */
 async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step: Upload): Promise<boolean> {
   const isOnTime = couldBe(shown.version, lookOf(shown.local), step.remote.precisionMs);
-  const isLike = isOnTime || (await isOursUntimed(shown, isCompared, step));
+  const isLike = isOnTime || (await isOursUntimed(item, shown, isCompared, step));
   const after = await localStats(step.layer, item.path);
   const isUnchanged = after !== undefined && isSameFile(shown.local, identityOf(after));
   if (!isUnchanged && !isLike) throw new Changed();
@@ -405,34 +409,29 @@ async function checkArrival(item: Item, shown: Shown, isCompared: boolean, step:
 
 /**
  * Whether it is the file that was sent although it shows another time, as where the remote keeps times more coarsely
- * than it says, or shows when a file arrived. Only the content tells, whatever the share's proof is. From then on the
- * remote's times count for no more than they have shown to be worth.
+ * than it says, or shows when a file arrived. Only the content tells, whatever the share's proof is. The remote's times
+ * count for no more than they have shown to be worth.
  */
 async function isOursUntimed(
+  { place }: Item,
   { target, local, version }: Shown,
   isCompared: boolean,
   step: Upload,
 ): Promise<boolean> {
   if (version.bytes !== local.bytes) return false;
-  const { content, records, remote } = step;
+  const { content, records, times } = step;
   if (!isCompared && !(await compareContent({ file: content.file, target, version }, step))) return false;
-  const offMs = Math.abs(version.modifiedMs - lookOf(local).modifiedMs);
-  records.notePrecision(offMs < COARSEST_TIME_MS ? COARSEST_TIME_MS : Infinity);
-  remote.notePrecision?.(records.precisionMs);
+  times.note(place, { sentMs: lookOf(local).modifiedMs, shownMs: version.modifiedMs }, records);
   return true;
 }
 
 /** Rejects with a `Changed` where users have written since: reading back may take hours. */
 async function isDamaged(item: Item, { target, local, version }: Shown, step: Upload): Promise<boolean> {
-  const { content, layer, records } = step;
+  const { content, layer } = step;
   const isSame = await isSameContent({ file: content.file, target, version }, step);
   if (isSame !== false) return false;
   const now = await localStats(layer, item.path);
   if (now === undefined || !isSameFile(local, identityOf(now))) throw new Changed();
-  // It came of this upload, and the next one may replace it.
-  const record = records.places.get(item.place) ?? { remote: NOTHING };
-  records.set(item.place, { ...record, sending: { bytes: version.bytes, modifiedMs: version.modifiedMs } });
-  await records.saved();
   return true;
 }
 

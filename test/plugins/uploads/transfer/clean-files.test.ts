@@ -6,9 +6,8 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
-  rmSync,
+  renameSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -19,7 +18,14 @@ import type { CleanRules, Clock, RemoteFiles } from 'mountkeeper';
 import { CleanFiles } from '../../../../plugins/uploads/transfer/leaving/clean-files.ts';
 import type { CleanFile } from '../../../../plugins/uploads/compare/plan-types.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
-import { clock as realClock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { until } from '../../../support/platform/wait.ts';
+import {
+  clock as realClock,
+  refusal,
+  settle,
+  TestShare,
+  treeOf,
+} from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
 const KEEPS: CleanRules = { listingAgeMs: () => HOUR, keepMs: () => 1_000 * HOUR, minFreeBytes: () => 0 };
@@ -78,24 +84,60 @@ describe('a file that the NAS has, too', () => {
     return Object.assign(Object.create(files) as RemoteFiles, { stat });
   };
 
-  for (const [others, act, left] of [
-    ['replaced', () => othersWrite('of others'), ['of others']],
-    ['deleted', () => rmSync(join(share.nas, 'd/a')), []],
-  ] as const)
-    it(`leaves when others have ${others} it, though its mode has been changed since, or it came back`, async () => {
-      share.files = withHashes();
-      writeFileSync(share.at('d/a'), 'ours');
-      await run(KEEPS, () => {
-        chmodSync(share.at('d/a'), 0o640);
-        act();
-      });
-      const there = join(share.nas, 'd');
-      assert.deepEqual(
-        readdirSync(there).map((name) => readFileSync(join(there, name), 'utf8')),
-        left,
-      );
-      assert.deepEqual(share.conflicts, []);
+  it('leaves when others have replaced it, though its mode has been changed since, or it came back', async () => {
+    share.files = withHashes();
+    writeFileSync(share.at('d/a'), 'ours');
+    await run(KEEPS, () => {
+      chmodSync(share.at('d/a'), 0o640);
+      othersWrite('of others');
     });
+    assert.deepEqual(
+      treeOf(share.nas),
+      new Map([
+        ['d', '/'],
+        ['d/a', 'of others'],
+      ]),
+    );
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('goes up again when it has its former name again, and the answer to the deletion there was lost', async () => {
+    share.files = withHashes();
+    writeFileSync(share.at('d/a'), 'ours');
+    await run(KEEPS);
+    renameSync(share.at('d/a'), share.at('d/b'));
+    const uploader = share.uploader(
+      (call, when) => {
+        if (call === 'deleteFile' && when === 'after') throw refusal('No answer.', 'silent');
+      },
+      { clean: KEEPS },
+    );
+    const isDeleted = async (): Promise<boolean> => {
+      uploader.flush();
+      await uploader.look(new AbortController().signal);
+      await uploader.settled();
+      return !existsSync(join(share.nas, 'd/a'));
+    };
+    await until('it is deleted there', isDeleted, { timeoutMs: 10_000 });
+    await uploader.stop();
+    assert.deepEqual(
+      treeOf(share.nas),
+      new Map([
+        ['d', '/'],
+        ['d/b', 'ours'],
+      ]),
+    );
+    renameSync(share.at('d/b'), share.at('d/a'));
+    await run(KEEPS);
+    assert.deepEqual(
+      treeOf(share.nas),
+      new Map([
+        ['d', '/'],
+        ['d/a', 'ours'],
+      ]),
+    );
+    assert.equal(readFileSync(share.at('d/a'), 'utf8'), 'ours');
+  });
 
   it('takes nothing of others with it when a look saw it that ends after it has left', async () => {
     writeFileSync(share.at('d/a'), 'ours');

@@ -83,6 +83,27 @@ describe('a move whose answer was never seen', () => {
     assert.deepEqual(share.conflicts, []);
   });
 
+  it('leaves its place to what users put there since, over a former file, on a NAS without times', async () => {
+    share.precisionMs = Infinity;
+    writeFileSync(share.at('b'), 'before');
+    await run();
+    renameSync(share.at('a'), share.at('b'));
+    await killedInMove(false);
+    assert.equal(existsSync(join(share.nas, 'a')), false);
+    rmSync(share.at('b'));
+    writeFileSync(share.at('b'), 'new');
+    await run();
+    assert.deepEqual(
+      treeOf(share.nas),
+      new Map([
+        ['b', 'new'],
+        ['d', '/'],
+        ['d/x', 'first d/x'],
+      ]),
+    );
+    assert.deepEqual(share.conflicts, []);
+  });
+
   for (const source of Object.keys(MOVES) as Source[]) {
     const target = MOVES[source];
     const move = (): void => renameSync(share.at(source), share.at(target));

@@ -111,12 +111,61 @@ describe('an upload', () => {
           utimesSync(share.at('a'), 1_600_000_000, 1_600_000_000);
           await settle(uploader);
         }
+        assert.equal(share.shownMs, 0, 'one file may be odd by itself');
+        writeFileSync(share.at('b'), 'another file');
+        utimesSync(share.at('b'), 1_600_000_000, 1_600_000_000);
+        await settle(uploader);
         await uploader.stop();
-        assert.equal(sent, 3);
+        assert.equal(sent, 4);
         assert.equal(share.shownMs, Infinity);
         assert.deepEqual(share.conflicts, []);
-        assert.deepEqual(treeOf(share.nas), new Map([['a', 'longer than both']]));
+        assert.deepEqual(
+          treeOf(share.nas),
+          new Map([
+            ['a', 'longer than both'],
+            ['b', 'another file'],
+          ]),
+        );
       });
+
+  it('with a time that does not fit the protocol says nothing of the times of others', async () => {
+    // As over SFTP: 2110 shows as 1973.
+    const wrap = (path: string): void => {
+      const { mtimeMs } = statSync(path);
+      const second = Math.floor(mtimeMs / 1_000) % 2 ** 32;
+      utimesSync(path, second, second);
+    };
+    share.leavesTaken = false;
+    const { upload, ...rest } = share.remote();
+    share.files = {
+      ...rest,
+      upload: async (local, path, options) => {
+        await upload(local, path, options);
+        wrap(join(share.nas, path));
+      },
+    };
+    const uploader = share.uploader();
+    for (const [name, content] of [
+      ['a', 'odd'],
+      ['b', 'odd, too'],
+      ['a', 'odd again'],
+    ] as const) {
+      writeFileSync(share.at(name), content);
+      utimesSync(share.at(name), 4_417_977_600, 4_417_977_600);
+      await settle(uploader);
+    }
+    await uploader.stop();
+    assert.equal(Math.floor(statSync(join(share.nas, 'a')).mtimeMs / 1_000), 4_417_977_600 - 2 ** 32);
+    assert.equal(share.shownMs, 0);
+    assert.deepEqual(share.conflicts, []);
+    assert.deepEqual(
+      treeOf(share.nas),
+      new Map([
+        ['a', 'odd again'],
+        ['b', 'odd, too'],
+      ]),
+    );
+  });
 
   for (const precisionMs of [1_000, Infinity])
     it(`leaves what others save with its size while its answer is lost (precision ${precisionMs})`, async () => {
@@ -135,6 +184,57 @@ describe('an upload', () => {
       assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
       assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
     });
+
+  it('leaves what others save with its size while it is read back from a NAS without times', async () => {
+    share.precisionMs = Infinity;
+    share.ignoresTimesBy = 0;
+    let isFirst = true;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'readBack' || when !== 'before' || !isFirst) return;
+      isFirst = false;
+      share.othersWrite('a', 'THEIRS');
+    });
+    writeFileSync(share.at('a'), 'theMin');
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
+  });
+
+  it('may be replaced on a NAS without times by what users write before it is read back', async () => {
+    share.precisionMs = Infinity;
+    share.ignoresTimesBy = 5_000;
+    let isFirst = true;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'readBack' || when !== 'before' || !isFirst) return;
+      isFirst = false;
+      writeFileSync(share.at('a'), 'longer than before');
+      throw refusal('No answer.', 'silent');
+    });
+    writeFileSync(share.at('a'), 'short');
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(treeOf(share.nas), new Map([['a', 'longer than before']]));
+    assert.deepEqual(share.conflicts, []);
+  });
+
+  it('leaves what others save with its size while users write again, on a NAS without times', async () => {
+    share.precisionMs = Infinity;
+    share.ignoresTimesBy = 0;
+    let isFirst = true;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'upload' || when !== 'after' || !isFirst) return;
+      isFirst = false;
+      share.othersWrite('a', 'THEIRS');
+      writeFileSync(share.at('a'), 'longer than before');
+      throw refusal('No answer.', 'silent');
+    });
+    writeFileSync(share.at('a'), 'theMin');
+    await settle(uploader);
+    await uploader.stop();
+    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'longer than before']);
+  });
 
   for (const { name, change } of [
     { name: 'turns ends of lines', change: (text: string) => text.replaceAll('\n', '\r\n') },
