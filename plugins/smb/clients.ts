@@ -3,14 +3,14 @@ import { Joi, tcpClients } from 'mountkeeper';
 import type { ClientSession, Clock, TcpClient } from 'mountkeeper';
 import { GUEST } from './users/accounts.ts';
 import { isAlive, tellSession } from './sessions.ts';
-import type { SessionTools } from './sessions.ts';
+import type { SambaTools } from './samba.ts';
 
 const STATUS_MS = 5_000;
 const MOST_OUTPUT_BYTES = 8 * 1_048_576;
 const END_MS = 3_000;
 const LOOK_MS = 40;
 
-export interface ClientTools extends SessionTools {
+export interface ClientTools extends SambaTools {
   readonly clock: Clock;
   readonly port: number;
   /** Those that are shown: smbd has some of its own beside them. */

@@ -55,6 +55,7 @@ import { PasswordFiles } from './users/password-files.ts';
 
 /** Passwords that could not be set are tried again this often. */
 const TRY_EVERY_MS = 10_000;
+const UNSEEN = 'nobody can look whether passwords of SMB users were changed past the configuration';
 
 export interface SmbTools extends ExporterTools {
   readonly secrets: Secrets;
@@ -88,6 +89,8 @@ class SmbParts implements ExporterParts<ServedShare> {
   #users: readonly string[] = [];
   /** Why a user's password could not be set, so that the former one may be right; undefined where all could. */
   #keptPassword: string | undefined;
+  /** Why nobody knows whether passwords in the database are still those that were set; undefined when that is known. */
+  #unseen: string | undefined;
   /** Why users could not be settled at all, so that nobody knows who has which password. */
   #unsettled: string | undefined;
   #nextTryMs = 0;
@@ -217,12 +220,13 @@ class SmbParts implements ExporterParts<ServedShare> {
         : [];
     // Before, the server itself is told to be down, and why.
     const unreached = this.#listening ? this.#reach.problems(this.server.process) : [];
+    const unseen = this.#unseen === undefined ? [] : [`${UNSEEN}: ${this.#unseen}`];
     const errors = new Set([problem, this.#unsettled]);
     // Said already, or nothing to say.
     for (const one of [this.server.problem, undefined]) errors.delete(one);
     return [
       ...[...errors].map((one) => ({ level: 'error' as const, message: `SMB: ${one}` })),
-      ...[...nobody, ...unreached, ...this.#userProblems].map((message) => ({
+      ...[...nobody, ...unreached, ...this.#userProblems, ...unseen].map((message) => ({
         level: 'warning' as const,
         message,
       })),
@@ -276,7 +280,8 @@ class SmbParts implements ExporterParts<ServedShare> {
 
   #tryPasswordsAgain(): void {
     const now = this.#tools.clock.monotonic();
-    if ((this.#unsettled ?? this.#keptPassword) === undefined || now < this.#nextTryMs) return;
+    if ((this.#unsettled ?? this.#keptPassword ?? this.#unseen) === undefined || now < this.#nextTryMs)
+      return;
     this.#nextTryMs = now + TRY_EVERY_MS;
     this.server.renew();
   }
@@ -300,11 +305,14 @@ class SmbParts implements ExporterParts<ServedShare> {
       await cut([GUEST]);
       await forgetGuests(this.#paths);
     }
-    const failures = await settleUsers(
-      passwords,
-      { paths: this.#paths, processes, secrets, log, owner, cut },
+    const { failures, unseen } = await settleUsers(passwords, {
+      paths: this.#paths,
+      processes,
       env,
-    );
+      log,
+      owner,
+      cut,
+    });
     this.#users = [...passwords.keys()].filter((name) => !failures.has(name));
     this.#keptPassword = [...failures.values()][0];
     await this.#apply();
@@ -315,6 +323,8 @@ class SmbParts implements ExporterParts<ServedShare> {
     for (const reason of all.filter((one) => !this.#userProblems.includes(one)))
       log.error({ reason }, 'SMB user left out');
     this.#userProblems = all;
+    if (unseen !== undefined && unseen !== this.#unseen) log.warn({ reason: unseen }, UNSEEN);
+    this.#unseen = unseen;
   }
 
   /** A user who lost access is disconnected at once, not when the session ends. */

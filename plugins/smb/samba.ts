@@ -2,6 +2,7 @@ import { constants, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { firstAccessible } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
+import type { SmbPaths } from './paths.ts';
 
 /** What is installed of Samba. */
 export interface Samba {
@@ -11,6 +12,14 @@ export interface Samba {
   readonly hasFruit: boolean;
   /** Changes when another version is installed. */
   readonly stamp: string;
+}
+
+/** What Samba's own tools are run with, so that they speak of this server. */
+export interface SambaTools {
+  readonly processes: Processes;
+  readonly paths: SmbPaths;
+  /** With the private user list. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 const FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

@@ -2,17 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Processes } from 'mountkeeper';
 import type { SmbPaths } from './paths.ts';
+import type { SambaTools } from './samba.ts';
 import { entranceTo } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
 
 const CONTROL_MS = 3_000;
 const STATUS_MS = 5_000;
-
-export interface SessionTools {
-  readonly processes: Processes;
-  readonly paths: SmbPaths;
-  readonly env: Readonly<Record<string, string>>;
-}
 
 /** A login on a connection, which is a process of its own. */
 export interface Session {
@@ -21,7 +16,7 @@ export interface Session {
 }
 
 /** Rejects when the server does not say. */
-export async function sessionsOf({ processes, paths, env }: SessionTools): Promise<readonly Session[]> {
+export async function sessionsOf({ processes, paths, env }: SambaTools): Promise<readonly Session[]> {
   const { code, stdout, stderr } = await processes.run({
     command: 'smbstatus',
     args: ['-s', paths.conf, '-b'],
@@ -52,7 +47,7 @@ export async function closeShare(processes: Processes, paths: SmbPaths, share: s
  * automatically. Samba's own `close-denied-share` would disconnect everybody here, because it checks the
  * access of the user that all files are forced to.
  */
-export async function endSessions(users: ReadonlySet<string>, tools: SessionTools): Promise<void> {
+export async function endSessions(users: ReadonlySet<string>, tools: SambaTools): Promise<void> {
   const pids = (await sessionsOf(tools))
     .filter(({ user }) => users.has(user.toLowerCase()))
     .map(({ pid }) => pid);
@@ -77,7 +72,7 @@ export interface Undone {
 export async function disconnectChanged(
   before: ReadonlyMap<string, ServedShare>,
   now: ReadonlyMap<string, ServedShare>,
-  tools: SessionTools,
+  tools: SambaTools,
   left: ReadonlyMap<string, Undone> = new Map(),
 ): Promise<ReadonlyMap<string, Undone>> {
   const undone = new Map<string, Undone>();
@@ -114,7 +109,7 @@ function isSameButAccess(share: ServedShare, next: ServedShare | undefined): boo
 async function disconnect(
   sessions: readonly Session[],
   [before, now]: readonly [ServedShare, ServedShare],
-  tools: SessionTools,
+  tools: SambaTools,
 ): Promise<Undone | undefined> {
   const pids = sessions
     .filter(({ user }) => entranceTo(before, user) !== entranceTo(now, user))
@@ -141,7 +136,7 @@ async function forEach(
 
 /** A session that has ended needs to be told nothing. */
 export async function tellSession(
-  tools: SessionTools,
+  tools: SambaTools,
   pid: string,
   ...order: readonly string[]
 ): Promise<void> {
@@ -163,7 +158,7 @@ export function isAlive(pid: number): boolean {
 
 /** Rejects when the order was not sent. */
 async function tell(
-  { processes, paths }: Pick<SessionTools, 'processes' | 'paths'>,
+  { processes, paths }: Pick<SambaTools, 'processes' | 'paths'>,
   ...order: readonly string[]
 ): Promise<void> {
   const { code, stderr } = await processes.run({

@@ -1,21 +1,14 @@
-import type { Processes } from 'mountkeeper';
-import type { SmbPaths } from '../paths.ts';
+import type { SambaTools } from '../samba.ts';
 
 const TOOL_MS = 10_000;
 /** 100 years; Samba keeps it in 32 bits. */
 const NEVER_S = 3_153_600_000;
 
-export interface DatabaseTools {
-  readonly paths: SmbPaths;
-  readonly processes: Processes;
-  readonly environment: Readonly<Record<string, string>>;
-}
-
 /** The server's own password database, by Samba's tools. All of it rejects with what the tool said. */
 export class PasswordDatabase {
-  readonly #tools: DatabaseTools;
+  readonly #tools: SambaTools;
 
-  constructor(tools: DatabaseTools) {
+  constructor(tools: SambaTools) {
     this.#tools = tools;
   }
 
@@ -57,7 +50,7 @@ export class PasswordDatabase {
     name: string | undefined,
     tool: { readonly command: string; readonly args: readonly string[]; readonly input?: string },
   ): Promise<string> {
-    const { processes, environment: env } = this.#tools;
+    const { processes, env } = this.#tools;
     const { code, stderr, stdout } = await processes.run({ ...tool, env, timeoutMs: TOOL_MS });
     if (code === 0) return stdout;
     const whom = name === undefined ? '' : ` for the SMB user "${name}"`;

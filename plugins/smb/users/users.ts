@@ -2,20 +2,18 @@ import { createHash, randomBytes } from 'node:crypto';
 import { access, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeWhole } from 'mountkeeper';
-import type { Logger, Processes, Secrets } from 'mountkeeper';
+import type { Logger, Secrets } from 'mountkeeper';
 import { renderGroup, renderPasswd } from './accounts.ts';
 import type { Owner } from './accounts.ts';
 import { PasswordDatabase } from './password-database.ts';
 import type { SmbUser } from '../config.ts';
 import type { SmbPaths } from '../paths.ts';
+import type { SambaTools } from '../samba.ts';
 
 /** The input of the tool that sets it. */
 const LONGEST_PASSWORD = 254;
 
-export interface UserTools {
-  readonly paths: SmbPaths;
-  readonly processes: Processes;
-  readonly secrets: Secrets;
+export interface UserTools extends SambaTools {
   readonly log: Logger;
   readonly owner: Owner;
   /** Ends the sessions of users who lost access. */
@@ -67,58 +65,84 @@ type Marks = Readonly<Record<string, string>>;
 /** The password is being set, or could not be: the former one may be right, so the user is kept in mind. */
 const UNSURE = '';
 
+export interface SettledUsers {
+  /** The reason for each user whose password could not be set; the others can log in. */
+  readonly failures: ReadonlyMap<string, string>;
+  /** Why nobody knows what the database holds; undefined when it was looked at. */
+  readonly unseen: string | undefined;
+}
+
 /**
  * Updates the private user list and the password database; unchanged entries are not touched. A password that
- * somebody else has put into the database is set anew, with a warning in the log. Resolves with the reason for each
- * user whose password could not be set; the others can log in.
+ * somebody else has put into the database is set anew, with a warning in the log. Rejects only when the notes or the
+ * user list cannot be written, or sessions of removed users cannot be ended.
  */
 export async function settleUsers(
   passwords: ReadonlyMap<string, string>,
   tools: UserTools,
-  environment: Readonly<Record<string, string>>,
-): Promise<ReadonlyMap<string, string>> {
-  const { paths } = tools;
+): Promise<SettledUsers> {
+  const { paths, owner } = tools;
   const known = await knownUsers(paths);
-  await writeIfOther(paths.nssGroup, renderGroup(tools.owner));
-  // A removed user must still be known while the password is deleted.
+  const names = [...passwords.keys()];
   const leaving = Object.keys(known.marks).filter((name) => !passwords.has(name));
-  await writeIfOther(
-    paths.nssPasswd,
-    renderPasswd([...new Set([...passwords.keys(), ...leaving])], tools.owner),
-  );
+  await writeIfOther(paths.nssGroup, renderGroup(owner));
+  // A removed user must still be known while the password is deleted.
+  await writeIfOther(paths.nssPasswd, renderPasswd([...names, ...leaving], owner));
   const keep = (marks: Marks, stored: Marks = {}): Promise<void> =>
     writeIfOther(paths.users, `${JSON.stringify({ salt: known.salt, marks, stored } satisfies Known)}\n`);
   const wanted = marksOf(passwords, known.salt);
-  const database = new PasswordDatabase({ ...tools, environment });
-  await database.forbidChangesByUsers();
-  const found = marksOf(await database.entries(passwords.keys()), known.salt);
-  tellOfOthersChanges(tools.log, [known, wanted, found]);
-  const unset = [...passwords.keys()].filter((name) => !isAsSet(name, [known, wanted, found]));
-  // Before the tools run: a daemon that is killed meanwhile leaves every name that may be in the database.
-  await keep({ ...known.marks, ...unsure(unset) }, known.stored);
+  const unnoted = names.filter((name) => !isNoted(name, known, wanted));
+  // Before any tool runs: one that fails, or a daemon that is killed meanwhile, leaves every name that may be in the
+  // database, and nobody is let in by a former password.
+  await keep({ ...known.marks, ...unsure(unnoted) }, known.stored);
+  const database = new PasswordDatabase(tools);
   await removePasswords(leaving, tools, database);
-  const failures = await setPasswords(unset, passwords, database);
-  const stored = unset.length > 0 ? marksOf(await database.entries(passwords.keys()), known.salt) : found;
-  await keep({ ...wanted, ...unsure(failures.keys()) }, stored);
-  await writeIfOther(paths.nssPasswd, renderPasswd([...passwords.keys()], tools.owner));
-  return failures;
+  await writeIfOther(paths.nssPasswd, renderPasswd(names, owner));
+
+  const entries = async (): Promise<Marks> => marksOf(await database.entries(names), known.salt);
+  const before = await look(names, () => database.forbidChangesByUsers().then(entries));
+  const changed = changedByOthers(names, [known, wanted, before.found]);
+  for (const user of changed)
+    tools.log.warn({ user }, "an SMB user's password was changed past the configuration, and is set anew");
+  const unset = [...unnoted, ...changed];
+  await keep({ ...known.marks, ...unsure(unset) }, known.stored);
+  const failures = before.found ? await setPasswords(unset, passwords, database) : new Map<string, string>();
+  const { found, unseen } = before.found && unset.length > 0 ? await look(names, entries) : before;
+  if (unseen !== undefined) for (const name of unset) failures.set(name, unseen);
+  await keep({ ...wanted, ...unsure(failures.keys()) }, found ?? known.stored);
+  return { failures, unseen };
 }
 
-type Compared = readonly [known: Known, wanted: Marks, found: Marks];
-
-function isAsSet(name: string, [known, wanted, found]: Compared): boolean {
-  return known.marks[name] === wanted[name] && isAsNoted(name, [known, wanted, found]);
+/**
+ * True when the daemon has set the wanted password and has read back what was stored. Such a user is let in also while
+ * nobody can look at the database: since then smbd has refused changes by users, by a policy that it keeps on disk, so
+ * that only root can have put another password there, past the daemon. To keep the user out for a tool that is slow or
+ * a disk that is full would keep out nobody else.
+ */
+function isNoted(name: string, { marks, stored }: Known, wanted: Marks): boolean {
+  return marks[name] === wanted[name] && stored?.[name] !== undefined;
 }
 
-function isAsNoted(name: string, [{ stored }, , found]: Compared): boolean {
-  return stored?.[name] !== undefined && stored[name] === found[name];
+interface Look {
+  readonly found?: Marks;
+  readonly unseen: string | undefined;
 }
 
-function tellOfOthersChanges(log: Logger, compared: Compared): void {
-  const [{ marks, stored = {} }, wanted] = compared;
-  for (const user of Object.keys(wanted))
-    if (stored[user] !== undefined && marks[user] !== UNSURE && !isAsNoted(user, compared))
-      log.warn({ user }, "an SMB user's password was changed past the configuration, and is set anew");
+/** Never rejects: it is no reason to keep smbd from starting. Without users there is nothing to look at. */
+async function look(names: readonly string[], entries: () => Promise<Marks>): Promise<Look> {
+  if (names.length === 0) return { found: {}, unseen: undefined };
+  return entries().then(
+    (found) => ({ found, unseen: undefined }),
+    (error: unknown) => ({ unseen: (error as Error).message }),
+  );
+}
+
+function changedByOthers(
+  names: readonly string[],
+  [known, wanted, found]: readonly [Known, Marks, Marks | undefined],
+): readonly string[] {
+  if (!found) return [];
+  return names.filter((name) => isNoted(name, known, wanted) && known.stored?.[name] !== found[name]);
 }
 
 /** Users whose former password may be right: no share may let them in. */
@@ -146,7 +170,7 @@ async function setPasswords(
   names: readonly string[],
   passwords: ReadonlyMap<string, string>,
   database: PasswordDatabase,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<Map<string, string>> {
   const failures = new Map<string, string>();
   for (const name of names) {
     try {

@@ -1,7 +1,7 @@
 /** The password of the configuration is the one that enters: no SMB user changes it, and what others set is mended. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
@@ -11,7 +11,7 @@ import { freePort } from '../../support/platform/free-port.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
-import { runClient, smb } from '../../support/exports/client-programs.ts';
+import { SmbSession, notices, runClient, smb } from '../../support/exports/client-programs.ts';
 
 const FORMER = 'Documented-1';
 const OWN = 'Of-his-own-1';
@@ -21,8 +21,12 @@ describe('passwords of SMB users', () => {
   let daemon: Daemon;
   let port: number;
 
-  const lists = async (password: string) =>
-    (await smb('team', 'ls', { port, user: `bob%${password}` })).output;
+  const lists = async (password: string, user = 'bob') =>
+    (await smb('team', 'ls', { port, user: `${user}%${password}` })).output;
+  const submit = async (users: readonly { readonly name: string; readonly password: string }[]) =>
+    assert.equal((await daemon.submit(daemon.text({ sections: { smb: { users } } }))).body.ok, true);
+  const told = (text: RegExp) =>
+    until(`notices tell ${text}`, async () => text.test(await notices(daemon)), { timeoutMs: 30_000 });
   const enters = async (password: string): Promise<boolean> => {
     const output = await lists(password);
     if (!output.includes('plain.bin')) assert.match(output, /LOGON_FAILURE/);
@@ -54,10 +58,18 @@ describe('passwords of SMB users', () => {
     scratch = await createScratch('smb-passwords');
     const nas = await Nas.create(scratch, { files: { 'team/plain.bin': 5_000 } });
     port = await freePort();
+    await mkdir(scratch.path('bin'));
+    // Samba's own, which fails as long as the file beside it is there.
+    await writeFile(
+      scratch.path('bin', 'pdbedit'),
+      '#!/bin/sh\n[ -e "$0.broken" ] && echo "no space left" >&2 && exit 1\nexec /usr/bin/pdbedit "$@"\n',
+      { mode: 0o755 },
+    );
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
       sections: { smb: { enabled: true, port, users: [{ name: 'bob', password: FORMER }] } },
+      env: { PATH: `${scratch.path('bin')}:${process.env['PATH'] ?? ''}` },
     });
     await daemon.start();
     await daemon.healthy();
@@ -115,10 +127,56 @@ describe('passwords of SMB users', () => {
   });
 
   it('are changed in the configuration, as ever', async () => {
-    const users = [{ name: 'bob', password: 'Documented-2' }];
-    const { body } = await daemon.submit(daemon.text({ sections: { smb: { users } } }));
-    assert.equal(body.ok, true);
+    await submit([{ name: 'bob', password: 'Documented-2' }]);
     await until('the new one enters', () => enters('Documented-2'), { timeoutMs: 20_000 });
     assert.equal(await enters(FORMER), false);
+  });
+
+  it('that were set enter while nobody can look at the database; others and removed users do not', async () => {
+    const broken = scratch.path('bin', 'pdbedit.broken');
+    await submit([
+      { name: 'bob', password: 'Documented-2' },
+      { name: 'cleo', password: 'Of-cleo-1' },
+      { name: 'dan', password: 'Of-dan-1' },
+    ]);
+    const letsIn = (user: string, password: string) =>
+      until(`${user} enters`, async () => (await lists(password, user)).includes('plain.bin'), {
+        timeoutMs: 30_000,
+      });
+    await letsIn('cleo', 'Of-cleo-1');
+    await daemon.stop();
+    await writeFile(broken, '');
+    await daemon.start();
+    await letsIn('cleo', 'Of-cleo-1');
+    await told(
+      /nobody can look whether .* were changed past the configuration: pdbedit failed: no space left/,
+    );
+
+    const session = new SmbSession('team', { port, user: 'cleo%Of-cleo-1' }, scratch);
+    assert.match(await session.run('ls'), /plain\.bin/);
+    await submit([
+      { name: 'bob', password: 'Documented-3' },
+      { name: 'dan', password: 'Of-dan-1' },
+    ]);
+    await told(/bob\\" cannot log in: pdbedit failed: no space left/);
+    await until(
+      'her session is ended',
+      async () => !session.isOpen || /NT_STATUS_/.test(await session.run('ls')),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    assert.match(await lists('Of-cleo-1', 'cleo'), /LOGON_FAILURE/);
+    assert.match(await lists('Documented-2'), /ACCESS_DENIED/, 'his former one lets him in nowhere');
+    await letsIn('dan', 'Of-dan-1');
+
+    await rm(broken);
+    await until('the new one enters', async () => (await lists('Documented-3')).includes('plain.bin'), {
+      timeoutMs: 30_000,
+    });
+    assert.match(await lists('Documented-2'), /LOGON_FAILURE/);
+    await until('nothing is said of it', async () => !/nobody can look|bob/.test(await notices(daemon)), {
+      timeoutMs: 20_000,
+    });
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import type { Logger, Processes, Secrets, ShortCommand } from 'mountkeeper';
+import type { Logger, Processes, ShortCommand } from 'mountkeeper';
 import { smbPaths } from '../../../plugins/smb/paths.ts';
 import { PasswordFiles } from '../../../plugins/smb/users/password-files.ts';
 import { settleUsers, unsureUsers } from '../../../plugins/smb/users/users.ts';
@@ -20,36 +20,49 @@ async function setUp(t: TestContext) {
   const database = new Map<string, string>();
   const did: string[] = [];
   const warned: string[] = [];
+  /** Why nobody could look at the database, of each time that users were settled. */
+  const looks: (string | undefined)[] = [];
+  /** Options with which pdbedit fails. */
+  const failing = new Set<string>();
+  /** Those with which it does once a password has been set. */
+  const failingLater = new Set<string>();
+  let asked = 0;
   let mayChange = true;
-  const run = async ({ command, args, input }: ShortCommand) => {
-    const name = args.at(-1) ?? '';
+  const look = (args: readonly string[]): string => {
     if (args.includes('-P')) mayChange = false;
     const lines = [...database].map(([user, hash]) => `${user.toUpperCase()}:1:X:${hash}:[U ]:LCT-1:`);
-    if (args.includes('-P') || args.includes('-L'))
-      return { code: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
-    assert.equal(mayChange, false, 'nobody may change it by the time that it is set');
+    return `${lines.join('\n')}\n`;
+  };
+  const set = (name: string, input?: string): void => {
+    database.set(name, `hash of ${input}`.replaceAll('\n', ' '));
+    for (const option of failingLater) failing.add(option);
+  };
+  const run = async ({ command, args, input }: ShortCommand) => {
+    const name = args.at(-1) ?? '';
+    if (args.includes('-P') || args.includes('-L')) asked += 1;
+    if (args.some((option) => failing.has(option))) return { code: 1, stdout: '', stderr: 'disk full' };
+    if (args.includes('-P') || args.includes('-L')) return { code: 0, stdout: look(args), stderr: '' };
     did.push(`${command} ${name}`);
     await writeFile(paths.passdb, '');
     assert.match(await readFile(paths.users, 'utf8'), new RegExp(`"${name}"`), 'is known before a tool runs');
-    if (command === 'smbpasswd' && deaf.has(name)) return { code: 1, stdout: '', stderr: 'no' };
-    if (command === 'smbpasswd') database.set(name, `hash of ${input}`.replaceAll('\n', ' '));
-    else database.delete(name);
+    if (command === 'smbpasswd') {
+      assert.equal(mayChange, false, 'nobody may change it by the time that it is set');
+      if (deaf.has(name)) return { code: 1, stdout: '', stderr: 'no' };
+      set(name, input);
+    } else database.delete(name);
     return { code: 0, stdout: '', stderr: '' };
   };
   const cut = async (users: readonly string[]) => void did.push(`cut ${users.join()}`);
   const settle = async (passwords: Readonly<Record<string, string>>) => {
-    const failures = await settleUsers(
-      new Map(Object.entries(passwords)),
-      {
-        paths,
-        processes: { run } as unknown as Processes,
-        secrets: {} as Secrets,
-        log: { warn: (about: { user: string }) => warned.push(about.user) } as unknown as Logger,
-        owner: { uid: 0, gid: 0 },
-        cut,
-      },
-      {},
-    );
+    const { failures, unseen } = await settleUsers(new Map(Object.entries(passwords)), {
+      paths,
+      processes: { run } as unknown as Processes,
+      env: {},
+      log: { warn: (about: { user: string }) => warned.push(about.user) } as unknown as Logger,
+      owner: { uid: 0, gid: 0 },
+      cut,
+    });
+    looks.push(unseen);
     return [...failures.keys(), '|', ...did.splice(0)].join(' ');
   };
   return {
@@ -57,6 +70,10 @@ async function setUp(t: TestContext) {
     database,
     warned,
     deaf,
+    failing,
+    failingLater,
+    looks,
+    asked: () => asked,
     settle,
     unsure: async () => [...(await unsureUsers(paths))].join(),
   };
@@ -88,6 +105,71 @@ describe('passwords of smbd', () => {
     assert.equal(await settle({ ben: 'b' }), '| smbpasswd ben');
     assert.equal(await unsure(), '');
     assert.equal(await settle({}), '| pdbedit ben cut ben');
+  });
+});
+
+describe('a password database that nobody can look at', () => {
+  for (const option of ['-P', '-L'])
+    it(`lets in nobody by a former password, and removed users are out: pdbedit ${option}`, async (t) => {
+      const { failing, looks, settle, unsure } = await setUp(t);
+      await settle({ anna: 'a', ben: 'b', carl: 'c' });
+      failing.add(option);
+      assert.equal(await settle({ anna: 'a', ben: 'b2' }), 'ben | pdbedit carl cut carl');
+      assert.equal(await unsure(), 'ben', 'also for the next daemon');
+      assert.equal(await settle({ anna: 'a', ben: 'b2', dora: 'd' }), 'ben dora |');
+      assert.equal(
+        await settle({ anna: 'a', ben: 'b' }),
+        'ben | pdbedit dora cut dora',
+        'his former one again',
+      );
+      failing.clear();
+      assert.equal(await settle({ anna: 'a', ben: 'b2' }), '| smbpasswd ben');
+      assert.equal(await unsure(), '');
+      const reason = 'pdbedit failed: disk full';
+      assert.deepEqual(looks, [undefined, reason, reason, reason, undefined]);
+    });
+
+  it('lets in nobody whose password was set, but could not be read back, and sets it again', async (t) => {
+    const { failing, failingLater, settle, unsure, warned } = await setUp(t);
+    await settle({ anna: 'a', ben: 'b' });
+    failingLater.add('-L');
+    assert.equal(await settle({ anna: 'a', ben: 'b2' }), 'ben | smbpasswd ben');
+    assert.equal(await unsure(), 'ben');
+    failing.clear();
+    failingLater.clear();
+    assert.equal(await settle({ anna: 'a', ben: 'b2' }), '| smbpasswd ben');
+    assert.equal(await settle({ anna: 'a', ben: 'b2' }), '|');
+    assert.deepEqual(warned, []);
+  });
+
+  it('keeps nobody out whose password is the one that was set', async (t) => {
+    const { database, failing, looks, settle, unsure, warned } = await setUp(t);
+    await settle({ anna: 'a', ben: 'b' });
+    failing.add('-P');
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '|');
+    assert.equal(await unsure(), '');
+    assert.equal(looks.at(-1), 'pdbedit failed: disk full');
+    database.set('ben', 'hash of his own');
+    failing.clear();
+    assert.equal(await settle({ anna: 'a', ben: 'b' }), '| smbpasswd ben', 'seen as soon as it can be');
+    assert.deepEqual(warned, ['ben']);
+  });
+
+  it('keeps out whom a former version let in, which let users change theirs', async (t) => {
+    const { failing, paths, settle, unsure } = await setUp(t);
+    await settle({ anna: 'a' });
+    const { salt, marks } = JSON.parse(await readFile(paths.users, 'utf8')) as Record<string, unknown>;
+    await writeFile(paths.users, JSON.stringify({ salt, marks }));
+    failing.add('-P');
+    assert.equal(await settle({ anna: 'a' }), 'anna |');
+    assert.equal(await unsure(), 'anna');
+  });
+
+  it('is not looked at without users', async (t) => {
+    const { asked, failing, settle, looks } = await setUp(t);
+    failing.add('-P');
+    assert.equal(await settle({}), '|');
+    assert.deepEqual([asked(), looks], [0, [undefined]]);
   });
 });
 
