@@ -229,7 +229,7 @@ describe('the files of a share', () => {
     assert.equal(remote.asked, 2, 'once for both');
   });
 
-  it('do not ask the remote for what other folders have sent, and after 10 seconds for what no queue tells', async () => {
+  it('ask the remote not for what other folders send, and after 10 seconds for what no queue tells', async () => {
     const remote = new Remote();
     const files = share({ stats: { dirtyFiles: 20 } });
     const ctx = contextOf(remote.body, true, 'unknown', files);
@@ -271,7 +271,7 @@ describe('the files of a share', () => {
     );
   });
 
-  it('are asked for again by a mount without a queue when more waits, and when less does where some is theirs', async () => {
+  it('are asked for again without a queue when more waits, and when less does where some is theirs', async () => {
     const remote = new Remote();
     const files = share({ stats: { dirtyFiles: 1 } });
     const asks = async (lists: FolderLists, dirtyFiles: number): Promise<boolean> => {
