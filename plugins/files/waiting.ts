@@ -53,12 +53,16 @@ export class Waiting {
     const { dirtyFiles = 0, uploadedBytes = 0 } = live.figures?.stats ?? {};
     const queued = dirtyFiles > 0 ? await this.#signOfCycle(mount, live) : '';
     const sign = `${dirtyFiles} ${uploadedBytes} ${queued}`;
+    return this.#isSettled(mount, sign) ? `${sign} settled` : sign;
+  }
+
+  #isSettled(mount: Mount, sign: string): boolean {
     const now = this.#ctx.use('clock').monotonic();
-    const former = this.#shown.get(mount);
-    // Whoever opens a folder before the first one has it from the remote.
-    const since = former === undefined ? -Infinity : former.sign === sign ? former.since : now;
+    // Whoever opens a folder before the first sign has it from the remote.
+    const former = this.#shown.get(mount) ?? { sign, since: -Infinity };
+    const since = former.sign === sign ? former.since : now;
     this.#shown.set(mount, { sign, since });
-    return now - since > FRESH_MS ? `${sign} settled` : sign;
+    return now - since > FRESH_MS;
   }
 
   #ofCycle(mount: Mount, live: LiveShare): Asked {
