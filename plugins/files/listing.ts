@@ -4,19 +4,18 @@
  */
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import type { LiveShare, Mount, PluginContext, QueuedUpload, UnsavedFile } from 'mountkeeper';
+import type { CacheAccess, LiveShare, PluginContext, QueuedUpload, UnsavedFile } from 'mountkeeper';
 import type { Listed, ListRequest } from './list-process.ts';
 import { withUnsaved } from './merge.ts';
 import type { Entries, ShownFile } from './merge.ts';
+import { FRESH_MS, stateOf } from './waiting.ts';
+import type { Waiting } from './waiting.ts';
 
 const HELPER = fileURLToPath(new URL('./list-process.js', import.meta.url));
 /** An admin may have given a folder in the share to somebody. */
 const READS_ALL = ['dac_read_search'];
 const LONGEST_MS = 15_000;
-const QUEUE_MS = 5_000;
 const MOST_OUTPUT_BYTES = 4 * 1024 * 1024;
-/** While files come and go, the remote is asked once in this time, however many pages show the folder. */
-const FRESH_MS = 10_000;
 const MOST_KEPT = 20;
 
 /** Thrown with words for the log; the page has its own. */
@@ -29,18 +28,20 @@ export interface ShownFolder extends Entries<ShownFile> {
 
 interface Kept {
   readonly listed: Listed;
+  /** When it was asked for (monotonic). */
   readonly at: number;
-  /** Files of the folder that have waited since. */
+  /** Changes of the whole share that waited then. */
+  readonly dirtyFiles: number;
+  /** Files of the folder that waited then, or have since. */
   readonly waiting: Set<string>;
-  /** Changes of the whole share that have waited since, at most: removals are among them, too. */
-  mostWaiting: number;
 }
 
 /** What is known without asking the remote. */
 interface Now {
+  /** Monotonic. */
   readonly at: number;
   readonly queued: readonly UnsavedFile[];
-  readonly waiting: number;
+  readonly dirtyFiles: number;
 }
 
 interface Look {
@@ -49,32 +50,44 @@ interface Look {
   readonly now: Now;
 }
 
-function liveShare(ctx: PluginContext, share: string): LiveShare | undefined {
+export function liveShare(ctx: PluginContext, share: string): LiveShare | undefined {
   return ctx
     .use('shares')
     .list()
     .find(({ spec }) => spec.share.name === share);
 }
 
-/** Something that waited does so no more: the remote has it, or it is gone. */
-function isOutdated({ waiting, mostWaiting, at }: Kept, now: Now): boolean {
+/**
+ * At once where something of the folder waits no more: the remote has it, or it is gone. What else changes, such as
+ * what has been removed or is in other folders, when the listing is old.
+ */
+function isOutdated(kept: Kept, now: Now): boolean {
+  if (now.at - kept.at > FRESH_MS) return true;
+  if (kept.listed.unsaved) return hasOthersWaiting(kept.listed.unsaved, kept, now);
   const names = new Set(now.queued.map(({ name }) => name));
-  return now.at - at > FRESH_MS || now.waiting < mostWaiting || [...waiting].some((name) => !names.has(name));
+  return [...kept.waiting].some((name) => !names.has(name));
+}
+
+/** Of a mount without a queue, of which the listing alone says what waits in the folder. */
+function hasOthersWaiting(unsaved: readonly UnsavedFile[], kept: Kept, now: Now): boolean {
+  return now.dirtyFiles > kept.dirtyFiles || (unsaved.length > 0 && now.dirtyFiles < kept.dirtyFiles);
 }
 
 /** Of all readers. */
 export class FolderLists {
   readonly #ctx: PluginContext;
+  readonly #waiting: Waiting;
   readonly #kept = new Map<string, Kept>();
   readonly #asking = new Map<string, Promise<Kept>>();
 
-  constructor(ctx: PluginContext) {
+  constructor(ctx: PluginContext, waiting: Waiting) {
     this.#ctx = ctx;
+    this.#waiting = waiting;
   }
 
   /** As the remote has it now. Rejects with a plain sentence, or NotMounted. */
   async open(share: string, folder: string): Promise<ShownFolder> {
-    const look = await this.#look(share, folder);
+    const look = await this.#look(share, folder, (live) => this.#waiting.read(live));
     return shown(await this.#ask(look), look.now);
   }
 
@@ -83,44 +96,56 @@ export class FolderLists {
    * Where that fails, its former listing stands.
    */
   async again(share: string, folder: string): Promise<ShownFolder> {
-    const look = await this.#look(share, folder);
+    const look = await this.#look(share, folder, (live) => this.#waiting.latest(live));
     const { now } = look;
     const kept = this.#kept.get(look.key);
-    if (!kept) return shown(await this.#ask(look), now);
-    if (!isOutdated(kept, now)) {
-      for (const { name } of now.queued) kept.waiting.add(name);
-      kept.mostWaiting = Math.max(kept.mostWaiting, now.waiting);
-      return shown(kept, now);
-    }
+    if (kept && !isOutdated(kept, now)) return shown(kept, now);
     try {
       return shown(await this.#ask(look), now);
     } catch (error) {
+      if (!kept) throw error;
       return { ...shown(kept, now), failed: error instanceof Error ? error.message : String(error) };
     }
   }
 
-  async #look(share: string, folder: string): Promise<Look> {
+  async #look(
+    share: string,
+    folder: string,
+    queueOf: (live: LiveShare) => Promise<readonly QueuedUpload[]>,
+  ): Promise<Look> {
     const live = liveShare(this.#ctx, share);
     const access = live?.mount?.cacheAccess?.();
-    if (!access) throw new NotMounted('the share is not mounted now');
-    const at = this.#ctx.use('clock').now();
-    const queued = filesIn(folder, await queueOf(this.#ctx, live?.mount), at);
-    const now = { at, queued, waiting: live?.figures?.stats.dirtyFiles ?? 0 };
-    return { key: `${share}\0${folder}`, request: { access, folder }, now };
+    if (!live || !access) throw new NotMounted('the share is not mounted now');
+    const clock = this.#ctx.use('clock');
+    const dirtyFiles = live.figures?.stats.dirtyFiles ?? 0;
+    const queued = filesIn(folder, await queueOf(live), clock.now());
+    const now = { at: clock.monotonic(), queued, dirtyFiles };
+    return { key: keyOf(share, access, folder), request: { access, folder }, now };
   }
 
-  /** Who asks meanwhile has the same answer, which counts as old as its question. */
-  #ask(look: Look): Promise<Kept> {
-    const { key } = look;
-    const asking = this.#asking.get(key) ?? this.#keep(look).finally(() => this.#asking.delete(key));
-    this.#asking.set(key, asking);
+  /**
+   * Who asks meanwhile has the same answer, which counts as old as its question: where more is known by then, the
+   * remote is asked once more.
+   */
+  async #ask(look: Look): Promise<Kept> {
+    const { key, now } = look;
+    const running = this.#asking.get(key);
+    if (!running) return this.#begin(look);
+    const kept = await running;
+    // Another one has begun after this look.
+    return isOutdated(kept, now) ? (this.#asking.get(key) ?? this.#begin(look)) : kept;
+  }
+
+  #begin(look: Look): Promise<Kept> {
+    const asking = this.#keep(look).finally(() => this.#asking.delete(look.key));
+    this.#asking.set(look.key, asking);
     return asking;
   }
 
   async #keep({ key, request, now }: Look): Promise<Kept> {
     const listed = await this.#list(request);
-    const names = now.queued.map(({ name }) => name);
-    const kept = { listed, at: now.at, waiting: new Set(names), mostWaiting: now.waiting };
+    const waiting = new Set(now.queued.map(({ name }) => name));
+    const kept = { listed, at: now.at, dirtyFiles: now.dirtyFiles, waiting };
     this.#kept.delete(key);
     this.#kept.set(key, kept);
     for (const oldest of this.#kept.keys()) if (this.#kept.size > MOST_KEPT) this.#kept.delete(oldest);
@@ -143,15 +168,15 @@ export class FolderLists {
   }
 }
 
-function shown({ listed }: Kept, { queued }: Now): ShownFolder {
-  return withUnsaved(listed, listed.unsaved ?? queued);
+/** What was kept of another path or NAS, where the share led before, is not the folder of this one. */
+function keyOf(share: string, access: CacheAccess, folder: string): string {
+  const remote = createHash('sha256').update(JSON.stringify(access)).digest('hex');
+  return [share, remote, folder].join('\0');
 }
 
-/** Empty where nobody can tell. */
-async function queueOf(ctx: PluginContext, mount: Mount | undefined): Promise<readonly QueuedUpload[]> {
-  const asked = mount?.uploadQueue?.(ctx.use('clock').deadline(QUEUE_MS));
-  // Without it the badges say less, and nothing that is wrong about the remote.
-  return (await asked?.catch(() => undefined)) ?? [];
+function shown({ listed, waiting }: Kept, { queued }: Now): ShownFolder {
+  for (const { name } of queued) waiting.add(name);
+  return withUnsaved(listed, listed.unsaved ?? queued);
 }
 
 function filesIn(folder: string, queue: readonly QueuedUpload[], now: number): readonly UnsavedFile[] {
@@ -164,26 +189,6 @@ function filesIn(folder: string, queue: readonly QueuedUpload[], now: number): r
       modifiedMs: file.changedAt ?? now,
       state: stateOf(file),
     }));
-}
-
-function stateOf({ isUploading, failures }: QueuedUpload): UnsavedFile['state'] {
-  if (isUploading) return 'uploading';
-  return failures > 0 ? 'failed' : 'waiting';
-}
-
-/**
- * Another text whenever an open folder of the share may have to be drawn anew. While nothing waits, by the figures
- * that the daemon has anyway.
- */
-export async function changesOf(ctx: PluginContext, share: string): Promise<string> {
-  const { mount, figures } = liveShare(ctx, share) ?? {};
-  if (!mount) return '';
-  const { dirtyFiles = 0, uploadedBytes = 0 } = figures?.stats ?? {};
-  const hash = createHash('sha256').update(`${dirtyFiles} ${uploadedBytes}`);
-  if (dirtyFiles > 0)
-    for (const file of await queueOf(ctx, mount))
-      hash.update(`\n${file.path}\0${file.bytes} ${file.changedAt ?? ''} ${stateOf(file)}`);
-  return hash.digest('hex').slice(0, 16);
 }
 
 /** A normalised path below the share; undefined for an invalid one. */

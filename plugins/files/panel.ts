@@ -7,9 +7,10 @@ import { createHash } from 'node:crypto';
 import { html, inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { downloadAddress, isOffered } from './download/route.ts';
-import { FolderLists, NotMounted, changesOf, folderOf } from './listing.ts';
+import { FolderLists, NotMounted, folderOf, liveShare } from './listing.ts';
 import type { ShownFolder } from './listing.ts';
 import type { ShownFile } from './merge.ts';
+import { Waiting } from './waiting.ts';
 
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
@@ -196,7 +197,8 @@ async function refresh(ctx: PluginContext, view: View): Promise<Outcome> {
 }
 
 export function filesPanel(ctx: PluginContext): Tab {
-  const lists = new FolderLists(ctx);
+  const waiting = new Waiting(ctx);
+  const lists = new FolderLists(ctx, waiting);
   return {
     id: ID,
     access: { see: 'operator', act: { warm: 'operator', refresh: 'operator' } },
@@ -204,7 +206,7 @@ export function filesPanel(ctx: PluginContext): Tab {
     order: 50,
     title: text('title'),
     texts: TEXTS,
-    render: async ({ share = '' }) => html`<span hidden data-changes=${await changesOf(ctx, share)}></span>`,
+    render: async ({ share = '' }) => html`<span hidden>${await waiting.sign(liveShare(ctx, share))}</span>`,
     // The remote is asked only when somebody has scrolled to the list.
     controls: (view) =>
       html`<div class="browser drawn" data-kept="files" hx-get=${view.part('folder')} hx-trigger="revealed"

@@ -5,7 +5,7 @@
 
 import './focus.js';
 import { sayAloud } from './aloud.js';
-import { writeTime } from './times.js';
+import { tick, writeTime } from './times.js';
 import { watchValues } from './values.js';
 import { findWayIn, isSaying, markSignedIn, sayOutdated } from './way-in.js';
 
@@ -60,7 +60,10 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
-  made.addEventListener('values', showValues);
+  made.addEventListener('values', (event) => {
+    tick();
+    showValues(event);
+  });
   // While the browser reconnects by itself there is nothing to do; the extension takes over when the
   // browser has given up. Without an event it does so without a message in the console: the page itself
   // says that it is disconnected.
@@ -247,8 +250,16 @@ function escaped(text: string): string {
   return box.innerHTML;
 }
 
+/** As `signed` of the pages, which are drawn in the daemon: a path must not look as another one here either. */
+function signed(text: string): string {
+  return text.replace(
+    /\p{Bidi_Control}/gu,
+    (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`,
+  );
+}
+
 function problem(text: string): string {
-  return `<span class="outcome" data-tone="bad">${escaped(text)}</span>`;
+  return `<span class="outcome" data-tone="bad">${escaped(signed(text))}</span>`;
 }
 
 /** A sentence that the page brings along, for what the daemon cannot say itself. */
@@ -256,17 +267,32 @@ function ownWords(name: 'gone' | 'unanswered'): string {
   return document.getElementById('lost')?.dataset[name] ?? '';
 }
 
+function isJson(xhr: XMLHttpRequest): boolean {
+  return (xhr.getResponseHeader('content-type') ?? '').startsWith('application/json');
+}
+
+/** Undefined where it is not the daemon's. */
+function messageOf(xhr: XMLHttpRequest): string | undefined {
+  if (!isJson(xhr)) return undefined;
+  try {
+    const { message } = JSON.parse(xhr.responseText) as { readonly message?: unknown };
+    return typeof message === 'string' ? message : `HTTP ${xhr.status}`;
+  } catch {
+    // A proxy calls its page so, or has cut the answer off.
+    return undefined;
+  }
+}
+
 /**
- * What a failed request says; undefined for an outcome that the daemon has written. Its other refusals are JSON with a
- * message; whatever else answers in its place, such as a proxy, has its own page.
+ * What a failed request says; undefined for what the daemon has written for the page: an outcome, or that somebody has
+ * to sign in. Its other refusals are JSON with a message; whatever else answers in its place, such as a proxy, has a
+ * page of its own, which is no outcome.
  */
 function refusal(xhr: XMLHttpRequest): string | undefined {
   if (xhr.status < 400 || xhr.responseText.includes('class="outcome"')) return undefined;
+  if (xhr.status === 401 && !isJson(xhr)) return undefined;
   if (xhr.status === 404) return ownWords('gone');
-  if (!(xhr.getResponseHeader('content-type') ?? '').startsWith('application/json'))
-    return xhr.status >= 500 ? ownWords('unanswered') : undefined;
-  const { message } = JSON.parse(xhr.responseText) as { message?: string };
-  return message ?? `HTTP ${xhr.status}`;
+  return messageOf(xhr) ?? ownWords('unanswered');
 }
 
 // htmx would write a request that was not answered to the console: what names no error it does not. The page says it.

@@ -1,6 +1,8 @@
 /** Writes times in the reader's time zone and language, and keeps those true that count from now. */
 
-const TICK_MS = 1_000;
+const LOOK_MS = 1_000;
+/** Each tick has the browser draw the page, which takes longer than the texts themselves. */
+const TICK_MS = 2_000;
 const ALL_MS = 60_000;
 const BUTTON = 'button[data-exact]';
 const KEPT_AS = 'exact-times';
@@ -27,10 +29,18 @@ const MOST_MOMENTS = 1_000;
 /** Those of less than a day: hundreds of cards say the same ones. */
 const written = new Map<string, string>();
 
-function ago(at: number): string {
+/** When the text of a time that counts from now is another one: of minutes once in a minute. */
+const due = new WeakMap<Element, number>();
+
+/** What has passed, in whole units of the size that is told, in seconds. */
+function countOf(at: number): { unit: Intl.RelativeTimeFormatUnit; size: number; count: number } {
   const passed = Math.max(0, (now - at) / 1_000);
   const [unit, size] = STEPS.find(([, step]) => passed >= step) ?? ['second', 1];
-  const count = Math.floor(passed / size);
+  return { unit, size, count: Math.floor(passed / size) };
+}
+
+function ago(at: number): string {
+  const { unit, count } = countOf(at);
   const known = written.get(`${count} ${unit}`);
   if (known !== undefined) return known;
   const text = AGO.format(-count, unit);
@@ -60,10 +70,19 @@ function textOf(at: number, style: string | undefined): string {
   return style === 'ago' ? ago(at) : moment(at);
 }
 
+/** Another text in the same node is laid out sooner than another node. */
+function putText(element: HTMLElement, text: string): void {
+  const { firstChild } = element;
+  if (!(firstChild instanceof Text) || firstChild !== element.lastChild) element.textContent = text;
+  else if (firstChild.data !== text) firstChild.data = text;
+}
+
 export function writeTime(element: HTMLElement): void {
-  const at = Number(element.dataset['at']);
-  const text = textOf(at, element.dataset['style']);
-  if (element.textContent !== text) element.textContent = text;
+  const { at: given, style } = element.dataset;
+  const at = Number(given);
+  putText(element, textOf(at, style));
+  const { size, count } = countOf(at);
+  if (style === 'ago') due.set(element, isExact ? Infinity : at + (count + 1) * size * 1_000);
   // Under a pointer that rests on it.
   if (element.title !== '') element.title = EXACT.format(at);
 }
@@ -120,14 +139,20 @@ function writeTimesSoon(place: unknown): void {
   changed.add(place instanceof Element ? place : document);
 }
 
-/** Those that count; the others change at midnight alone, and a page has hundreds of them. */
-function tick(): void {
+/**
+ * Those that count and are due; the others change at midnight alone, and a page has hundreds of them. With new figures,
+ * for which the browser draws the page anyway, and by itself where none come.
+ */
+export function tick(): void {
   now = Date.now();
   if (document.hidden) return;
-  for (const element of document.querySelectorAll<HTMLElement>('time[data-style=ago]')) writeTime(element);
+  for (const element of document.querySelectorAll<HTMLElement>('time[data-style=ago]'))
+    if ((due.get(element) ?? 0) <= now) writeTime(element);
 }
 
-setInterval(tick, TICK_MS);
+setInterval(() => {
+  if (Math.abs(Date.now() - now) >= TICK_MS) tick();
+}, LOOK_MS);
 setInterval(() => writeTimes(document), ALL_MS);
 document.addEventListener('visibilitychange', tick);
 document.addEventListener('htmx:afterSettle', ({ target }) => writeTimesSoon(target));

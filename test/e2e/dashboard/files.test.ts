@@ -2,7 +2,7 @@
 /** The files of a share on its page: what is safe, what waits, and a download, in real Chromium. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, unlink, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -36,7 +36,7 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
   before(async () => {
     scratch = await createScratch('page-files');
     nas = await Nas.create(scratch, {
-      files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10, 'long.mov': 64_000_000 },
+      files: { [`sub/${NAME}`]: 700_000, 'a.txt': 10, 'doomed.txt': 10, 'long.mov': 64_000_000 },
     });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
@@ -81,6 +81,28 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await press(queued.locator('button', { hasText: 'Send now' }));
     await shows('that it has arrived', async () => !/Not on the NAS|uploaded/.test(await badge('a.txt')));
     assert.equal((await readFile(nas.path('a.txt'))).length, 20);
+    page.assertClean();
+  });
+
+  it('shows no more what was removed, once it is gone from the NAS', async () => {
+    const pause = (seconds: number) =>
+      daemon.request('POST', '/api/queue/team/pause', JSON.stringify({ seconds }), {
+        authorization,
+        'content-type': 'application/json',
+      });
+    const waiting = async (): Promise<number> => {
+      const { text } = await daemon.request('GET', '/api/queue/team', undefined, { authorization });
+      return (JSON.parse(text) as { readonly dirty_files: number }).dirty_files;
+    };
+    assert.equal(await row('doomed.txt').count(), 1);
+    assert.equal((await pause(60)).status, 200);
+    const before = await waiting();
+    await unlink(`${daemon.mountPoint('team')}/doomed.txt`);
+    await shows('the removal waits', async () => (await waiting()) === before + 1);
+    assert.equal(await row('doomed.txt').count(), 1, 'as long as the NAS has it');
+    await pause(0);
+    await until('it is gone from the NAS', async () => !(await nas.has('doomed.txt')), { timeoutMs: 30_000 });
+    await shows('no row of it', async () => (await row('doomed.txt').count()) === 0);
     page.assertClean();
   });
 

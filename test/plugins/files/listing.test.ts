@@ -1,6 +1,6 @@
 /** What the panel of a share's files asks for, and what it makes of the answers. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -11,18 +11,35 @@ import type { QueuedUpload, UnsavedFile } from 'mountkeeper';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../plugins/dashboard/view.ts';
-import { FolderLists, changesOf, folderOf } from '../../../plugins/files/listing.ts';
+import { FolderLists, folderOf, liveShare } from '../../../plugins/files/listing.ts';
 import { filesPanel } from '../../../plugins/files/panel.ts';
+import { Waiting } from '../../../plugins/files/waiting.ts';
+import { until } from '../../support/platform/wait.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
 const processes = createProcesses({ stateDir: folder, clock: createClock(), log: pino({ level: 'silent' }) });
+
+interface Share {
+  readonly queue: QueuedUpload[];
+  stats: object;
+  takenAtMs: number;
+  /** On the monotonic clock. */
+  now: number;
+  /** Where it leads. */
+  remote: string;
+  queueReads: number;
+}
+
+function share(given: Partial<Share> = {}): Share {
+  return { queue: [], stats: {}, takenAtMs: 0, now: 0, remote: 'nas:a', queueReads: 0, ...given };
+}
 
 /** A view of a cache as a mounter offers it. */
 function contextOf(
   body: string,
   isMounted = true,
   unsaved: readonly UnsavedFile[] | 'unknown' = [],
-  { queue = [], stats = {} }: { readonly queue?: readonly QueuedUpload[]; readonly stats?: object } = {},
+  files = share(),
 ): never {
   const module = join(folder, `view-${Math.random()}.mjs`);
   writeFileSync(
@@ -30,15 +47,70 @@ function contextOf(
     `export const openCacheView = (given) => ({ list: async (folder) => { ${body} }, ...UNSAVED });
      const UNSAVED = ${unsaved === 'unknown' ? '{}' : `{ unsaved: async () => (${JSON.stringify(unsaved)}) }`};`,
   );
-  const mount = isMounted
-    ? { cacheAccess: () => ({ module, parameters: { word: 'secret word' } }), uploadQueue: async () => queue }
-    : undefined;
-  const shares = { list: () => [{ spec: { share: { name: 'files' } }, mount, figures: { stats } }] };
+  const mount = {
+    cacheAccess: () => ({ module, parameters: { word: 'secret word', fs: files.remote } }),
+    uploadQueue: async () => {
+      files.queueReads += 1;
+      return [...files.queue];
+    },
+  };
+  const spec = { share: { name: 'files' } };
+  const live = () => ({
+    spec,
+    mount: isMounted ? mount : undefined,
+    figures: { stats: files.stats, takenAtMs: files.takenAtMs },
+  });
+  const clock = { ...createClock(), monotonic: () => files.now };
+  const services: Record<string, unknown> = {
+    shares: { list: () => [live()] },
+    processes,
+    clock,
+    plugins: { list: () => [] },
+  };
   return {
-    use: (name: string) => ({ shares, processes, clock: createClock(), plugins: { list: () => [] } })[name],
+    use: (name: string) => services[name],
     find: () => undefined,
     signal: new AbortController().signal,
   } as never;
+}
+
+const listsOf = (ctx: never): FolderLists => new FolderLists(ctx, new Waiting(ctx));
+
+function queued(path: string, traits: Partial<QueuedUpload> = {}): QueuedUpload {
+  return { path, bytes: 7, isUploading: false, failures: 0, changedAt: 5, ...traits };
+}
+
+/** A remote whose names are in a file, and how often it was asked; it answers when a file of that name says so. */
+class Remote {
+  readonly #names = join(folder, `names-${Math.random()}`);
+  readonly #asked = `${this.#names}-asked`;
+  readonly #held = `${this.#names}-held`;
+  readonly body = `const { appendFileSync, existsSync, readFileSync } = await import('node:fs');
+    const names = JSON.parse(readFileSync(${JSON.stringify(this.#names)}, 'utf8'));
+    appendFileSync(${JSON.stringify(this.#asked)}, '.');
+    while (existsSync(${JSON.stringify(this.#held)})) await new Promise((done) => setTimeout(done, 10));
+    return { folders: [], files: names.map((name) => ({ name, bytes: 1, modifiedMs: 2, isCached: false })) };`;
+
+  constructor() {
+    writeFileSync(this.#asked, '');
+    this.has();
+  }
+
+  get asked(): number {
+    return readFileSync(this.#asked).length;
+  }
+
+  has(...names: readonly string[]): void {
+    writeFileSync(this.#names, JSON.stringify(names));
+  }
+
+  hold(): void {
+    writeFileSync(this.#held, '');
+  }
+
+  answer(): void {
+    rmSync(this.#held);
+  }
 }
 
 describe('the files of a share', () => {
@@ -49,7 +121,7 @@ describe('the files of a share', () => {
       "return { folders: ['b', 'a'], files: [{ name: 'x10', bytes: 1, modifiedMs: 2, " +
       "isCached: true }, { name: 'x9', bytes: given.word.length, modifiedMs: 0, " +
       "isCached: folder === 'sub' }] };";
-    const answer = await new FolderLists(contextOf(body)).open('files', 'sub');
+    const answer = await listsOf(contextOf(body)).open('files', 'sub');
     assert.deepEqual(
       [answer.folders, answer.files.map(({ name }) => name), answer.hidden],
       [['a', 'b'], ['x9', 'x10'], 0],
@@ -62,7 +134,7 @@ describe('the files of a share', () => {
     const listed = ['a.raw', 'a.raw.5be486bb.partial', 'other.5be486bb.partial'].map(file);
     const body = `return { folders: [], files: ${JSON.stringify(listed)} };`;
     const unsaved: UnsavedFile = { name: 'a.raw', bytes: 10, modifiedMs: 1, state: 'uploading' };
-    const { files } = await new FolderLists(contextOf(body, true, [unsaved])).open('files', '');
+    const { files } = await listsOf(contextOf(body, true, [unsaved])).open('files', '');
     assert.deepEqual(
       files.map(({ name, unsaved: state }) => [name, state]),
       [
@@ -75,22 +147,14 @@ describe('the files of a share', () => {
   it('say what waits by the queue of the mount where its cache cannot tell', async () => {
     const body =
       "return { folders: [], files: [{ name: 'old', bytes: 1, modifiedMs: 2, isCached: false }] };";
-    const file = (path: string, traits: Partial<QueuedUpload> = {}): QueuedUpload => ({
-      path,
-      bytes: 7,
-      isUploading: false,
-      failures: 0,
-      changedAt: 5,
-      ...traits,
-    });
     const queue = [
-      file('sub/old', { isUploading: true }),
-      file('sub/new', { failures: 3 }),
-      file('sub/next'),
-      file('sub/deeper/x'),
-      file('other'),
+      queued('sub/old', { isUploading: true }),
+      queued('sub/new', { failures: 3 }),
+      queued('sub/next'),
+      queued('sub/deeper/x'),
+      queued('other'),
     ];
-    const { files } = await new FolderLists(contextOf(body, true, 'unknown', { queue })).open('files', 'sub');
+    const { files } = await listsOf(contextOf(body, true, 'unknown', share({ queue }))).open('files', 'sub');
     assert.deepEqual(files, [
       { name: 'new', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'failed' },
       { name: 'next', bytes: 7, modifiedMs: 5, isCached: true, unsaved: 'waiting' },
@@ -108,15 +172,13 @@ describe('the files of a share', () => {
       return { folders: [], files: JSON.parse(read) };`;
     const queue: QueuedUpload[] = [];
     const wait = (...paths: string[]): void =>
-      void queue.splice(
-        0,
-        queue.length,
-        ...paths.map((path) => ({ path, bytes: 7, isUploading: false, failures: 0, changedAt: 5 })),
-      );
-    const lists = new FolderLists(contextOf(body, true, 'unknown', { queue }));
+      void queue.splice(0, queue.length, ...paths.map((path) => queued(path)));
+    const files = share({ queue });
+    const lists = listsOf(contextOf(body, true, 'unknown', files));
     const again = async () => {
-      const { files, failed } = await lists.again('files', '');
-      return [files.map(({ name, bytes, unsaved }) => [name, bytes, unsaved]), failed];
+      files.takenAtMs += 1;
+      const { files: shown, failed } = await lists.again('files', '');
+      return [shown.map(({ name, bytes, unsaved }) => [name, bytes, unsaved]), failed];
     };
     listed(1);
     await lists.open('files', '');
@@ -146,23 +208,135 @@ describe('the files of a share', () => {
     await assert.rejects(lists.open('files', ''), /the remote said no/);
   });
 
+  it('are asked for once more where something has arrived while the question of another reader ran', async () => {
+    const remote = new Remote();
+    const files = share({ queue: [queued('x')] });
+    const lists = listsOf(contextOf(remote.body, true, 'unknown', files));
+    const names = ({ files: shown }: Awaited<ReturnType<FolderLists['open']>>) =>
+      shown.map(({ name }) => name);
+    remote.hold();
+    const first = lists.open('files', '');
+    await until('it is asked', async () => remote.asked === 1, { timeoutMs: 10_000 });
+    remote.has('x');
+    files.queue.pop();
+    const others = [lists.open('files', ''), lists.open('files', '')];
+    // By now both have seen the queue without it.
+    await until('they look', async () => files.queueReads === 3, { timeoutMs: 10_000 });
+    await new Promise(setImmediate);
+    remote.answer();
+    assert.deepEqual(names(await first), ['x'], 'as it waited then');
+    assert.deepEqual((await Promise.all(others)).map(names), [['x'], ['x']]);
+    assert.equal(remote.asked, 2, 'once for both');
+  });
+
+  it('ask the remote not for what other folders send, and after 10 seconds for what no queue tells', async () => {
+    const remote = new Remote();
+    const files = share({ stats: { dirtyFiles: 20 } });
+    const ctx = contextOf(remote.body, true, 'unknown', files);
+    const [lists, waiting] = [listsOf(ctx), new Waiting(ctx)];
+    const cycle = async (dirtyFiles: number): Promise<string> => {
+      files.now += 2_000;
+      files.takenAtMs += 1;
+      files.stats = { dirtyFiles };
+      await lists.again('files', 'idle');
+      return waiting.sign(liveShare(ctx, 'files'));
+    };
+    remote.has('removed');
+    await lists.open('files', 'idle');
+    for (const dirtyFiles of [19, 18, 17, 16]) await cycle(dirtyFiles);
+    assert.equal(remote.asked, 1, 'others send');
+    const last = await cycle(0);
+    remote.has();
+    files.now += 10_000;
+    assert.equal(await waiting.sign(liveShare(ctx, 'files')), last, 'nothing is new');
+    files.now += 1;
+    assert.notEqual(await waiting.sign(liveShare(ctx, 'files')), last, 'once more for what was left');
+    assert.deepEqual((await lists.again('files', 'idle')).files, []);
+    const signs = new Set<string>();
+    for (let count = 0; count < 10; count += 1) signs.add(await cycle(0));
+    assert.equal(signs.size, 1, 'and then no more');
+  });
+
+  it('are what another remote has once the share leads there', async () => {
+    const remote = new Remote();
+    const files = share();
+    const lists = listsOf(contextOf(remote.body, true, 'unknown', files));
+    remote.has('of the former NAS');
+    await lists.open('files', '');
+    remote.has('of this one');
+    files.remote = 'nas:b';
+    assert.deepEqual(
+      (await lists.again('files', '')).files.map(({ name }) => name),
+      ['of this one'],
+    );
+  });
+
+  it('are asked for again without a queue when more waits, and when less does where some is theirs', async () => {
+    const remote = new Remote();
+    const files = share({ stats: { dirtyFiles: 1 } });
+    const asks = async (lists: FolderLists, dirtyFiles: number): Promise<boolean> => {
+      const before = remote.asked;
+      files.stats = { dirtyFiles };
+      await lists.again('files', '');
+      return remote.asked > before;
+    };
+    const without = listsOf(contextOf(remote.body, true, [], files));
+    await without.open('files', '');
+    assert.deepEqual(
+      [await asks(without, 1), await asks(without, 0), await asks(without, 2), await asks(without, 2)],
+      [false, false, true, false],
+    );
+    const own: UnsavedFile = { name: 'a', bytes: 1, modifiedMs: 1, state: 'waiting' };
+    const having = listsOf(contextOf(remote.body, true, [own], files));
+    await having.open('files', '');
+    assert.deepEqual([await asks(having, 2), await asks(having, 1)], [false, true]);
+  });
+
   it('are said to have changed by the queue, and by the figures while nothing waits', async () => {
-    const queue: QueuedUpload[] = [{ path: 'a', bytes: 7, isUploading: false, failures: 0, changedAt: 5 }];
-    const says = (stats: object, waiting = queue) =>
-      changesOf(
-        contextOf('', true, 'unknown', { queue: waiting, stats: { dirtyFiles: 1, ...stats } }),
-        'files',
+    const queue = [queued('a')];
+    const says = (stats: object, waiting = queue) => {
+      const ctx = contextOf(
+        '',
+        true,
+        'unknown',
+        share({ queue: waiting, stats: { dirtyFiles: 1, ...stats } }),
       );
+      return new Waiting(ctx).sign(liveShare(ctx, 'files'));
+    };
     const first = await says({});
     assert.equal(await says({ cacheBytes: 5 }), first);
     const others = [
       await says({ uploadedBytes: 7 }),
       await says({ dirtyFiles: 0 }),
-      await says({}, [{ ...queue[0]!, isUploading: true }]),
-      await says({}, [{ ...queue[0]!, path: 'b' }]),
+      await says({}, [queued('a', { isUploading: true })]),
+      await says({}, [queued('b')]),
     ];
     assert.equal(new Set([first, ...others]).size, 5);
-    assert.equal(await changesOf(contextOf('', false), 'files'), '');
+    const unmounted = contextOf('', false);
+    assert.equal(await new Waiting(unmounted).sign(liveShare(unmounted, 'files')), '');
+  });
+
+  it('have one look at the queue in a cycle, whoever looks, and another when somebody opens a folder', async () => {
+    const files = share({ queue: [queued('a')], stats: { dirtyFiles: 1 } });
+    const ctx = contextOf('return { folders: [], files: [] };', true, 'unknown', files);
+    const waiting = new Waiting(ctx);
+    const lists = new FolderLists(ctx, waiting);
+    const sign = () => waiting.sign(liveShare(ctx, 'files'));
+    const open = async () => (await lists.open('files', '')).files.map(({ name }) => name);
+    await open();
+    files.queueReads = 0;
+    files.takenAtMs += 1;
+    await Promise.all([sign(), sign(), lists.again('files', ''), lists.again('files', 'sub')]);
+    await lists.again('files', '');
+    assert.equal(files.queueReads, 1);
+    files.queue.push(queued('b'));
+    assert.deepEqual(await open(), ['a', 'b'], 'what was written a moment ago');
+    assert.equal(files.queueReads, 2);
+    const before = await sign();
+    files.takenAtMs += 1;
+    files.queue.pop();
+    assert.notEqual(await sign(), before);
+    assert.equal(files.queueReads, 3);
   });
 
   it('are cut off where nobody reads on', async () => {
@@ -170,17 +344,17 @@ describe('the files of a share', () => {
       "return { folders: Array.from({ length: 600 }, (_, i) => 'd' + i), files: " +
       "Array.from({ length: 600 }, (_, i) => ({ name: 'f' + i, bytes: 0, modifiedMs: 0, " +
       'isCached: false })) };';
-    const answer = await new FolderLists(contextOf(body)).open('files', '');
+    const answer = await listsOf(contextOf(body)).open('files', '');
     assert.deepEqual([answer.folders.length, answer.files.length, answer.hidden], [600, 400, 200]);
   });
 
   it('are told of in the words of the remote when it refuses, and not at all while nothing is mounted', async () => {
     await assert.rejects(
-      new FolderLists(contextOf("throw new Error('the remote said no');")).open('files', ''),
+      listsOf(contextOf("throw new Error('the remote said no');")).open('files', ''),
       /the remote said no/,
     );
-    await assert.rejects(new FolderLists(contextOf('', false)).open('files', ''), /not mounted now/);
-    await assert.rejects(new FolderLists(contextOf('')).open('other', ''), /not mounted now/);
+    await assert.rejects(listsOf(contextOf('', false)).open('files', ''), /not mounted now/);
+    await assert.rejects(listsOf(contextOf('')).open('other', ''), /not mounted now/);
   });
 
   it("are said not to be there in the reader's language while nothing is mounted", async () => {

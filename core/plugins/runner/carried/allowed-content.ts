@@ -27,7 +27,7 @@ const ATTRIBUTES = listed(
 /** Elsewhere a name takes the place of a property of the document. */
 const NAMED = listed('button fieldset input output select textarea');
 /** Their values are ids, which get a prefix: so they lead to the plugin's own elements alone. */
-const IDS = listed('id for headers list');
+const IDS = listed('id for headers list data-kept');
 const ARIA_IDS = listed(
   'aria-activedescendant aria-controls aria-describedby aria-details aria-errormessage aria-flowto ' +
     'aria-labelledby aria-owns',
@@ -37,6 +37,8 @@ const ARIA_IDS = listed(
 const WITHIN = /^(?:this|find [\w.#[\]='" -]+|#[\w-]+)$/;
 const DELAY = /^\d+(?:ms|s|m)$/;
 const EVENTS = listed('change click input keyup load revealed submit toggle');
+/** A share's panel has been drawn anew. What follows is asked of the plugin itself. */
+const OF_PANEL = /^sse:panel-[\w-]+$/;
 const SWAPS = listed(
   'innerHTML outerHTML beforebegin afterbegin beforeend afterend delete none morph morph:innerHTML morph:outerHTML',
 );
@@ -57,7 +59,8 @@ const OF_HTMX: Readonly<Record<string, (value: string) => boolean>> = {
 
 function isTrigger([event = '', ...more]: readonly string[]): boolean {
   if (event === 'every') return DELAY.test(more[0] ?? '') && more.length === 1;
-  return EVENTS.has(event) && more.every((one) => ['once', 'changed'].includes(one) || isTime(one));
+  const isKnown = EVENTS.has(event) || OF_PANEL.test(event);
+  return isKnown && more.every((one) => ['once', 'changed'].includes(one) || isTime(one));
 }
 
 function isSwap([way = '', ...more]: readonly string[]): boolean {

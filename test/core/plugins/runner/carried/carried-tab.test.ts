@@ -136,7 +136,13 @@ describe('a tab in a process of its own', () => {
       'hx-target': ['#sentence, #notices', 'body', 'closest main', 'next button', 'find <body/>'],
       'hx-swap': ['innerHTML show:#x:top', 'textContent'],
       'hx-swap-oob': ['innerHTML:#sentence', 'beforeend:body'],
-      'hx-trigger': ['click from:body', 'every 1s[evil()]', 'sse:sentence', 'intersect root:body'],
+      'hx-trigger': [
+        'click from:body',
+        'every 1s[evil()]',
+        'sse:sentence',
+        'sse:panel-x from:body',
+        'intersect root:body',
+      ],
       'hx-vals': ['js:{a: document.cookie}', 'javascript:{}'],
     };
     for (const [name, values] of Object.entries(refused))
@@ -178,7 +184,8 @@ describe('a tab in a process of its own', () => {
       tabOf(
         (v) => html`<form hx-post=${v.action('dig')} hx-trigger="submit, change delay:500ms" hx-swap="none"
           hx-target="find output" hx-vals='{"a":1}'><input name="bed" /><output></output></form>
-          <div hx-get=${v.part('more')} hx-trigger="load, every 5s" hx-target="this" hx-swap="innerHTML"></div>`,
+          <div hx-get=${v.part('more')} hx-trigger="load, every 5s" hx-target="this" hx-swap="innerHTML"></div>
+          <div data-kept="beds" hx-get=${v.part('more')} hx-trigger="revealed, sse:panel-garden"></div>`,
       ),
       'render',
     );
@@ -191,6 +198,8 @@ describe('a tab in a process of its own', () => {
       'hx-vals="{&quot;a&quot;:1}"',
       'name="bed"',
       'hx-trigger="load, every 5s"',
+      'data-kept="of-garden_beds"',
+      'hx-trigger="revealed, sse:panel-garden"',
       'hx-target="this"',
     ])
       assert.ok(shown.includes(part), `${part} in ${shown}`);
