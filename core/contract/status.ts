@@ -32,9 +32,9 @@ export interface StatusService {
 }
 
 /**
- * `healthy`: mounted, and its remote path can be listed, be it from the cache. `probing`: not known whether it can; also
- * of a share that is mounted, and shown to clients, for what was written here, while its remote is away and nothing of
- * it can be read.
+ * `healthy`: mounted, and its remote path can be listed, be it from the cache. `probing`: not known whether it can;
+ * also of a share that is mounted, and shown to clients, for what was written here, while its remote is away and
+ * nothing of it can be read.
  */
 export type Health = 'pending' | 'probing' | 'healthy' | 'failed';
 

@@ -1,8 +1,8 @@
 /**
  * The share state machine: Pending → Probing → Healthy | Failed(reason). A reset (reconnect, new settings)
  * enters Pending from every state. Healthy means that the remote path can be listed: a share that is mounted and
- * cannot be listed, since its remote is away and so is what was cached, is in Probing until it can. `nextState` is pure; `ShareHealth` keeps one share's state and notifies
- * plugins.
+ * cannot be listed, since its remote is away and so is what was cached, is in Probing until it can. `nextState` is
+ * pure; `ShareHealth` keeps one share's state and notifies plugins.
  */
 import type { RemoteEvidence } from '../contract/mount.ts';
 import type { Health } from '../contract/status.ts';
