@@ -152,7 +152,8 @@ function unusable(plugins: readonly PluginInfo[]): readonly Check[] {
               result: state === 'disabled' ? 'warning' : 'error',
               detail: reason,
               advice:
-                'repair it, then make the daemon read it again: systemctl reload mountkeeper, or send it SIGHUP',
+                'repair it, then make the daemon read it again by SIGHUP: ' +
+                'systemctl kill --kill-who=main --signal=HUP mountkeeper',
             },
           ],
     );

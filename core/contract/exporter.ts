@@ -36,7 +36,7 @@ export interface ClientSession {
   readonly bytesFromClient: number | null;
 }
 
-/** Shows healthy shares to clients of one protocol. Provided under `exporter:<protocol>`. */
+/** Shows mounted shares to clients of one protocol. Provided under `exporter:<protocol>`. */
 export interface Exporter {
   /** Called once a share is mounted. Idempotent. */
   add(spec: ShareSpec, mount: Mount): Promise<void>;

@@ -12,6 +12,11 @@ export interface HealthChange {
   readonly to: Health;
   readonly reason: string | null;
   readonly remote?: RemoteEvidence | undefined;
+  /**
+   * True where it is mounted: of every `healthy`, and of `probing` where its remote path cannot be listed though it is
+   * mounted (`Mount.isUnreadable`). Absent: it is not.
+   */
+  readonly mounted?: true;
 }
 
 /**
@@ -26,8 +31,9 @@ export interface Hooks {
   /** A mount has ended: it was unmounted, it died, or it hung and was killed. */
   afterUnmount: { args: [share: string]; result: void };
   /**
-   * A share went from one health to another; `reason` is set when it failed, `remote` when that shows
-   * something about the remote.
+   * A share went from one health to another, as the status says it; `reason` is set when it failed, `remote` when that
+   * shows something about the remote. One that is mounted goes from `healthy` to `probing` and back while it cannot be
+   * listed.
    */
   shareHealthChanged: { args: [change: HealthChange]; result: void };
   /**
@@ -59,7 +65,7 @@ export interface Hooks {
   /**
    * What is wrong with a share though it is mounted, as a probe of your own has found it. Each sentence stands in
    * the share's `healthMessage` behind the core's own and the plugin's name, as long as it is given and the share is
-   * healthy; it changes nothing else. Gathered in every cycle, so it says what is known already.
+   * mounted; it changes nothing else. Gathered in every cycle, so it says what is known already.
    */
   collectShareTroubles: { args: []; result: readonly ShareTrouble[] };
   /** Messages for people. Gathered in every cycle. */

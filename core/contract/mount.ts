@@ -343,6 +343,11 @@ export interface Mounter {
    */
   measure?(spec: ShareSpec, signal: AbortSignal): Promise<LineFigures>;
   /**
+   * Which of what a connection sends may reach somebody else, as far as its options show: plain sentences without a
+   * full stop. Whoever sets it up is told. Absent: nothing is known.
+   */
+  doubtsOf?(connection: Pick<ConnectionConfig, 'type' | 'options'>): readonly string[];
+  /**
    * Whether this share is mounted although its remote does not answer, because what users write waits on
    * the local disk. Absent: never.
    */

@@ -31,9 +31,14 @@ export interface StatusService {
   owners(): StatusOwners;
 }
 
+/**
+ * `healthy`: mounted, and its remote path can be listed, be it from the cache. `probing`: not known whether it can;
+ * also of a share that is mounted, and shown to clients, for what was written here, while its remote is away and
+ * nothing of it can be read.
+ */
 export type Health = 'pending' | 'probing' | 'healthy' | 'failed';
 
-/** What a plugin finds wrong with a share that works. */
+/** What a plugin finds wrong with a share that is mounted. */
 export interface ShareTrouble {
   readonly share: string;
   /** One plain sentence, without a full stop; 300 characters at most, three of a plugin for one share. */

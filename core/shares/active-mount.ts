@@ -27,6 +27,8 @@ export interface MountedShareOptions {
   readonly inbox: Inbox;
   /** Dirty files on the disk, from all mounts of the share. */
   readonly pending: () => Promise<number>;
+  /** The remote has begun or ceased to answer, or files were counted. */
+  readonly onChange: () => void;
 }
 
 export class MountedShare {
@@ -67,13 +69,14 @@ export class MountedShare {
 
   /** `probeFailure`: the remote did not answer when it was mounted. */
   hold(mount: Mount, spec: ShareSpec | undefined, probeFailure?: RemoteFailure): ActiveMount {
-    const { around, inbox, pending } = this.#options;
+    const { around, inbox, pending, onChange } = this.#options;
     const isHere = (): boolean => this.#active?.mount === mount;
     this.#active = watchMount(around, {
       mount,
       spec,
       pending,
       probeFailure,
+      onChange,
       onHung: () => void (isHere() && inbox.put('hung')),
       onExited: (reason) => {
         if (!isHere()) return;
@@ -135,13 +138,14 @@ interface ActiveMountOptions {
   readonly spec: ShareSpec | undefined;
   readonly pending: () => Promise<number>;
   readonly probeFailure: RemoteFailure | undefined;
+  readonly onChange: () => void;
   readonly onHung: () => void;
   readonly onExited: (reason: string) => void;
 }
 
 function watchMount(around: RunnerEnvironment, options: ActiveMountOptions): ActiveMount {
-  const { clock, log, onChange } = around;
-  const { mount, spec, pending, probeFailure, onHung } = options;
+  const { clock, log } = around;
+  const { mount, spec, pending, probeFailure, onChange, onHung } = options;
   const watch = new ShareMonitor({
     mount,
     clock,

@@ -126,10 +126,12 @@ export class ShareMonitor {
 
   /**
    * True while it is up without its remote and without anything that was read from there: it cannot be listed. A reader
-   * that is replaced below it, while the remote answers, is no such case.
+   * that is replaced below it, while the remote answers, is no such case. The remote of a new mount answered its probe;
+   * that of an adopted one nobody has asked yet.
    */
   get isUnreadable(): boolean {
-    return this.#remoteAnswers === false && this.#options.mount.isUnreadable === true;
+    const { mount } = this.#options;
+    return !(this.#remoteAnswers ?? !mount.adopted) && mount.isUnreadable === true;
   }
 
   /** What is wrong although the mount is up; undefined when nothing is. */

@@ -49,6 +49,10 @@ export class ShareRunner {
       around,
       inbox: this.#inbox,
       pending: () => this.#settings.pending(),
+      onChange: () => {
+        this.#judge();
+        around.onChange();
+      },
     });
     if (!adopted) return;
     this.#settings.mounted(this.#share.hold(adopted, this.#settings.ofAdopted(adopted.plan)));
@@ -105,6 +109,7 @@ export class ShareRunner {
   /** One round of figures. Resolves when they are there or overdue; never rejects. */
   async pulse(): Promise<void> {
     await this.#share.active?.watch.pulse();
+    this.#judge();
   }
 
   /**
@@ -324,9 +329,16 @@ export class ShareRunner {
   }
 
   #announce(active: ActiveMount): void {
-    this.#health.enter({ kind: 'mounted' });
+    this.#health.up(active.watch);
     this.#health.tell((hooks) => hooks.observe('afterMount', this.name));
-    void active.watch.pulse().then(this.#around.onChange);
+    void this.pulse().then(this.#around.onChange);
+  }
+
+  /** Whether its mount can be listed may have changed. */
+  #judge(): void {
+    const { active } = this.#share;
+    // An adopted one is pending until the loop has announced it.
+    if (active && this.health !== 'pending') this.#health.up(active.watch);
   }
 
   #setGoal(goal: Goal): void {

@@ -3,7 +3,7 @@
  * failed.
  */
 import type { MountStats } from '../contract/mount.ts';
-import type { Health, ShareStatus } from '../contract/status.ts';
+import type { ShareStatus } from '../contract/status.ts';
 import type { ShareState } from './state-machine.ts';
 import type { ActiveMount } from './active-mount.ts';
 import { emptyShareStatus } from '../status.ts';
@@ -44,7 +44,7 @@ export function describeShare(facts: ShareFacts): ShareStatus {
   const { active } = facts;
   const base = {
     ...emptyShareStatus(facts.name),
-    health: healthOf(facts),
+    health: facts.state.health,
     healthMessage: message(facts),
     ...(facts.isCounted || active?.watch.stats ? {} : { isDirtyCountUnknown: true }),
   };
@@ -65,14 +65,6 @@ export function describeShare(facts: ShareFacts): ShareStatus {
     // Speed and transfers are shown only while they are fresh.
     ...(watch.isFresh ? { speed, transfers } : {}),
   };
-}
-
-/**
- * Healthy is a share whose remote path can be listed. One that is up without its remote, for what was written here, is
- * still being probed.
- */
-function healthOf({ active, state }: ShareFacts): Health {
-  return state.health === 'healthy' && active?.watch.isUnreadable === true ? 'probing' : state.health;
 }
 
 function message({ state, active, note }: ShareFacts): string | null {

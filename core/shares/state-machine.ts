@@ -1,7 +1,8 @@
 /**
  * The share state machine: Pending → Probing → Healthy | Failed(reason). A reset (reconnect, new settings)
- * enters Pending from every state. `nextState` is pure; `ShareHealth` keeps one share's state and notifies
- * plugins.
+ * enters Pending from every state. Healthy means that the remote path can be listed: a share that is mounted and
+ * cannot be listed, since its remote is away and so is what was cached, is in Probing until it can. `nextState` is
+ * pure; `ShareHealth` keeps one share's state and notifies plugins.
  */
 import type { RemoteEvidence } from '../contract/mount.ts';
 import type { Health } from '../contract/status.ts';
@@ -14,7 +15,9 @@ export type ShareState =
   | { readonly health: 'failed'; readonly reason: string };
 
 export type ShareEvent =
-  | { readonly kind: 'reset' | 'probe' | 'mounted' }
+  | { readonly kind: 'reset' | 'probe' }
+  /** It is mounted: and can be listed, or cannot. */
+  | { readonly kind: 'mounted' | 'unreadable' }
   | {
       readonly kind: 'fail';
       readonly reason: string;
@@ -26,6 +29,7 @@ export const PENDING: ShareState = { health: 'pending' };
 const ALLOWED: Readonly<Record<Exclude<ShareEvent['kind'], 'reset'>, readonly Health[]>> = {
   probe: ['pending', 'failed'],
   mounted: ['pending', 'probing'],
+  unreadable: ['pending', 'probing', 'healthy'],
   fail: ['pending', 'probing', 'healthy', 'failed'],
 };
 
@@ -35,7 +39,7 @@ export function nextState(state: ShareState, event: ShareEvent): ShareState {
   if (!ALLOWED[event.kind].includes(state.health))
     throw new Error(`share state: '${event.kind}' cannot follow '${state.health}'`);
   if (event.kind === 'fail') return { health: 'failed', reason: event.reason };
-  return { health: event.kind === 'probe' ? 'probing' : 'healthy' };
+  return { health: event.kind === 'mounted' ? 'healthy' : 'probing' };
 }
 
 /**
@@ -85,6 +89,7 @@ export class ShareHealth {
     if (reason !== null) this.#around.log.warn({ share: this.#share, reason }, 'share failed');
     this.#around.onChange();
     const remote = event.kind === 'fail' ? event.remote : undefined;
+    const isMounted = event.kind === 'mounted' || event.kind === 'unreadable';
     if (from !== to)
       this.tell((hooks) =>
         hooks.observe('shareHealthChanged', {
@@ -93,8 +98,18 @@ export class ShareHealth {
           to,
           reason,
           ...(remote && { remote }),
+          ...(isMounted && { mounted: true as const }),
         }),
       );
+  }
+
+  /**
+   * It is mounted. The one place that says whether that is healthy: status, hooks and `LiveShare` follow it. May be
+   * called as often as you like.
+   */
+  up({ isUnreadable }: { readonly isUnreadable: boolean }): void {
+    const health: Health = isUnreadable ? 'probing' : 'healthy';
+    if (health !== this.#state.health) this.enter({ kind: isUnreadable ? 'unreadable' : 'mounted' });
   }
 
   /** Blocks nothing: a slow plugin delays only later notifications, never the share. */

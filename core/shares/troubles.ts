@@ -19,10 +19,10 @@ export function troublesByShare(given: readonly ShareTrouble[]): Troubles {
   return byShare;
 }
 
-/** Only of a share that is healthy by the core's own word; whatever else it is, the core says why. */
+/** Only of a share that is mounted; why another is not, the core says. */
 export function withTroubles(status: ShareStatus, troubles: Troubles): ShareStatus {
   const said = troubles.get(status.name);
-  if (!said || !status.mounted || status.health !== 'healthy') return status;
+  if (!said || !status.mounted) return status;
   const own = status.healthMessage === null ? [] : [status.healthMessage];
   return { ...status, healthMessage: [...own, ...said].join('; ') };
 }

@@ -6,6 +6,7 @@ import { fuseProblem, userAllowOther } from './lifecycle/fuse-access.ts';
 import { freeBytes } from './cache/free-bytes.ts';
 import { holderOf } from './cache/file-system.ts';
 import { bindfsProblem, diskProblem, isLayered } from './layer/needs.ts';
+import { checksNoHostKey } from './options/host-keys.ts';
 import { locate } from './rclone/installed.ts';
 import type { RcloneFinder } from './rclone/installed.ts';
 import { rcloneToRun } from './releases/chosen.ts';
@@ -58,10 +59,7 @@ async function rcloneCheck(config: Config, finder: RcloneFinder): Promise<Check>
 
 /** Only where somebody else could answer at the address of a NAS unnoticed. */
 function hostKeysCheck({ connections }: Config): readonly Check[] {
-  const unchecked = connections.filter(
-    ({ type, options }) =>
-      type === 'sftp' && options['known_hosts_file'] === undefined && options['host_keys'] === undefined,
-  );
+  const unchecked = connections.filter(checksNoHostKey);
   if (unchecked.length === 0) return [];
   return [
     {

@@ -80,7 +80,10 @@ export class Setup implements SetupService {
   }
 
   async check(answers: SetupAnswers): Promise<ConfigVerdict> {
-    return this.#tools.changes().check(this.#text(answers), { keepSecrets: true });
+    const verdict = await this.#tools.changes().check(this.#text(answers), { keepSecrets: true });
+    if (!verdict.ok) return verdict;
+    const doubts = this.#tools.mounter().doubtsOf?.(connectionOf(answers.nas, PROBE_NAME)) ?? [];
+    return { ...verdict, warnings: [...verdict.warnings, ...doubts] };
   }
 
   preview(answers: SetupAnswers): string {

@@ -26,13 +26,18 @@ export default definePlugin({
       return withRelease(made, release);
     });
     // A share that is back before the next cycle was gone all the same: what used it has dead handles.
-    ctx.tap('shareHealthChanged', ({ share, to }) => {
+    ctx.tap('shareHealthChanged', ({ share, to, mounted }) => {
       if (to === 'healthy') targets()?.returned(share);
-      else void targets()?.left(share);
+      // One that is mounted and cannot be listed just now has left nobody: handles stay good.
+      else if (mounted !== true) void targets()?.left(share);
     });
     ctx.tap('afterCycle', ({ record: { shares } }) => {
-      const up = shares.filter(({ health, mounted }) => mounted && health === 'healthy');
-      void targets()?.follow(up.map(({ name }) => name));
+      const mounted = shares.filter((share) => share.mounted);
+      const up = mounted.filter(({ health }) => health === 'healthy');
+      void targets()?.follow(
+        up.map(({ name }) => name),
+        mounted.map(({ name }) => name),
+      );
     });
   },
 });

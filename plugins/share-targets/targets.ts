@@ -27,6 +27,8 @@ export class ShareTargets {
   readonly #folder: string;
   readonly #beganMs: number;
   #wanted: ReadonlySet<string> = new Set();
+  /** Mounted, whether they can be listed or not: a target that is up stays up. */
+  #mounted: ReadonlySet<string> = new Set();
   /** Left, and not known to be back: what an older snapshot says of them counts no more. */
   readonly #away = new Set<string>();
   /** To be stopped, even where they are wanted again by now. */
@@ -48,14 +50,16 @@ export class ShareTargets {
   }
 
   /**
-   * `shares`: those that are up, by a snapshot that may be older than the last call of `left`. Resolves when
-   * the targets are so, as far as they can be; never rejects. What failed is tried again at the next call.
+   * `shares`: those that are up, `mounted`: those and the ones that are mounted and cannot be listed just now, by a
+   * snapshot that may be older than the last call of `left`. Resolves when the targets are so, as far as they can be;
+   * never rejects. What failed is tried again at the next call.
    */
-  follow(shares: readonly string[]): Promise<void> {
+  follow(shares: readonly string[], mounted = shares): Promise<void> {
     if (this.#isClosed) return this.#settle();
     const up = new Set(shares.map(instanceName));
     for (const one of this.#away) if (!up.has(one)) this.#away.delete(one);
     this.#wanted = without(up, this.#away);
+    this.#mounted = new Set(mounted.map(instanceName));
     return this.#settle();
   }
 
@@ -77,6 +81,7 @@ export class ShareTargets {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#wanted = new Set();
+    this.#mounted = new Set();
     return this.#settle();
   }
 
@@ -107,7 +112,10 @@ export class ShareTargets {
   #toStop(): ReadonlySet<string> {
     const isOver = this.#isClosed || this.#options.clock.monotonic() - this.#beganMs >= ADOPT_MS;
     const gone = [...this.#started.keys(), ...((isOver && this.#former) || [])];
-    return new Set([...this.#leaving, ...gone.filter((one) => !this.#wanted.has(one))]);
+    return new Set([
+      ...this.#leaving,
+      ...gone.filter((one) => !this.#wanted.has(one) && !this.#mounted.has(one)),
+    ]);
   }
 
   async #running(): Promise<Set<string>> {

@@ -33,6 +33,7 @@ export default definePlugin<WebhooksConfig>({
     ctx.tap('notification', (event) => void service()?.outbox.add(event));
     ctx.tap('afterCycle', (snapshot) => service()?.statusEvents.look(snapshot));
     ctx.tap('shareHealthChanged', (change) => service()?.statusEvents.healthChanged(change));
+    ctx.tap('afterMount', (share) => service()?.statusEvents.mounted(share));
     ctx.tap('collectNotices', () => [
       ...notices(ctx.config),
       ...unknownFormat(ctx.config, () => ctx.use('webhookFormats').names()),

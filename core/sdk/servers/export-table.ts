@@ -122,7 +122,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
     } of shares.list()) {
       // Read again: it may have been unmounted while another one was added.
       const live = shares.list().find((one) => one.spec.share.name === share.name);
-      if (live?.mount && live.health === 'healthy') await this.add(live.spec, live.mount);
+      if (live?.mount) await this.add(live.spec, live.mount);
     }
   }
 
@@ -157,8 +157,8 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
     await work.catch(() => undefined);
   }
 
-  #isWanted({ spec, health }: LiveShare): boolean {
-    return health === 'healthy' && spec.share.protocols.includes(this.#options.protocol);
+  #isWanted({ spec }: LiveShare): boolean {
+    return spec.share.protocols.includes(this.#options.protocol);
   }
 
   async #show(spec: ShareSpec, mount: Mount): Promise<void> {

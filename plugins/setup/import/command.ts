@@ -8,7 +8,6 @@ import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
 import { readSmallFile } from '../terminal/small-file.ts';
 import { IMPORT_USAGE } from '../usage.ts';
 import { credentialFiles } from './credential-files.ts';
-import { hostKeyDoubt } from '../host-key.ts';
 import { doubtsOf } from './doubts.ts';
 import { draftOf, writeDraft } from './draft.ts';
 import type { Draft } from './draft.ts';
@@ -73,7 +72,9 @@ async function run(cli: CliContext): Promise<number> {
   const imported = await read(cli, wish);
   const draft = await draftOf(imported, config, wish.name);
   const reaching = await doubtsOf(draft, config);
-  show(cli, wish, { draft, ...imported, reaching });
+  const unsafe = (await cli.offline('mounter')).doubtsOf?.(draft.clear) ?? [];
+  show(cli, wish, { draft, notes: imported.notes, doubts: [...imported.doubts, ...unsafe], reaching });
+  // What the mounter doubts, the dashboard takes over with the same warning.
   const isDoubtful = reaching.length + imported.doubts.length > 0;
   if (!(await isAgreed(cli, wish, isDoubtful))) return EXIT.failed;
   // Not before somebody has agreed: rclone uses the keys and runs the programs that the remote names.
@@ -100,9 +101,7 @@ function show(cli: CliContext, { from }: Wish, { draft, notes, doubts, reaching 
   cli.print(`To be added to ${cli.configFile}:\n\n${draft.toml.trimEnd()}\n`);
   for (const { path } of draft.secrets) cli.print(`Secret, to be written with mode 0600: ${path}`);
   for (const note of notes) cli.printError(`note: ${note}`);
-  const unchecked = hostKeyDoubt(draft.clear);
-  for (const doubt of new Set([...doubts, ...(unchecked === undefined ? [] : [unchecked]), ...reaching]))
-    cli.printError(`careful: ${doubt}`);
+  for (const doubt of [...doubts, ...reaching]) cli.printError(`careful: ${doubt}`);
   if (reaching.length > 0)
     cli.printError(`What is there may use files and run programs of this machine; look at it in ${from}.`);
 }

@@ -1,6 +1,5 @@
 /** Takes an entry of fstab: cifs, davfs or sshfs. Nothing of it is run, and nothing of it is a pattern. */
 import { posix } from 'node:path';
-import { hostKeyDoubt } from '../host-key.ts';
 import { droppedNote } from './dropped-options.ts';
 import { assertPlain } from './imported.ts';
 import type { Imported } from './imported.ts';
@@ -223,22 +222,21 @@ async function readSshfs({ source, options }: Entry, files: CredentialFiles): Pr
     ['key_file', key],
     ['known_hosts_file', knownHosts],
   ]);
-  const doubt = hostKeyDoubt({ type: 'sftp', options: Object.fromEntries(found) });
-  const notes = key
-    ? []
-    : ['the entry names no key: give the connection key_file or pass, or its ssh-agent to the daemon'];
+  const missing = [
+    ...(key
+      ? []
+      : ['the entry names no key: give the connection key_file or pass, or its ssh-agent to the daemon']),
+    ...(knownHosts === undefined ? ['no file of known hosts was found'] : []),
+  ];
   const ways = [...given.keys()].filter((name) => SSHFS_WAYS.has(name));
   return {
     type: 'sftp',
     options: new Map(found),
     remotePath: path,
-    notes: [...notes, ...droppedNote(options, new Set([...SSHFS_TAKEN, ...ways]))],
-    doubts: [
-      ...ways.map(
-        (name) => `the entry reaches the NAS by ${name}, which is not taken over: the daemon dials ${host}`,
-      ),
-      ...(doubt === undefined ? [] : [doubt]),
-    ],
+    notes: [...missing, ...droppedNote(options, new Set([...SSHFS_TAKEN, ...ways]))],
+    doubts: ways.map(
+      (name) => `the entry reaches the NAS by ${name}, which is not taken over: the daemon dials ${host}`,
+    ),
   };
 }
 

@@ -1,7 +1,5 @@
 /** `mountkeeper init`: from the address of a NAS to a share on the LAN, on the terminal. */
 import type { CliContext, SetupAnswers } from 'mountkeeper';
-import { connectionOf } from '../answers.ts';
-import { hostKeyDoubt } from '../host-key.ts';
 import { offlineCalls } from '../offline.ts';
 import type { AppliedAnswer, SetupCalls } from '../requests.ts';
 import { createPrompter, INTERRUPTED } from '../terminal/prompter.ts';
@@ -93,9 +91,6 @@ async function isAgreed({ cli, calls, prompter }: Parts, answers: SetupAnswers):
   }
   if (!cli.json) cli.print(`\nTo be added to ${cli.configFile}:\n\n${toml.trimEnd()}\n`);
   for (const warning of warnings) cli.printError(`warning: ${warning}`);
-  const unchecked = hostKeyDoubt(connectionOf(answers.nas, 'nas'));
-  if (unchecked !== undefined)
-    cli.printError(`careful: ${unchecked}. How to have it checked: \`mountkeeper doctor\``);
   if (!prompter || (await prompter.confirm('Write this?', true))) return true;
   cli.printError('Nothing was changed.');
   return false;

@@ -368,13 +368,11 @@ export class WebdavExporter implements ServingExporter {
     return [...this.#shown.entries.keys()];
   }
 
-  /** Healthy shares that should be shown and are not. */
+  /** Mounted shares that should be shown and are not. */
   #missing(): readonly string[] {
     const wanted = this.#tools.shares
       .list()
-      .filter(
-        ({ spec, mount, health }) => mount && health === 'healthy' && spec.share.protocols.includes('webdav'),
-      );
+      .filter(({ spec, mount }) => mount !== undefined && spec.share.protocols.includes('webdav'));
     return wanted.map(({ spec }) => spec.share.name).filter((name) => !this.#shown.entries.has(name));
   }
 

@@ -33,6 +33,11 @@ export class ShareNews {
       : { crossed: { ...crossed, failedShares }, events: [healed(change.share, since, now)] };
   }
 
+  /** It came up again: the failure is over. Only what is healthy `works again`: it may be up without its NAS. */
+  mounted(share: string): void {
+    this.#fresh.delete(share);
+  }
+
   /** Failures that have lasted long enough by now. `shares`: the configured ones; others are forgotten. */
   look(crossed: Crossed, shares: ReadonlySet<string>, now: number): Crossing {
     for (const share of [...this.#fresh.keys()].filter((name) => !shares.has(name)))

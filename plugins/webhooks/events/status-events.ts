@@ -32,6 +32,10 @@ export class StatusEvents {
     this.#take(this.#news.changed(change, this.#crossed, this.#options.clock.now()));
   }
 
+  mounted(share: string): void {
+    this.#news.mounted(share);
+  }
+
   /** Call it after each cycle; it waits for nothing. */
   look({ record }: Snapshot): void {
     const { clock, limits } = this.#options;

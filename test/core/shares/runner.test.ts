@@ -19,7 +19,7 @@ describe('share runner, bringing up', () => {
     assert.deepEqual(kit.exporter.calls, ['add photos smb']);
     assert.deepEqual(kit.hooks.seen, [
       'shareHealthChanged pending→probing',
-      'shareHealthChanged probing→healthy',
+      'shareHealthChanged probing→healthy, mounted',
       'afterMount photos',
     ]);
     assert.equal(runner.status().mounted, true);
@@ -55,6 +55,32 @@ describe('share runner, bringing up', () => {
     assert.deepEqual([runner.health, runner.status().healthMessage], ['failed', 'nobody there']);
     await kit.clock.advance(6_100);
     assert.equal(runner.health, 'healthy');
+    await runner.release();
+  });
+
+  it('says the same in status, hooks and to plugins while it is up without its remote', async () => {
+    const kit = createKit();
+    kit.mounter.mountsWithoutRemote = () => Promise.resolve(true);
+    kit.present.prober = { probe: async () => ({ ok: false, reason: 'nobody there', remote: 'silent' }) };
+    kit.mounter.prepare = (mount) =>
+      Object.assign(mount, { isUnreadable: true, remoteProblem: 'nobody there' });
+    const runner = kit.run(photos);
+    const said = (): unknown => [runner.status().health, runner.live.health, kit.hooks.seen.splice(0)];
+    await kit.pass(6_000, runner);
+    assert.deepEqual(kit.exporter.calls, ['add photos smb'], 'clients reach what was written here');
+    assert.deepEqual(said(), [
+      'probing',
+      'probing',
+      ['shareHealthChanged pending→probing', 'afterMount photos'],
+    ]);
+    Object.assign(kit.mounter.last, { isUnreadable: false, remoteProblem: undefined });
+    await kit.pass(6_000, runner);
+    assert.deepEqual(said(), ['healthy', 'healthy', ['shareHealthChanged probing→healthy, mounted']]);
+    // Its reader dies in the next outage.
+    Object.assign(kit.mounter.last, { isUnreadable: true, remoteProblem: 'nobody there' });
+    await kit.pass(6_000, runner);
+    assert.deepEqual(said(), ['probing', 'probing', ['shareHealthChanged healthy→probing, mounted']]);
+    assert.deepEqual(kit.exporter.calls, ['add photos smb']);
     await runner.release();
   });
 
@@ -280,9 +306,29 @@ describe('share runner, letting go', () => {
       ['healthy', true, 0],
     );
     assert.deepEqual(kit.exporter.calls, ['add photos smb']);
-    assert.deepEqual(kit.hooks.seen, ['shareHealthChanged pending→healthy', 'afterMount photos']);
+    assert.deepEqual(kit.hooks.seen, ['shareHealthChanged pending→healthy, mounted', 'afterMount photos']);
     await runner.release();
     assert.deepEqual(former.calls, ['release']);
+  });
+
+  it('calls an adopted mount healthy that nobody has asked, unless nothing of its remote can be read', async () => {
+    const kit = createKit();
+    const former = new FakeMount(planOf(photos), 'photos', { adopted: true });
+    former.isUnreadable = true;
+    former.remoteProblem = 'nobody there';
+    const runner = kit.run(photos, former);
+    await kit.pass(6_000, runner);
+    assert.equal(runner.health, 'probing');
+    former.isUnreadable = false;
+    former.remoteProblem = undefined;
+    await kit.pass(6_000, runner);
+    assert.equal(runner.health, 'healthy');
+    assert.deepEqual(kit.hooks.seen, [
+      'shareHealthChanged pending→probing, mounted',
+      'afterMount photos',
+      'shareHealthChanged probing→healthy, mounted',
+    ]);
+    await runner.release();
   });
 
   it('mounts an adopted mount anew that a former daemon had frozen', async () => {

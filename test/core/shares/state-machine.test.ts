@@ -11,24 +11,29 @@ const failed: ShareState = { health: 'failed', reason: 'gone' };
 const reset: ShareEvent = { kind: 'reset' };
 const probe: ShareEvent = { kind: 'probe' };
 const mounted: ShareEvent = { kind: 'mounted' };
+const unreadable: ShareEvent = { kind: 'unreadable' };
 const fail: ShareEvent = { kind: 'fail', reason: 'no route' };
 
 const TABLE: readonly (readonly [ShareState, ShareEvent, string])[] = [
   [pending, reset, 'pending'],
   [pending, probe, 'probing'],
   [pending, mounted, 'healthy'],
+  [pending, unreadable, 'probing'],
   [pending, fail, 'failed'],
   [probing, reset, 'pending'],
   [probing, probe, 'refused'],
   [probing, mounted, 'healthy'],
+  [probing, unreadable, 'probing'],
   [probing, fail, 'failed'],
   [healthy, reset, 'pending'],
   [healthy, probe, 'refused'],
   [healthy, mounted, 'refused'],
+  [healthy, unreadable, 'probing'],
   [healthy, fail, 'failed'],
   [failed, reset, 'pending'],
   [failed, probe, 'probing'],
   [failed, mounted, 'refused'],
+  [failed, unreadable, 'refused'],
   [failed, fail, 'failed'],
 ];
 

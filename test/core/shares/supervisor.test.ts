@@ -76,7 +76,7 @@ describe('supervisor', () => {
     assert.equal(of('photos')?.health, 'healthy');
   });
 
-  it("says what plugins find wrong with a healthy share, behind the core's own words", async (t) => {
+  it("says what plugins find wrong with a mounted share, behind the core's own words", async (t) => {
     const kit = createKit();
     const { status, of } = await start(t, kit, two);
     await kit.clock.advance(5_000);
@@ -96,8 +96,16 @@ describe('supervisor', () => {
       ['failed', 'gone'],
     ]);
     assert.equal(status.snapshot.record.shares.length, 2);
+    Object.assign(kit.mounter.of('photos'), { isUnreadable: true, remoteProblem: 'nobody there' });
+    await kit.clock.advance(6_000);
+    assert.equal(of('photos')?.health, 'probing');
+    assert.match(
+      of('photos')?.healthMessage ?? '',
+      /nothing that was cached can be read.*; garden: dry; garden: cold/,
+    );
+    Object.assign(kit.mounter.of('photos'), { isUnreadable: false, remoteProblem: undefined });
     kit.hooks.shareTroubles = [];
-    await kit.clock.advance(4_000);
+    await kit.clock.advance(6_000);
     assert.equal(of('photos')?.healthMessage, null);
   });
 

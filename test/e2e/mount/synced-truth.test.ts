@@ -1,6 +1,6 @@
 /**
- * `all_synced` and `dirty_count` say what is so: also for files that are open, and for a share that is not
- * mounted.
+ * The status says what is so, and everybody else the same: `all_synced` and `dirty_count` also for files that are open
+ * and for a share that is not mounted; no share is said to work that cannot be listed.
  */
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
@@ -14,6 +14,7 @@ import { Relay } from '../../support/nas/tcp-relay.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
+import { WebhookReceiver } from '../../support/webhooks/webhook-receiver.ts';
 
 const rclone = currentRclone();
 
@@ -23,12 +24,18 @@ describe('what the status says about files', () => {
   let relay: Relay;
   let daemon: Daemon;
   let files: Files;
+  let receiver: WebhookReceiver;
+  const told = (): readonly string[] =>
+    receiver.taken.map(({ body }) => body.type).filter((type) => type.startsWith('share.'));
+  const heals = async (): Promise<string | undefined> =>
+    /^mountkeeper_share_heals_total\{share="work"\} (\d+)/m.exec((await daemon.get('/metrics')).text)?.[1];
 
   before(async () => {
     scratch = await createScratch('truth');
     nas = await Nas.create(scratch, { protocol: 'webdav', files: { 'x.bin': 50_000 } });
     relay = await Relay.start(scratch, { targetPort: nas.port });
     files = new Files(scratch);
+    receiver = await WebhookReceiver.start(scratch);
     daemon = await Daemon.create(scratch, {
       rclone,
       connections: [nas.connection('nas', relay.port), nas.connection('straight')],
@@ -36,7 +43,10 @@ describe('what the status says about files', () => {
         { name: 'work', connection: 'nas' },
         { name: 'fixed', connection: 'straight', read_only: true },
       ],
-      sections: { supervisor: { stop_timeout: '1s' } },
+      sections: {
+        supervisor: { stop_timeout: '1s' },
+        notifications: { webhook_url: receiver.url, allow_private: true, cache_threshold_pct: 0 },
+      },
     });
     await daemon.start();
     await daemon.healthy();
@@ -84,6 +94,7 @@ describe('what the status says about files', () => {
     };
     await waits();
     assert.equal((await daemon.share('work')).mounted, false);
+    await until('its failure is told', () => told().includes('share.failed'), { timeoutMs: 20_000 });
     await rm(work('other'));
     await daemon.request('POST', '/api/reconnect/work');
     await until('it is mounted, with its NAS away', async () => (await daemon.share('work')).mounted, {
@@ -94,6 +105,10 @@ describe('what the status says about files', () => {
     assert.equal((await daemon.share('work')).health, 'probing');
     assert.match((await daemon.share('work')).health_message ?? '', /does not answer|nothing can be read/);
     assert.equal(await files.checksum(work('waits.bin')), sum);
+    // Long enough for whatever could be told of it.
+    await sleep(4_000);
+    assert.deepEqual([told(), await heals()], [['share.failed'], '0'], 'nobody says that it works');
+    assert.equal((await daemon.share('work')).health, 'probing');
     await relay.restore();
     await until(
       'the file is up',
@@ -101,5 +116,8 @@ describe('what the status says about files', () => {
       { timeoutMs: 30_000 },
     );
     await daemon.synced(60_000);
+    await until('it is told that it works', () => told().length === 2, { timeoutMs: 10_000 });
+    assert.deepEqual([told(), await heals()], [['share.failed', 'share.healed'], '1']);
+    assert.equal((await daemon.share('work')).health, 'healthy');
   });
 });

@@ -70,7 +70,7 @@ describe('mountkeeper import', () => {
     const { code, stdout, stderr } = await take('rclone', 'my nas:photos');
     assert.equal(code, 0, stderr);
     assert.match(stdout, /\[\[connections\]\][^]*name = "my-nas"[^]*type = "sftp"/);
-    assert.match(stderr, /^careful: no file of known hosts .* host key of the NAS is not checked/m);
+    assert.match(stderr, /^careful: without known_hosts_file the host key of the NAS is not checked/m);
     assert.ok(!`${stdout}${stderr}`.includes(NAS_PASSWORD));
     const secret = `${daemon.configFile.replace(/[^/]*$/, '')}secrets/my-nas-pass`;
     assert.equal((await stat(secret)).mode & 0o777, 0o600);
@@ -197,6 +197,26 @@ describe('mountkeeper import', () => {
     assert.equal(await agreed.ends(), 1);
     assert.equal(existsSync(mark), true);
     assert.equal(existsSync(file), false);
+  });
+
+  it('says once that an entry of sshfs has its host key checked no more', async () => {
+    const from = scratch.path('sshfs');
+    const entry = (known: string): string =>
+      `ada@nas.example:/x /mnt/x sshfs IdentityFile=/k,UserKnownHostsFile=${known} 0 0\n`;
+    const file = scratch.path('keys/mountkeeper.toml');
+    const words = ['import', 'fstab', '/mnt/x', '--from', from, '--yes', '--untried', '--config', file];
+    await writeFile(from, entry('/dev/null'));
+    const { code, stderr } = await runCli(words);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(
+      stderr.match(/^careful: .*host key/gm),
+      ['careful: without known_hosts_file the host key'],
+      stderr,
+    );
+    assert.match(stderr, /^note: no file of known hosts was found$/m);
+    await writeFile(scratch.path('hosts'), '');
+    await writeFile(from, entry(scratch.path('hosts')));
+    assert.doesNotMatch((await runCli(words)).stderr, /host key of the NAS|no file of known hosts/);
   });
 
   it('takes an entry of fstab with its credentials file', async () => {

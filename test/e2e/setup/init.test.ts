@@ -55,7 +55,7 @@ describe('mountkeeper init on a terminal', () => {
     await session.answers(/Password for them.*: $/, LAN_PASSWORD);
     const preview = await session.sees(/Write this\? \[Y\/n\]: $/);
     assert.match(preview, /remote_path = "Photos\/2024"/);
-    assert.match(preview, /careful: .* host key of the NAS is not checked/);
+    assert.match(preview, /warning: without known_hosts_file the host key of the NAS is not checked/);
     assert.equal(existsSync(file), false, 'nothing is written before the answer');
     session.presses('\r');
     const done = await session.sees(/Start the daemon now/);

@@ -77,6 +77,22 @@ describe('the targets of shares', () => {
     assert.deepEqual(await files(), new Set([]));
   });
 
+  it('stay up while their share is mounted and cannot be listed, and are started once it can', async (t) => {
+    const { clock, targets, news } = await start(t, ['former']);
+    await targets.follow(['photos'], ['photos', 'music', 'former']);
+    assert.deepEqual(news(), ['start mountkeeper-share@photos.target']);
+    await clock.advance(61_000);
+    await targets.follow([], ['photos', 'music', 'former']);
+    assert.deepEqual(news(), []);
+    await targets.follow(['photos', 'music'], ['photos', 'music']);
+    assert.deepEqual(news(), [
+      'stop mountkeeper-share@former.target',
+      'start mountkeeper-share@music.target',
+    ]);
+    await targets.follow(['music'], ['music']);
+    assert.deepEqual(news(), ['stop mountkeeper-share@photos.target']);
+  });
+
   it('go and come with a share that is back before the next cycle', async (t) => {
     const { targets, news } = await start(t);
     await targets.left('photos');

@@ -279,7 +279,9 @@ export function fakeHooks(): FakeHooks {
       await hooks.delay();
       const [first] = args as [Partial<Hooks['shareHealthChanged']['args'][0]> | string];
       hooks.seen.push(
-        typeof first === 'string' ? `${hook} ${first}` : `${hook} ${first.from ?? ''}→${first.to ?? ''}`,
+        typeof first === 'string'
+          ? `${hook} ${first}`
+          : `${hook} ${first.from ?? ''}→${first.to ?? ''}${first.mounted ? ', mounted' : ''}`,
       );
     },
     resolve: (_hook, value) => hooks.budget?.(value) ?? value,

@@ -188,6 +188,24 @@ describe('a share', () => {
     assert.deepEqual(events, []);
   });
 
+  it('that is up again without its NAS has failed no longer, and works again once it can be listed', async () => {
+    const { look, lookout, events } = createKit();
+    lookout.healthChanged(failed);
+    lookout.healthChanged(probing);
+    lookout.mounted('a');
+    for (let second = 0; second < 20; second += 1) await look({ name: 'a' });
+    assert.deepEqual(events, [], 'its failure did not last');
+    lookout.healthChanged(failed);
+    for (let second = 0; second < 12; second += 1) await look({ name: 'a' });
+    lookout.healthChanged(probing);
+    lookout.mounted('a');
+    for (let second = 0; second < 12; second += 1) await look({ name: 'a' });
+    const types = (): readonly string[] => events.map(({ type }) => type);
+    assert.deepEqual(types(), ['share.failed']);
+    lookout.healthChanged({ ...healthy, mounted: true });
+    assert.deepEqual(types(), ['share.failed', 'share.healed']);
+  });
+
   it('is remembered across a restart, and forgotten when it leaves', async () => {
     const kit = createKit({ ...NOTHING_CROSSED, failedShares: { a: Date.UTC(2025, 11, 31, 23) } });
     await kit.look({ name: 'a' });
