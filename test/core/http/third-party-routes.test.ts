@@ -244,6 +244,17 @@ describe('what a third party says of itself', () => {
     assert.equal(effects.at(-1), 'a bed red');
     assert.match(description, /^Grows x{293}…$/);
   });
+
+  it('takes no room from what the daemon says after it', async (t) => {
+    const fail = (): never => {
+      throw new Error('x'.repeat(5_000));
+    };
+    const { reason = '' } = (await beside(t, fail, { guard: true })).info('theirs');
+    assert.match(
+      reason,
+      /^x{599}…; it may be what lets people in, so nobody is let in but by the command socket$/,
+    );
+  });
 });
 
 describe('a route of a third party that takes too long', () => {

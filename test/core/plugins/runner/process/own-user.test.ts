@@ -294,9 +294,9 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   });
 
   const causeIn = (entries: readonly Readonly<Record<string, unknown>>[]) =>
-    until('its end is told of', () => entries.find(({ reason }) => reason !== undefined)?.['reason'], {
+    until('its end is told of', () => entries.find(({ reason }) => typeof reason === 'string')?.['reason'], {
       timeoutMs: 30_000,
-    });
+    }) as Promise<string>;
 
   it('is said to have been ended by the signal that has ended it', async () => {
     const { said, entries } = await begun<InsidePid>('dies', `return ${SELF};`);
@@ -307,7 +307,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   it('is said to be stopped where a signal has stopped it', async () => {
     const { said, entries } = await begun<InsidePid>('stands', `return ${SELF};`);
     process.kill(outsidePid(said), 'SIGSTOP');
-    assert.match(String(await causeIn(entries)), /^it did not answer for 10 s: a signal has stopped it/);
+    assert.match(await causeIn(entries), /^it did not answer for 10 s: a signal has stopped it/);
   });
 
   /** Puts a command of that name before the machine's. */
