@@ -93,6 +93,7 @@ function textOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
+    // It has no text, or its own code for that throws.
     return 'it threw what is no text';
   }
 }
