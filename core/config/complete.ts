@@ -7,6 +7,7 @@ import { described } from './schema/described.ts';
 import type { KeyNode } from './schema/key-tree.ts';
 import { isOn } from './schema/schema.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
+import { thrownBy } from './checks/plugin-checks.ts';
 import type { ProtocolName } from './checks/protocols.ts';
 import { isReference } from './secrets/secrets.ts';
 
@@ -49,7 +50,7 @@ export function complete(
       contribution.complete(draft);
       config = thirdParty ? withOwnKeys(config, draft, entry) : draft;
     } catch (error) {
-      const message = `plugin ${owner} could not fill in its defaults: ${(error as Error).message}`;
+      const message = `plugin ${owner} could not fill in its defaults: ${thrownBy(thirdParty, error)}`;
       if (thirdParty) warnings.push(message);
       else problems.push({ message });
     }

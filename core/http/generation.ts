@@ -6,7 +6,6 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type Boom from '@hapi/boom';
 import { server as createHapiServer } from '@hapi/hapi';
 import type { Lifecycle, Request, ResponseObject, ResponseToolkit, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../contract/http.ts';
@@ -18,6 +17,7 @@ import { StallWatch } from '../sdk/stall-watch.ts';
 import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
+import { answerFor } from './third-party-routes.ts';
 import { reportAnswers } from './requests.ts';
 import type { Answered } from './requests.ts';
 
@@ -30,8 +30,6 @@ declare module '@hapi/hapi' {
 }
 
 const BUILD_TIMEOUT_MS = 5_000;
-/** After the end of a route's time: the web server's own answer has begun by then. */
-const UNSENT_MS = 1_000;
 const STOP_TIMEOUT_MS = 5_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 const THIRD_PARTY_ROUTE_MS = 30_000;
@@ -195,82 +193,6 @@ async function registerLedger(
   });
 }
 
-/** A third party's routes are answered for after a while: the web server ends the wait, the plugin is named. */
-function limitRoutes(server: Server, { clock, ledgers, log, routeMs }: RoutingOptions): void {
-  const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
-  const late = new WeakMap<Request, string>();
-  for (const { realm, settings } of server.table()) {
-    if (!thirdParties.has(ownerOf(realm, server.realm) ?? '')) continue;
-    const { server: own } = settings.timeout ?? {};
-    settings.timeout = {
-      ...settings.timeout,
-      server: Math.min(typeof own === 'number' ? own : routeMs, routeMs),
-    };
-  }
-  server.events.on(
-    { name: 'request', channels: ['internal'] },
-    (request, _event, { timeout, server: ofServer }) => {
-      const plugin = ownerOf(request.route.realm, server.realm) ?? '';
-      if (timeout !== true || ofServer !== true || !thirdParties.has(plugin)) return;
-      const { method, path } = request;
-      late.set(request, plugin);
-      log.error({ plugin, method, path, ms: routeMs }, 'a route did not answer in time');
-    },
-  );
-  server.ext('onPreResponse', (request, h) => {
-    const { response } = request;
-    if (!('isBoom' in response)) return h.continue;
-    const owner = ownerOf(request.route.realm, server.realm) ?? '';
-    if (thirdParties.has(owner) && !isSendable(response)) {
-      // The web server would throw where nobody catches it, and leave the request open.
-      log.error({ plugin: owner, method: request.method, path: request.path }, UNSENDABLE);
-      response.output = { statusCode: 500, payload: unsendableBy(owner), headers: {} };
-    }
-    const plugin = late.get(request);
-    if (plugin === undefined) return h.continue;
-    response.output.payload.message = `The plugin "${plugin}" did not answer within ${routeMs / 1_000} s.`;
-    return h.continue;
-  });
-  server.ext('onPreAuth', (request, h) => {
-    const plugin = ownerOf(request.route.realm, server.realm) ?? '';
-    if (thirdParties.has(plugin)) answerAtLast(request, plugin, { clock, log, routeMs });
-    return h.continue;
-  });
-}
-
-type Output = Boom.Output;
-
-function isSendable({ output }: { readonly output: unknown }): boolean {
-  const { statusCode, payload, headers } = (output ?? {}) as Partial<Record<keyof Output, unknown>>;
-  const isStatus = Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) <= 599;
-  return isStatus && [payload, headers].every((one) => typeof one === 'object' && one !== null);
-}
-
-const UNSENDABLE = 'a route gave an answer that cannot be sent';
-
-function unsendableBy(plugin: string): Output['payload'] {
-  const message = `The plugin "${plugin}" gave an answer that cannot be sent.`;
-  return { statusCode: 500, error: 'Internal Server Error', message };
-}
-
-/**
- * The web server gives up its own wait with an answer that it takes for none of its own, such as a symbol, and
- * leaves the request open for ever. What has begun by then, goes on.
- */
-function answerAtLast(
-  { method, path, raw: { res } }: Request,
-  plugin: string,
-  { clock, log, routeMs }: Pick<RoutingOptions, 'clock' | 'log' | 'routeMs'>,
-): void {
-  const cancel = clock.after(routeMs + UNSENT_MS, () => {
-    if (res.headersSent || res.writableEnded) return;
-    log.error({ plugin, method, path }, UNSENDABLE);
-    res.writeHead(500, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
-    res.end(JSON.stringify(unsendableBy(plugin)));
-  });
-  res.once('close', cancel).once('finish', cancel);
-}
-
 async function assemble(server: Server, options: RoutingOptions): Promise<void> {
   for (const ledger of inOrder(options.ledgers)) {
     // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
@@ -282,7 +204,13 @@ async function assemble(server: Server, options: RoutingOptions): Promise<void> 
     }
   }
   watchHandlers(server, new StallWatch(options));
-  limitRoutes(server, options);
+  const { ledgers, log, clock, routeMs } = options;
+  const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
+  const thirdPartyAt = (realm: ServerRealm): string | undefined => {
+    const owner = ownerOf(realm, server.realm);
+    return owner !== undefined && thirdParties.has(owner) ? owner : undefined;
+  };
+  answerFor(server, { thirdPartyAt, log, clock, routeMs });
   await inTime(server.start(), options.clock);
 }
 

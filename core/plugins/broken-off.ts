@@ -3,6 +3,7 @@
  * process of their own that ended too often. Each stays off until its files change or somebody
  * brings it back: by `mountkeeper plugin enable`, or by switching it off and on.
  */
+import { oneLine } from '../sdk/one-line.ts';
 import type { Config } from '../contract/config.ts';
 import type { Logger } from '../contract/platform.ts';
 import type { Plugin } from '../contract/plugin.ts';
@@ -39,13 +40,13 @@ export class BrokenOff {
     const name = pluginToBlame(error, new Map(folders));
     const plugin = found.find((one) => one.name === name)?.plugin;
     if (name === undefined || !plugin) return undefined;
-    this.#reasons.set(plugin, `it caused an uncaught error: ${sentence(error)}; ${wayBack(name)}`);
+    this.#reasons.set(plugin, `it caused an uncaught error: ${oneLine(sentence(error))}; ${wayBack(name)}`);
     return name;
   }
 
   /** Puts aside one whose process has ended too often. */
   giveUp(plugin: Plugin, reason: string): void {
-    this.#reasons.set(plugin, `${reason}; ${wayBack(plugin.name)}`);
+    this.#reasons.set(plugin, `${oneLine(reason)}; ${wayBack(plugin.name)}`);
     this.#options.log.error({ plugin: plugin.name, reason }, 'a plugin is switched off');
   }
 

@@ -246,7 +246,9 @@ class Host implements PluginHost {
       load: async (names, isolation) => {
         const isDormant = ({ name, plugin, problem }: FoundPlugin): boolean =>
           !plugin && problem === undefined && names.includes(name);
-        if (!this.#found.some(isDormant)) return;
+        // Its folder may have been laid a moment ago, and nobody has noticed yet.
+        const isUnknown = (name: string): boolean => !this.#found.some((one) => one.name === name);
+        if (!this.#found.some(isDormant) && !names.some(isUnknown)) return;
         const { enabled, isolation: former = new Map<string, Isolation>() } = this.#lastDiscovery;
         await this.discover({
           ...this.#lastDiscovery,

@@ -9,8 +9,10 @@ import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
 import { absenceOf, carriedIn, notKeptFrom } from './runner/runners.ts';
 
-/** Characters: a sentence of the plugin's, and what the daemon adds to it. */
+/** Characters of what a plugin says, before the daemon adds to it; one that broke off has the way back at its end. */
 const LONGEST_REASON = 600;
+/** Of all of it. */
+const LONGEST_WHOLE = 1_200;
 
 export function describeMember(member: Member, members: Members, coreServices: object): PluginInfo {
   const info = infoOf(member, members, coreServices);
@@ -25,9 +27,13 @@ function onOneLine(info: PluginInfo): PluginInfo {
     version: oneLine(version),
     description: oneLine(description),
     effects: effects.map((label) => oneLine(label)),
-    // The daemon's own words, such as the way back, stand at its end.
-    reason: reason === undefined ? undefined : oneLine(withoutAnnotation(reason), LONGEST_REASON),
+    reason: reason === undefined ? undefined : oneLine(reason, LONGEST_WHOLE),
   };
+}
+
+/** The daemon's own words come after it, and are not to be cut off. */
+function saidBy({ found }: Member, reason = ''): string {
+  return found.thirdParty ? oneLine(withoutAnnotation(reason), LONGEST_REASON) : reason;
 }
 
 /** The web server shows the whole route before it says in numbered lines what is wrong with it. */
@@ -76,12 +82,14 @@ function stateOf(
 ): Pick<PluginInfo, 'state' | 'reason'> {
   const { found, instance, failure } = member;
   const state = stateName(member);
-  const runsOn = instance?.active ? `; version ${instance.plugin.version} as it was before runs on` : '';
+  const runsOn = instance?.active
+    ? `; version ${oneLine(instance.plugin.version)} as it was before runs on`
+    : '';
   switch (state) {
     case 'invalid':
-      return { state, reason: `${found.problem ?? ''}${runsOn}${shuts(member)}` };
+      return { state, reason: `${saidBy(member, found.problem)}${runsOn}${shuts(member)}` };
     case 'failed':
-      return { state, reason: `${failure?.reason ?? ''}${runsOn}${shuts(member)}` };
+      return { state, reason: `${saidBy(member, failure?.reason)}${runsOn}${shuts(member)}` };
     case 'waiting':
       return { state, reason: waitingReason(member, members, coreServices) };
     // Also shows what would prevent switching it on.

@@ -64,6 +64,7 @@ export { refuseForeignFolder, refuseForeignPlace } from '../platform/files/owner
 export { holdFolder } from '../platform/state-lock.ts';
 export { firstAccessible } from '../platform/files/first-accessible.ts';
 export { logIgnored } from '../platform/log/ignored.ts';
+export { escapeUnprintable } from '../platform/log/unprintable.ts';
 
 export { duration, filePath, onlyInFile, rate, secret, size, tls, MASK } from './config-types.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './units.ts';

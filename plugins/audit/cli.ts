@@ -2,9 +2,8 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { durationMs, undefinedWhenMissing } from 'mountkeeper';
+import { durationMs, escapeUnprintable, undefinedWhenMissing } from 'mountkeeper';
 import type { CliCommand, CliContext } from 'mountkeeper';
-import { printable } from './entries.ts';
 import { recordFiles } from './record.ts';
 
 const USAGE = '[--since 2h | --since 2026-01-31]';
@@ -60,7 +59,7 @@ function shown(line: Line): string {
     .filter(([key]) => !OWN.has(key))
     .map(([key, value]) => `${key}=${JSON.stringify(value)}`);
   const head = [...parts, ...rest].filter((part) => part !== undefined).map(String);
-  return [head.join(' '), ...changes.map((change) => `    ${change}`)].map(printable).join('\n');
+  return [head.join(' '), ...changes.map((change) => `    ${change}`)].map(escapeUnprintable).join('\n');
 }
 
 function personOf({ name, role }: NonNullable<Line['who']>): string {
@@ -82,7 +81,7 @@ async function run(cli: CliContext): Promise<number> {
   const folder = join((await cli.config()).supervisor.state_dir, 'audit');
   try {
     for await (const line of linesSince(folder, since))
-      cli.print(cli.json ? printable(JSON.stringify(line)) : shown(line));
+      cli.print(cli.json ? escapeUnprintable(JSON.stringify(line)) : shown(line));
     return 0;
   } catch (error) {
     cli.printError(problem(error as NodeJS.ErrnoException, folder));

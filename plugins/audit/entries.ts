@@ -1,10 +1,9 @@
 /** What is written down: one object for each line, with nothing in it that is secret. */
+import { escapeUnprintable } from 'mountkeeper';
 import type { AnsweredRequest, ConfigDiff, LoadedConfig, Requester } from 'mountkeeper';
 
 const LONGEST_CHANGE = 500;
 const NOT_LET_IN = new Set([401, 403, 421, 429]);
-/** What forges lines or turns text round on a terminal, beside what JSON escapes by itself. */
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Anything but a time, which the file adds. */
 export type Entry = Readonly<Record<string, unknown>> & { readonly event: string };
@@ -45,14 +44,7 @@ function who({ id, from, principal }: Requester): Readonly<Record<string, unknow
   return { request: id, ...(principal && { who: principal }), from };
 }
 
-export function printable(text: string): string {
-  return text.replace(
-    UNPRINTABLE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}
-
 /** One line, whatever is in it. */
 export function lineOf(at: number, entry: Entry): string {
-  return `${printable(JSON.stringify({ time: new Date(at).toISOString(), ...entry }))}\n`;
+  return `${escapeUnprintable(JSON.stringify({ time: new Date(at).toISOString(), ...entry }))}\n`;
 }

@@ -81,9 +81,21 @@ export function untrustedFindings(
 }
 
 function cannotCheck({ owner, thirdParty }: ContributionEntry, error: unknown): ConfigProblem {
-  const { message } = error as Error;
-  const why = thirdParty ? oneLine(String(message)) : message;
-  return { message: `plugin ${owner} could not check the document: ${why}` };
+  return { message: `plugin ${owner} could not check the document: ${thrownBy(thirdParty, error)}` };
+}
+
+/** Of whatever a plugin has thrown: `Promise.reject()` throws undefined. */
+export function thrownBy(thirdParty: boolean, error: unknown): string {
+  return thirdParty ? oneLine(textOf(error)) : textOf(error);
+}
+
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown);
+  } catch {
+    // It has no text, or its own code for that throws.
+    return 'it threw what is no text';
+  }
 }
 
 /** Throws a sentence where it is no list of problems. */

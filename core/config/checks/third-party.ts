@@ -16,8 +16,8 @@ export interface ThirdPartyPlugins {
   /** Whether a plugin of this name comes with the package. */
   comesWithUs(name: string): boolean;
   /**
-   * Imports those of the named plugins that were found and are not loaded yet. A plugin that cannot be
-   * loaded is listed as broken. `isolation`: where the code of each runs.
+   * Imports those of the named plugins that are not loaded yet; looks for those that were not found. A plugin that
+   * cannot be loaded is listed as broken. `isolation`: where the code of each runs.
    */
   load(names: readonly string[], isolation: ReadonlyMap<string, Isolation>): Promise<void>;
 }

@@ -4,6 +4,7 @@
  * One entry is one line, whatever its values hold.
  */
 import { withSourcePlaces } from './source-places.ts';
+import { escapeUnprintable, UNPRINTABLE } from './unprintable.ts';
 
 interface LoggedError {
   readonly type?: string;
@@ -14,8 +15,6 @@ interface LoggedError {
 const FATAL = 'FATAL';
 /** Errors that are bugs: their stack matters more than their message. */
 const BUGS = new Set(['TypeError', 'ReferenceError', 'RangeError', 'SyntaxError', 'AssertionError']);
-// Control characters, line separators and marks that turn the direction of text.
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Turns one entry, as pino serialises it, into the line that people read. */
 export function formatLine(entry: Record<string, unknown>): string {
@@ -23,7 +22,8 @@ export function formatLine(entry: Record<string, unknown>): string {
   const label = text(level).toUpperCase();
   const source = plugin === undefined ? '' : `${text(plugin)}: `;
   const parts = [`${text(time)} ${label.padEnd(5)} ${source}${text(msg)}`];
-  for (const [key, value] of Object.entries(fields)) parts.push(`${printable(key)}=${formatValue(value)}`);
+  for (const [key, value] of Object.entries(fields))
+    parts.push(`${escapeUnprintable(key)}=${formatValue(value)}`);
   if (err !== undefined) parts.push(...formatError(err, label));
   return `${parts.join(' ').trimEnd()}\n`;
 }
@@ -40,26 +40,19 @@ function formatError(err: unknown, label: string): string[] {
 function formatValue(value: unknown): string {
   if (typeof value === 'string')
     return /^[^\s"=]+$/.test(value) && !hasUnprintable(value) ? value : quote(value);
-  if (typeof value === 'object' && value !== null) return printable(JSON.stringify(value));
+  if (typeof value === 'object' && value !== null) return escapeUnprintable(JSON.stringify(value));
   return String(value);
 }
 
 function text(value: unknown): string {
   if (value === undefined) return '';
-  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+  return escapeUnprintable(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 function quote(content: string): string {
-  return printable(JSON.stringify(content));
+  return escapeUnprintable(JSON.stringify(content));
 }
 
 function hasUnprintable(content: string): boolean {
   return content.search(UNPRINTABLE) >= 0;
-}
-
-function printable(content: string): string {
-  return content.replace(
-    UNPRINTABLE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

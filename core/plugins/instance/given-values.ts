@@ -155,10 +155,14 @@ function kindOf(value: unknown): string {
   return kinds[typeof value] ?? `a ${typeof value}`;
 }
 
-function sentenceIn(value: unknown, key: string): string {
+function textIn(value: unknown, key: string): string {
   const text = (value as Record<string, unknown> | null)?.[key];
   if (typeof text !== 'string') throw new UnfitValue(`needs a text as ${key}`);
-  return text.slice(0, LONGEST_SENTENCE);
+  return text;
+}
+
+function sentenceIn(value: unknown, key: string): string {
+  return textIn(value, key).slice(0, LONGEST_SENTENCE);
 }
 
 function wordIn<T extends string>(value: unknown, key: string, words: ReadonlySet<string>): T {
@@ -168,7 +172,7 @@ function wordIn<T extends string>(value: unknown, key: string, words: ReadonlySe
 }
 
 function lineIn(value: unknown, key: string): string {
-  return oneLine(sentenceIn(value, key), LONGEST_SENTENCE);
+  return oneLine(textIn(value, key), LONGEST_SENTENCE);
 }
 
 /** Throws an `UnfitValue`. */

@@ -103,6 +103,15 @@ describe("a third party's plugin and the document", () => {
       'could not fill in its defaults: defect',
     ],
     [
+      'throws nothing while it fills in',
+      {
+        complete: () => {
+          throw undefined;
+        },
+      },
+      'could not fill in its defaults: undefined',
+    ],
+    [
       'throws while it checks',
       {
         check: () => {
@@ -110,6 +119,20 @@ describe("a third party's plugin and the document", () => {
         },
       },
       'could not check the document: defect',
+    ],
+    [
+      'throws nothing while it checks',
+      { check: () => Promise.reject() as never },
+      'could not check the document: undefined',
+    ],
+    [
+      'throws what is no text',
+      {
+        check: () => {
+          throw Object.create(null);
+        },
+      },
+      'could not check the document: it threw what is no text',
     ],
     [
       'never answers',
@@ -139,6 +162,18 @@ describe("a third party's plugin and the document", () => {
       assert.equal(config.shares.length, 1);
     });
   }
+
+  it('refuses a change also by throwing nothing', async () => {
+    const opened = stranger({
+      checkUntrusted: () => {
+        throw undefined;
+      },
+    });
+    const loaded = accepted(await opened.service.check(ON, 'file'));
+    opened.service.commit(loaded);
+    const { message } = refused(await opened.service.check(ON.replace('photos', 'pictures'), 'http'));
+    assert.match(message, /plugin odd could not check the document: undefined/);
+  });
 
   const opinions = (said: unknown): Room => stranger({ check: () => said as never });
   /** The document that is in force when the plugin begins to refuse. */

@@ -244,6 +244,17 @@ describe('what a third party says of itself', () => {
     assert.equal(effects.at(-1), 'a bed red');
     assert.match(description, /^Grows x{293}…$/);
   });
+
+  it('takes no room from what the daemon says after it', async (t) => {
+    const fail = (): never => {
+      throw new Error('x'.repeat(5_000));
+    };
+    const { reason = '' } = (await beside(t, fail, { guard: true })).info('theirs');
+    assert.match(
+      reason,
+      /^x{599}…; it may be what lets people in, so nobody is let in but by the command socket$/,
+    );
+  });
 });
 
 describe('a route of a third party that takes too long', () => {
@@ -321,5 +332,39 @@ describe('a route of a third party that takes too long', () => {
     }
     const lines = server.logLines.filter(({ msg }) => msg === 'a route gave an answer that cannot be sent');
     assert.equal(lines.length, 2);
+  });
+
+  it('is sent where an error carries a text, or leads elsewhere', async (t) => {
+    const server = await createServer();
+    t.after(() => server.http.close());
+    const thrown = (output: object) => () => {
+      throw Object.assign(new Error('x'), { isBoom: true, output });
+    };
+    const routes = Object.entries({
+      text: thrown({ statusCode: 418, payload: 'a teapot', headers: {} }),
+      moved: thrown({ statusCode: 302, payload: {}, headers: { location: '/elsewhere' } }),
+    }).map(([name, handler]) => ({ method: 'GET', path: `/ext/theirs/${name}`, handler }));
+    await server.swap(theirs(routes));
+    const { status: code, body } = await ask({ port: server.port, path: '/ext/theirs/text' });
+    assert.deepEqual([code, body], [418, 'a teapot']);
+    const moved = await ask({ port: server.port, path: '/ext/theirs/moved' });
+    assert.deepEqual([moved.status, moved.headers.location], [302, '/elsewhere']);
+    assert.deepEqual(
+      server.logLines.filter(({ msg }) => msg === 'a route gave an answer that cannot be sent'),
+      [],
+    );
+  });
+
+  it('may take its time once the plugin answers by itself', { timeout: 10_000 }, async (t) => {
+    const server = await createServer({ routeMs: 50 });
+    t.after(() => server.http.close());
+    const handler = ({ raw: { res } }: Request, h: ResponseToolkit) => {
+      // Longer than a route may take, and the second after it.
+      setTimeout(() => res.writeHead(200).end('at last'), 1_500);
+      return h.abandon;
+    };
+    await server.swap(theirs([{ method: 'GET', path: '/ext/theirs/slow', handler }]));
+    const { status: code, body } = await ask({ port: server.port, path: '/ext/theirs/slow' });
+    assert.deepEqual([code, body], [200, 'at last']);
   });
 });

@@ -36,4 +36,21 @@ describe('a plugin that broke off', () => {
     }
     assert.deepEqual(diary, ['+garden', '+pond', '-garden', '+garden', '-garden', '+garden']);
   });
+
+  it("says the way back, however much a third party's plugin says", async (t) => {
+    const garden = small('garden', []);
+    const test = await createTestHost({
+      plugins: [garden],
+      strangers: ['garden'],
+      config: { plugins: { garden: { enabled: true } } },
+    });
+    t.after(() => test.close());
+    const { host } = test as unknown as { host: { giveUp(plugin: Plugin, reason: string): void } };
+    host.giveUp(garden as Plugin, `${'\u001b[31m'}${'x'.repeat(10_000)}`);
+    await stepUntil('it is off', () => test.info('garden').state === 'failed', turn);
+    assert.match(
+      test.info('garden').reason ?? '',
+      /^x{299}…; mend it, or bring it back with 'mountkeeper plugin enable garden'$/,
+    );
+  });
 });

@@ -76,6 +76,23 @@ describe('the plugin that the README shows', () => {
     );
   });
 
+  it('is no unknown one where its folder was laid just before its switch', async () => {
+    await lay('sudden', code.replaceAll('greeter', 'sudden'));
+    await daemon.writeConfig(
+      daemon.text({
+        sections: {
+          plugins: { dirs: [scratch.path('plugins')] },
+          'plugins.greeter': { enabled: true },
+          'plugins.sudden': { enabled: true },
+        },
+      }),
+    );
+    // Before the daemon has noticed either of them.
+    daemon.signal('SIGHUP');
+    await inState('sudden', 'active');
+    assert.doesNotMatch(await daemon.log(), /plugins\.sudden\]: there is no plugin of that name/);
+  });
+
   it('says what it is told to, at once', async () => {
     await daemon.writeConfig(
       daemon.text({

@@ -34,10 +34,15 @@ const NEEDED_CAPABILITIES = { CAP_KILL: 5, CAP_SYS_PTRACE: 19 } as const;
  */
 export const FIRST_GROUP = 1_879_048_192;
 /**
+ * The first process of a process namespace gets all orphans in it. Node would leave them zombies, which count as
+ * processes of the service: a shell, which waits for whatever ends, starts it there.
+ */
+const REAPING = '[ $$ -eq 1 ] || exec "$@"; "$@"; exit $?';
+/**
  * Arguments: the state folder, user and group, what is shown of the folder, `--`, the command. Begins in a mount
  * namespace of its own, as a slave: what is unmounted outside is so in it. Where the machine's mounts do not propagate,
- * a copy of a share's mount would hold that, so it is taken away here. The first process of a process namespace gets
- * a /proc of its own: in the machine's it would find the ids of others, which it could not signal anyway.
+ * a copy of a share's mount would hold that, so it is taken away here. A process namespace gets a /proc of its own: in
+ * the machine's it would find the ids of others, which it could not signal anyway.
  */
 const VIEW = `set -e
 umask 022
@@ -64,7 +69,7 @@ done
 shift
 cd /
 exec setpriv --reuid="$user" --regid="$own" --groups="$group" --no-new-privs \\
-  --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$@"`;
+  --inh-caps=-all --ambient-caps=-all --bounding-set=-all /bin/sh -c '${REAPING}' sh "$@"`;
 const READS_ALL = 'for file; do [ -r "$file" ] || { echo "it may not read $file" >&2; exit 1; }; done';
 const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));
 

@@ -9,6 +9,8 @@ import type { ProcessIdentity } from '../../../platform/processes/proc-stat.ts';
 export interface Seen extends ProcessIdentity {
   readonly parent: number;
   readonly session: number;
+  /** As `ps` shows it: `T` is stopped by a signal. */
+  readonly state: string;
   /** Of the processor, its own and that of its children that have ended. */
   readonly busyMs: number;
 }
@@ -53,8 +55,8 @@ function seenAs(name: string): readonly Seen[] {
   const pid = Number(name);
   const stat = Number.isInteger(pid) ? readProcStat(pid) : undefined;
   if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
-  const { parent, session, startTicks, busyTicks } = stat;
-  return [{ pid, parent, session, startTicks, busyMs: busyTicks * TICK_MS }];
+  const { parent, session, state, startTicks, busyTicks } = stat;
+  return [{ pid, parent, session, state, startTicks, busyMs: busyTicks * TICK_MS }];
 }
 
 /** A machine may run thousands of processes: others have their turn between. */

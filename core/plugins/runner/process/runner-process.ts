@@ -10,6 +10,7 @@
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
 import path from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -82,7 +83,7 @@ const LATER_COMPILED: Readonly<Record<string, readonly string[]>> = {
 };
 /** Of the runner and all that it has started together. */
 const MOST_MEMORY_MIB = 256;
-/** The runner itself, its shell, and `unshare` where it has processes of its own, are among them. */
+/** The runner itself, its shell, and `unshare` with a shell where it has processes of its own, are among them. */
 const MOST_PROCESSES = 20;
 /** Of one file, in 512 bytes, where it may write to its own folder alone: also of one that has no name any more. */
 const MOST_FILE_BLOCKS = SPACE.mostBytes / 512;
@@ -389,9 +390,9 @@ export class RunnerProcess implements Runner {
     return this.#share.problem(busyMs, this.#options.clock.monotonic());
   }
 
+  /** The process that answers need not be the one that was started: `unshare` and a shell wait for it. */
   get #isStopped(): boolean {
-    const state = readProcStat(this.#child.pid ?? 0)?.state;
-    return state === 'T' || state === 't';
+    return this.#tree.some(({ state }) => state === 'T' || state === 't');
   }
 
   /** Of several in the process, it is known whose folder it is. */
@@ -425,9 +426,15 @@ export class RunnerProcess implements Runner {
       return `it took more than ${HEAP_MIB} MiB of memory`;
     const syntax = syntaxProblem(this.#output);
     if (syntax !== undefined) return syntax;
-    if (signal !== null) return `it was ended by ${signal}`;
+    const ended = signal ?? (this.#options.confinement.user && signalIn(code));
+    if (ended) return `it was ended by ${ended}`;
     return `it ended with exit code ${code ?? 'unknown'}`;
   }
+}
+
+/** As the shell that waits for a runner with processes of its own passes it on. */
+function signalIn(code: number | null): string | undefined {
+  return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
 }
 
 /** Throws the sentence why there is none. */

@@ -10,6 +10,7 @@ import type { NotificationEvent } from '../../../contract/notifications.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
 import { Allowance } from '../../../platform/allowance.ts';
 import { Budget } from '../../instance/given-values.ts';
+import { oneLine } from '../../../sdk/one-line.ts';
 import { howToAsk } from '../../permissions.ts';
 import type { Confinement } from './confinement.ts';
 import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
@@ -190,7 +191,9 @@ export class RunnerSupervisor {
     this.#runner = undefined;
   }
 
-  #ended({ reason, againMs }: RunnerEnd): void {
+  #ended({ reason: said, againMs }: RunnerEnd): void {
+    // Words of the daemon are added to what the plugin may have said.
+    const reason = oneLine(said);
     if (againMs === undefined) this.#crashed(reason);
     else if (!this.#isOver) this.#comeBack(reason, againMs);
   }

@@ -72,12 +72,15 @@ describe('logger', () => {
 
   it('keeps one entry on one line, whatever its values hold', () => {
     const { log, lines } = open();
-    const nasty = 'a\nb\r\u001b[31mred\u2028\u0085\u202e';
+    const nasty = 'a\nb\r\u001b[31mred\u2028\u0085\u202e\u061c\u200b\u2060\ufeff';
     log
       .child({ plugin: nasty })
       .error({ share: nasty, [nasty]: 1, deep: { nasty }, err: new Error(nasty) }, nasty);
     assert.equal(lines().length, 1);
-    assert.doesNotMatch(lines()[0] ?? '', /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]/);
+    assert.doesNotMatch(
+      lines()[0] ?? '',
+      /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u061c\u200b\u2060\ufeff]/,
+    );
   });
 
   it('tells an error with its causes, and where a bug happened', () => {

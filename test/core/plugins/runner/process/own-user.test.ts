@@ -4,6 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import type { TestContext } from 'node:test';
 import type { Permission } from '../../../../../core/contract/services.ts';
 import { serviceUser } from '../../../../../core/platform/processes/rights.ts';
 import { packageDir, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
@@ -40,6 +41,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   let scratch: Scratch;
   let stateDir: string;
   let user: RunnerUser['user'];
+  let stubs = 0;
   before(async () => {
     scratch = await createScratch('own-user');
     // The user walks down to the state folder, which is shut.
@@ -48,9 +50,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const found = await runnerUser(stateDir);
     assert.equal(found.why, undefined);
     user = found.user;
-    await writeFile(`${stateDir}/secret`, 'of the state folder', {
-      mode: 0o644,
-    });
+    await writeFile(`${stateDir}/secret`, 'of the state folder', { mode: 0o644 });
   });
   after(() => scratch.close());
 
@@ -61,15 +61,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const { folder } = await stagePlugin(scratch.path('sources', name), name, stateDir);
     if (as) await showCopy(folder, as);
     const entry = `${folder}/index.js`;
-    return {
-      entry,
-      folder,
-      permissions,
-      name,
-      stateDir,
-      packageDir,
-      user: as,
-    };
+    return { entry, folder, permissions, name, stateDir, packageDir, user: as };
   }
 
   /** What the plugin's only effect says, and its process, which lives on. */
@@ -79,7 +71,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const supervisor = supervisorOf({ log }, confinement);
     scratch.defer(() => supervisor.stop('shutdown'));
     await supervisor.start();
-    return { supervisor, said: JSON.parse(String(entries[0]?.msg)) as T };
+    return { supervisor, entries, said: JSON.parse(String(entries[0]?.msg)) as T };
   }
 
   it('has a user that is neither root nor the one that serves the network, and nothing of theirs', async () => {
@@ -152,16 +144,42 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
       'shoots',
       `return {
         kills: done(() => process.kill(${pid}, 'SIGKILL')), stops: done(() => process.kill(${pid}, 'SIGSTOP')),
-        all: done(() => process.kill(-1, 'SIGKILL')), seen: fs.readdirSync('/proc').filter((one) => Number(one)),
+        all: done(() => process.kill(-1, 'SIGKILL')),
+        seen: fs.readdirSync('/proc').filter((one) => Number(one) && Number(one) !== process.pid),
+      };`,
+    );
+    // The shell that started it, which ends what has no parent any more.
+    assert.deepEqual(said, { kills: 'ESRCH', stops: 'ESRCH', all: 'ESRCH', seen: ['1'] });
+    assert.match(await readFile(`/proc/${pid}/stat`, 'latin1'), /\) [SR] /);
+  });
+
+  it('is kept from others by its user and group where it can have no processes of its own', async (t) => {
+    const { PATH = '' } = process.env;
+    await useUnshare(t, `case " $* " in *' --pid '*) exit 1 ;; esac; PATH='${PATH}'; exec unshare "$@"`);
+    const { uid = 0, gid = 0 } = (await serviceUser()) ?? {};
+    // As the WebDAV proxy is.
+    const server = spawn('sleep', ['600'], { uid, gid, stdio: 'ignore' });
+    scratch.defer(() => server.kill('SIGKILL'));
+    await once(server, 'spawn');
+    const { said: beside } = await begun<number>('beside', 'return process.pid;');
+    const { said } = await begun<Record<string, unknown>>(
+      'unseen',
+      `const reads = (pid, names) => names.map((name) => done(() => fs.readFileSync('/proc/' + pid + '/' + name)));
+      return {
+        signal: done(() => process.kill(${process.pid}, 0)),
+        memory: done(() => fs.openSync('/proc/${process.pid}/mem', 'r')),
+        server: reads(${server.pid}, ['environ', 'mem', 'maps']),
+        serverSignal: done(() => process.kill(${server.pid}, 0)),
+        beside: reads(${beside}, ['environ', 'mem', 'fd/3', 'root/etc/passwd']),
       };`,
     );
     assert.deepEqual(said, {
-      kills: 'ESRCH',
-      stops: 'ESRCH',
-      all: 'ESRCH',
-      seen: ['1'],
+      signal: 'EPERM',
+      memory: 'EACCES',
+      server: ['EACCES', 'EACCES', 'EACCES'],
+      serverSignal: 'EPERM',
+      beside: ['EACCES', 'EACCES', 'EACCES', 'EACCES'],
     });
-    assert.match(await readFile(`/proc/${pid}/stat`, 'latin1'), /\) [SR] /);
   });
 
   /** Away from its session, its parents and its mark. */
@@ -176,16 +194,11 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const pid = outsidePid(said);
     await until('it has begun', () => isSleeping(pid), { timeoutMs: 20_000 });
     await supervisor.stop('disable');
-    await until('it has ended', async () => !(await isSleeping(pid)), {
-      timeoutMs: 5_000,
-    });
+    await until('it has ended', async () => !(await isSleeping(pid)), { timeoutMs: 5_000 });
   });
 
   it('takes that along also when the daemon is killed', async () => {
-    const confinement = await staged('flees', ESCAPES, {
-      as: user,
-      permissions: ALL,
-    });
+    const confinement = await staged('flees', ESCAPES, { as: user, permissions: ALL });
     const support = new URL('../../../../support/', import.meta.url).href;
     const script = `
       import { collectLog } from '${support}platform/collected-log.js';
@@ -200,9 +213,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const pid = outsidePid(JSON.parse(String((await once(daemon.stdout, 'data'))[0])) as InsidePid);
     await until('it has begun', () => isSleeping(pid), { timeoutMs: 20_000 });
     daemon.kill('SIGKILL');
-    await until('it has ended', async () => !(await isSleeping(pid)), {
-      timeoutMs: 20_000,
-    });
+    await until('it has ended', async () => !(await isSleeping(pid)), { timeoutMs: 20_000 });
   });
 
   it('finds what it kept as root, and as root what it kept since', async () => {
@@ -211,10 +222,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const folder = ownFolder({ stateDir, name: 'counts' });
     const once = async (as: RunnerUser['user']): Promise<readonly [value: number, owner: number]> => {
       const giveBack = await lendOwnFolder({ stateDir, name: 'counts' }, as);
-      const { supervisor, said } = await begun<number>('counts', count, {
-        as,
-        permissions: ['own-files'],
-      });
+      const { supervisor, said } = await begun<number>('counts', count, { as, permissions: ['own-files'] });
       await supervisor.stop('shutdown');
       const { uid } = await lstat(`${folder}/seen.json`);
       await giveBack();
@@ -266,13 +274,49 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   });
 
   it('has a reason to say where what tries it out ends without a word', async (t) => {
-    await mkdir(scratch.path('mute'));
-    await writeFile(scratch.path('mute/unshare'), '#!/bin/sh\nexit 1\n', {
-      mode: 0o755,
-    });
-    const { PATH = '' } = process.env;
-    t.after(() => (process.env['PATH'] = PATH));
-    process.env['PATH'] = `${scratch.path('mute')}:${PATH}`;
+    await useUnshare(t, 'exit 1');
     assert.deepEqual(await runnerUser(stateDir), { why: 'unshare fails' });
   });
+
+  it('leaves no zombie of what has lost its parent', async () => {
+    const { said } = await begun<readonly string[]>(
+      'orphans',
+      `const { execFileSync } = await import('node:child_process');
+      const start = 'for one in $(seq 20); do (sleep 0.1 >/dev/null 2>&1 &); done';
+      execFileSync('/bin/sh', ['-c', start]);
+      const stat = (pid) => { try { return fs.readFileSync('/proc/' + pid + '/stat', 'utf8'); } catch { return ''; } };
+      const left = () => fs.readdirSync('/proc').filter(Number).map(stat).filter((one) => one.includes('(sleep)'));
+      const begunAt = Date.now();
+      while (left().length > 0 && Date.now() < begunAt + 3_000) await new Promise((done) => setTimeout(done, 20));
+      return left();`,
+    );
+    assert.deepEqual(said, []);
+  });
+
+  const causeIn = (entries: readonly Readonly<Record<string, unknown>>[]) =>
+    until('its end is told of', () => entries.find(({ reason }) => typeof reason === 'string')?.['reason'], {
+      timeoutMs: 30_000,
+    }) as Promise<string>;
+
+  it('is said to have been ended by the signal that has ended it', async () => {
+    const { said, entries } = await begun<InsidePid>('dies', `return ${SELF};`);
+    process.kill(outsidePid(said), 'SIGKILL');
+    assert.equal(await causeIn(entries), 'it was ended by SIGKILL');
+  });
+
+  it('is said to be stopped where a signal has stopped it', async () => {
+    const { said, entries } = await begun<InsidePid>('stands', `return ${SELF};`);
+    process.kill(outsidePid(said), 'SIGSTOP');
+    assert.match(await causeIn(entries), /^it did not answer for 10 s: a signal has stopped it/);
+  });
+
+  /** Puts a command of that name before the machine's. */
+  async function useUnshare(t: TestContext, script: string): Promise<void> {
+    const folder = scratch.path(`unshare-${String((stubs += 1))}`);
+    await mkdir(folder);
+    await writeFile(`${folder}/unshare`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const { PATH = '' } = process.env;
+    t.after(() => (process.env['PATH'] = PATH));
+    process.env['PATH'] = `${folder}:${PATH}`;
+  }
 });
