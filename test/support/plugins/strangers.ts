@@ -80,12 +80,12 @@ export async function runnersOf(pid: number): Promise<readonly number[]> {
     }),
   );
   const all = found.flat();
+  const startedBy = (leader: number): typeof all =>
+    all.filter(({ parent }) => parent === leader).flatMap((one) => [one, ...startedBy(one.pid)]);
+  /** Beside it: the shell that ends what it leaves. Above it: what gave it processes of its own. */
+  const isNode = ({ command }: { command: string }): boolean => command.startsWith(process.execPath);
   return all
     .filter(({ parent }) => parent === pid)
-    .map((leader) => {
-      const inside = all.find(
-        ({ parent, command }) => parent === leader.pid && command.startsWith(process.execPath),
-      );
-      return (inside ?? leader).pid;
-    });
+    .map((leader) => [leader, ...startedBy(leader.pid)].find(isNode) ?? leader)
+    .map((runner) => runner.pid);
 }
