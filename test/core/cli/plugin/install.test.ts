@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import fsp, { chmod, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -22,7 +23,8 @@ import { diskDeeds } from '../../../support/platform/disk-deeds.ts';
 
 async function scratch(t: TestContext): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-install-')));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  // Not the one of node:fs/promises, which some of these tests stand in for.
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
