@@ -389,8 +389,10 @@ export class ShareUploader implements ManagedUploads {
 
   /** Renews marks, and removes what has been uploaded. */
   #startLeaving(): void {
-    if (this.#leaving.isRenewalDue && this.#areMovesSeen) this.#spawn(this.#leave(this.#leaving.renew()));
-    if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) this.#startTakingOut();
+    if (this.#areMovesSeen) {
+      if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
+      if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) this.#startTakingOut();
+    }
     if (this.#left.isDue) this.#spawn(this.#left.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
   }
@@ -409,7 +411,7 @@ export class ShareUploader implements ManagedUploads {
 
   /**
    * Whether the last look has seen all that was moved. A folder whose listing is read anew lacks the former name of
-   * what has moved in it since: users would find that empty.
+   * what has moved in it since: users would find that empty, or it would answer ESTALE.
    */
   get #areMovesSeen(): boolean {
     return !this.#isMoving && this.#moved.seen === this.#moved.count;
@@ -426,6 +428,8 @@ export class ShareUploader implements ManagedUploads {
     else this.#leavingSinceMs ??= now;
     if (this.#steps.size === 0) return true;
     const isOverdue = now - (this.#leavingSinceMs ?? now) >= TAKE_OUT_PATIENCE_MS;
+    // What could not be renewed at once, as where it was just renamed again, is still shown by its former name.
+    if (this.#leaving.isRenewalPending && !isOverdue) return false;
     const areUploads = [...running.values()].every(({ item }) => item.action === 'upload');
     return isOverdue && areUploads && this.#steps.size === running.size;
   }

@@ -38,6 +38,9 @@ export interface AttributeUpkeepOptions {
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 const MARKS_AT_ONCE = 50;
+const MOST_DROPS = 5;
+/** Between two drops; longer by as much each time. */
+const FIRST_REST_MS = 20;
 /** Most entries per child process. */
 const MOST_AT_ONCE = 100;
 /**
@@ -78,7 +81,7 @@ export class AttributeUpkeep {
     for (let start = 0; start < entries.length; start += MARKS_AT_ONCE) {
       done.push(...(await this.#rewriteSome(entries.slice(start, start + MARKS_AT_ONCE))));
     }
-    return this.#shown(done);
+    return this.#shownAnew(done);
   }
 
   /** In small groups: until their listings are refreshed, these folders hide their lower content. */
@@ -105,6 +108,21 @@ export class AttributeUpkeep {
   async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
     return done.map(({ path }) => path);
+  }
+
+  /**
+   * The kernel keeps the names that a call has come by until it ends, also one that waited meanwhile: to all who come
+   * later they would answer ESTALE. So names are dropped until all is shown, or the next attempt is due.
+   */
+  async #shownAnew(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const { clock, dropNames } = this.#options;
+    let shown = await this.#shown(entries);
+    for (let tries = 0; shown.length < entries.length && tries < MOST_DROPS; tries += 1) {
+      await clock.sleep(tries * FIRST_REST_MS);
+      await dropNames();
+      shown = await this.#shown(entries);
+    }
+    return shown;
   }
 
   /** Paths of the entries that the overlay shows at the new place by now; for a folder with its content. */

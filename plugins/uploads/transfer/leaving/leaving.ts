@@ -63,6 +63,11 @@ export class Leaving {
     return this.#stale.length > 0 && !this.#isRenewing && this.#options.clock.monotonic() >= this.#renewFrom;
   }
 
+  /** Whether users still look for anything at a former place, also where it is not time to renew that. */
+  get isRenewalPending(): boolean {
+    return this.#stale.length > 0 || this.#isRenewing;
+  }
+
   /** Whether listings are being read anew, or are to be: nothing may be moved on the remote meanwhile. */
   get readsAnew(): boolean {
     return this.#isRenewing || this.#isTakingOut || this.isRenewalDue;

@@ -13,6 +13,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ import { Records } from '../../../../plugins/uploads/compare/records.ts';
 import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { until } from '../../../support/platform/wait.ts';
+import { LateScan } from '../../../support/write-layer/late-scan.ts';
 import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
 describe('moves on the NAS', () => {
@@ -79,6 +81,44 @@ describe('moves on the NAS', () => {
     assert.equal(markOf('e'), '/e');
     release();
     await looks;
+    await uploader.stop();
+  });
+
+  it('are seen before anything is taken out, also by a look that began before they ended', async () => {
+    for (const name of ['gone', 'one']) writeFileSync(join(share.nas, name), name);
+    const late = new LateScan();
+    const calls: string[] = [];
+    let move = (): void => undefined;
+    const isMoved = new Promise<void>((resolve) => (move = resolve));
+    const uploader = share.uploader(
+      (call, when) => {
+        if (when === 'before') calls.push(call);
+        return call === 'moveFile' && when === 'before' ? isMoved : undefined;
+      },
+      { processes: late },
+    );
+    unlinkSync(share.at('gone'));
+    while (existsSync(join(share.nas, 'gone'))) {
+      await look(uploader);
+      await uploader.settled();
+    }
+    renameSync(share.at('one'), share.at('two'));
+    while (!calls.includes('moveFile')) await look(uploader);
+    late.holdNext();
+    const looking = look(uploader);
+    await late.isHeld;
+    move();
+    await uploader.settled();
+    late.goOn();
+    await looking;
+    await uploader.settled();
+    assert.ok(existsSync(join(share.nas, 'two')));
+    assert.deepEqual(
+      calls.filter((call) => ['moveFile', 'takeOut'].includes(call)),
+      ['moveFile'],
+    );
+    await settle(uploader);
+    assert.ok(calls.includes('takeOut'));
     await uploader.stop();
   });
 
