@@ -91,7 +91,11 @@ export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {
       ...rest,
       ...named(shares.filter(({ dirtyCount }) => dirtyCount > 0)),
     };
-  const failed = shares.filter((share) => share.health === 'failed' || isUnreadable(share));
+  const { cutOff } = unsaved;
+  // The NAS counts as offline only when it has been silent for longer, or twice.
+  const failed = shares.filter(
+    (share) => share.health === 'failed' || isUnreadable(share) || cutOff.includes(share.name),
+  );
   if (failed.length > 0) return { tone: 'bad', key: 'unreachable', ...rest, ...named(failed) };
   const starting = shares.filter(({ health }) => health !== 'healthy');
   if (starting.length > 0) return { tone: 'wait', key: 'starting', ...rest, ...named(starting) };

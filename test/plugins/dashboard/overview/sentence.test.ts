@@ -111,6 +111,8 @@ describe('the sentence', () => {
       sentenceOf(record([share('files', { health: 'failed', mounted: false })]), NOTHING).key,
       'unreachable',
     );
+    const silent = sentenceOf(record([share('a'), share('files')]), { ...NOTHING, cutOff: ['files'] });
+    assert.deepEqual([silent.key, silent.shares], ['unreachable', ['files']], 'before that is an outage');
     assert.equal(
       sentenceOf(record([share('files', { health: 'probing', mounted: false })]), NOTHING).key,
       'starting',
