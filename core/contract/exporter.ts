@@ -36,6 +36,30 @@ export interface ClientSession {
   readonly bytesFromClient: number | null;
 }
 
+/** Sign-ins that one server refused, of one address and name. */
+export interface RefusedSignIn {
+  /** Of the client; not always one that can be read. */
+  readonly address: string;
+  /**
+   * The name that was tried: at most 64 characters, and any may be in it. Null: none was told, or the address has tried
+   * too many.
+   */
+  readonly user: string | null;
+  readonly count: number;
+  /** When the first of them was refused, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+/**
+ * Value of the event that an exporter's plugin gives every few seconds while sign-ins are refused, such as
+ * `smb:sign-ins-refused`: those since the one before. Never a password.
+ */
+export interface RefusedSignIns {
+  readonly refused: readonly RefusedSignIn[];
+  /** Those of further addresses: a few are told apart at a time. */
+  readonly others: number;
+}
+
 /** Shows mounted shares to clients of one protocol. Provided under `exporter:<protocol>`. */
 export interface Exporter {
   /** Called once a share is mounted. Idempotent. */

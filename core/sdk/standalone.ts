@@ -13,6 +13,8 @@ export type { ConnectionPoolOptions } from './http/connection-pool.ts';
 export { isEncrypted, isInClear, SecureServer } from './http/secure-server.ts';
 export { Throttle } from './http/password-throttle.ts';
 export type { Attempt, ThrottleOptions, Verdict } from './http/password-throttle.ts';
+export { RefusedSignInCounts } from './servers/refused-sign-ins.ts';
+export type { RefusedAttempt } from './servers/refused-sign-ins.ts';
 export { writeWhole } from '../platform/files/atomic-file.ts';
 export type { WriteWholeOptions } from '../platform/files/atomic-file.ts';
 export { createKeyedQueue, createSerialQueue } from '../platform/serial-queue.ts';

@@ -7,21 +7,24 @@ import type { AuditConfig } from './config.ts';
 import { entryOfConfig, entryOfRequest } from './entries.ts';
 import { AuditRecord } from './record.ts';
 import { Attempts, isAttempt } from './refusals.ts';
+import { SignIns } from './sign-ins.ts';
 
 const CLOSE_MS = 2_000;
 
 interface Open {
   readonly record: AuditRecord;
   readonly attempts: Attempts;
+  readonly signIns: SignIns;
   /** The document whose changes are written down. */
   known: LoadedConfig;
 }
 
 /** A hanging disk does not hold up the end of the daemon. */
 async function close(ctx: PluginContext<AuditConfig>, open: Open, signal: AbortSignal): Promise<void> {
-  const { record, attempts } = open;
+  const { record, attempts, signIns } = open;
   const config = ctx.use('config');
   attempts.end();
+  signIns.end();
   // The document that switches the record off comes into force after it has gone.
   const diff = config.compare(open.known.config, config.current.config);
   if (diff.tier !== undefined) record.write(entryOfConfig(config.current, diff));
@@ -46,7 +49,8 @@ export default definePlugin<AuditConfig>({
         limits: () => ({ maxBytes: sizeBytes(ctx.config.max_size), keep: ctx.config.keep }),
       });
       const attempts = new Attempts(clock, (entry) => record.write(entry));
-      const open: Open = { record, attempts, known: ctx.use('config').current };
+      const signIns = new SignIns(clock, (entry) => record.write(entry));
+      const open: Open = { record, attempts, signIns, known: ctx.use('config').current };
       record.write({ event: 'start', pid: process.pid });
       return withRelease(open, () => close(ctx, open, signal));
     });
@@ -63,9 +67,13 @@ export default definePlugin<AuditConfig>({
       open.known = next;
       open.record.write(entryOfConfig(next, diff));
     });
+    ctx.on('smb:sign-ins-refused', (refused) => opened()?.signIns.add('smb', refused));
+    ctx.on('webdav:sign-ins-refused', (refused) => opened()?.signIns.add('webdav', refused));
     ctx.tap('collectNotices', () => {
-      const problem = opened()?.record.problem;
-      return problem === undefined ? [] : [{ level: 'error', message: problem }];
+      const { record, signIns } = opened() ?? {};
+      const problem = record?.problem;
+      const unwritten = problem === undefined ? [] : [{ level: 'error' as const, message: problem }];
+      return [...unwritten, ...(signIns?.notices() ?? [])];
     });
     ctx.cli(auditCommand);
   },

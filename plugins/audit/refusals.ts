@@ -61,26 +61,27 @@ export class Refusals {
   #addresses = new Map<string, number>();
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, write: Write, by: 'known' | 'strangers' | 'anonymous') {
+  constructor(clock: Clock, write: Write, by: 'known' | 'strangers' | 'anonymous' | 'sign-ins') {
     this.#clock = clock;
     this.#write = write;
     this.#by = by;
   }
 
-  add(entry: Entry, address: string): void {
-    if (this.#written >= MOST_LINES) return this.count(address);
+  /** `attempts`: how many the line is about. */
+  add(entry: Entry, address: string, attempts = 1): void {
+    if (this.#written >= MOST_LINES) return this.count(address, attempts);
     this.#begin();
     this.#written += 1;
     this.#write(entry);
   }
 
-  /** For one that gets no line. */
-  count(address: string): void {
+  /** For those that get no line. */
+  count(address: string, attempts = 1): void {
     this.#begin();
-    this.#unwritten += 1;
+    this.#unwritten += attempts;
     const known = this.#addresses.has(address) || this.#addresses.size < MOST_ADDRESSES;
     const key = known ? address : 'others';
-    this.#addresses.set(key, (this.#addresses.get(key) ?? 0) + 1);
+    this.#addresses.set(key, (this.#addresses.get(key) ?? 0) + attempts);
   }
 
   #begin(): void {

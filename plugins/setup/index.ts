@@ -9,7 +9,7 @@ export default definePlugin({
   apiVersion: 1,
   description:
     'From the address of a NAS to a share on the LAN, in few answers: for the dashboard and the terminal.',
-  requires: ['clock', 'configChanges', 'mounter'],
+  requires: ['clock', 'configChanges', 'mounter', 'processes'],
   register(ctx) {
     ctx.provide(
       'setup',
@@ -19,6 +19,7 @@ export default definePlugin({
           config: () => ctx.use('config'),
           mounter: () => ctx.use('mounter'),
           changes: () => ctx.use('configChanges'),
+          run: (command) => ctx.use('processes').run(command),
           signal: ctx.signal,
         }),
     );

@@ -30,6 +30,7 @@ export async function offlineCalls(cli: CliContext): Promise<SetupCalls> {
     config: () => config,
     mounter: () => mounter,
     changes: () => changesOf(config),
+    run: (command) => cli.run(command),
     signal: cli.signal,
   });
   return callsOf(setup, () => finder, 'file', cli.signal);

@@ -17,9 +17,12 @@ import type {
   SetupAnswers,
   SetupService,
   ShareSpec,
+  ShortCommand,
+  ShortCommandResult,
 } from 'mountkeeper';
 import { lanAddresses } from './addresses.ts';
 import { connectionOf, editsOf, knowsUser, shareNames } from './answers.ts';
+import { hostKeyAdvice, shownHostKeys } from './host-keys.ts';
 
 const PROBE_NAME = 'setup';
 const LOOK_MS = 20_000;
@@ -31,6 +34,7 @@ export interface SetupTools {
   readonly config: () => ConfigService;
   readonly mounter: () => Mounter;
   readonly changes: () => Pick<ConfigChanges, 'check' | 'submit' | 'version'>;
+  readonly run: (command: ShortCommand) => Promise<ShortCommandResult>;
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +54,7 @@ export class Setup implements SetupService {
   }
 
   async folders(nas: NasAnswers, path: string): Promise<readonly string[]> {
-    const verdict = await this.check({ nas, folders: [path] });
+    const verdict = await this.#verdict({ nas, folders: [path] });
     if (!verdict.ok) throw new Error(verdict.message);
     const list = this.#tools.mounter().folders?.bind(this.#tools.mounter());
     if (!list) throw new Error('the plugin that mounts shares cannot list folders');
@@ -80,10 +84,13 @@ export class Setup implements SetupService {
   }
 
   async check(answers: SetupAnswers): Promise<ConfigVerdict> {
-    const verdict = await this.#tools.changes().check(this.#text(answers), { keepSecrets: true });
+    const verdict = await this.#verdict(answers);
     if (!verdict.ok) return verdict;
-    const doubts = this.#tools.mounter().doubtsOf?.(connectionOf(answers.nas, PROBE_NAME)) ?? [];
-    return { ...verdict, warnings: [...verdict.warnings, ...doubts] };
+    const connection = connectionOf(answers.nas, PROBE_NAME);
+    const doubts = this.#tools.mounter().doubtsOf?.(connection) ?? [];
+    const isUnchecked = connection.type === 'sftp' && doubts.length > 0;
+    const keys = isUnchecked ? hostKeyAdvice(await shownHostKeys(connection, this.#tools)) : [];
+    return { ...verdict, warnings: [...verdict.warnings, ...doubts, ...keys] };
   }
 
   preview(answers: SetupAnswers): string {
@@ -118,6 +125,10 @@ export class Setup implements SetupService {
     const changes = this.#tools.changes();
     const { version } = changes;
     return changes.submit({ text: this.#text(answers), by, keepSecrets: true, version });
+  }
+
+  async #verdict(answers: SetupAnswers): Promise<ConfigVerdict> {
+    return this.#tools.changes().check(this.#text(answers), { keepSecrets: true });
   }
 
   /** Throws a sentence. */

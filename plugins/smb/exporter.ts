@@ -11,6 +11,7 @@ import type {
   Notice,
   Offer,
   ProcessSpec,
+  RefusedSignIns,
   Secrets,
   ServingExporter,
   ShareSpec,
@@ -31,6 +32,7 @@ import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
 import { endSessions, hasHeard, reload, sessionsOf } from './sessions.ts';
+import { RefusedSignInsWatch } from './sign-ins/refused-sign-ins.ts';
 import {
   awaitReady,
   endHelper,
@@ -62,6 +64,7 @@ export interface SmbTools extends ExporterTools {
   readonly owner: Owner;
   readonly settings: SmbConfig;
   readonly config: () => Config;
+  readonly onRefused: (refused: RefusedSignIns) => void;
 }
 
 export interface SmbExporter extends ServingExporter {
@@ -102,6 +105,7 @@ class SmbParts implements ExporterParts<ServedShare> {
   /** Before it answers, it cannot be told anything either. */
   #isReady = false;
   readonly #enforcement: Enforcement;
+  readonly #refused: RefusedSignInsWatch;
   /** What failed before, or was changed while the server started. */
   readonly #again: ApplyAgain;
 
@@ -114,6 +118,12 @@ class SmbParts implements ExporterParts<ServedShare> {
     this.#reach = new Reach({ listen: tools.settings.listen, port: tools.settings.port });
     this.#restart = new Restart(this.#reach, tools.clock);
     this.#enforcement = new Enforcement({ ...tools, paths: this.#paths });
+    this.#refused = new RefusedSignInsWatch({
+      ...tools,
+      noteFile: this.#paths.read,
+      hasGuests: tools.settings.guest,
+      tell: tools.onRefused,
+    });
     this.shown = createExportTable({
       ...tools,
       protocol: 'smb',
@@ -158,6 +168,8 @@ class SmbParts implements ExporterParts<ServedShare> {
     void this.#restartForMore();
     void this.#files.haveChanged().then((isOther) => isOther && this.server.renew());
     this.#again.begin();
+    const { process } = this.server;
+    if (process) void this.#refused.look(process.logFile);
   }
 
   offers(): readonly Offer[] {

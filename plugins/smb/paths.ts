@@ -7,6 +7,8 @@ export interface SmbPaths {
   readonly conf: string;
   readonly shares: string;
   readonly users: string;
+  /** How far smbd's output has been read. */
+  readonly read: string;
   /** There while guests may be connected. */
   readonly guests: string;
   readonly nssPasswd: string;
@@ -29,6 +31,7 @@ export function smbPaths(stateDir: string): SmbPaths {
     conf: join(root, 'smb.conf'),
     shares: join(root, 'shares.json'),
     users: join(root, 'users.json'),
+    read: join(root, 'output-read.json'),
     guests: join(root, 'guests'),
     nssPasswd: join(root, 'nss_passwd'),
     nssGroup: join(root, 'nss_group'),

@@ -96,6 +96,8 @@ function placeKeys(paths: SmbPaths): Keys {
     ['passdb backend', `tdbsam:${paths.passdb}`],
     ['log file', `${paths.folder('log')}/log.smbd`],
     ['max log size', '1000'],
+    // A line for each sign-in that is refused: see `sign-ins/refusal.ts`.
+    ['log level', '0 auth_json_audit:2'],
     // No printers, and no shares that users of this machine may have defined.
     ['load printers', 'no'],
     ['printcap name', '/dev/null'],

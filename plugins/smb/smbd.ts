@@ -11,12 +11,14 @@ import type { Samba } from './samba.ts';
 import type { ServedShare } from './server-config.ts';
 import { disconnectChanged, reload } from './sessions.ts';
 import type { Undone } from './sessions.ts';
+import { isAudit } from './sign-ins/refusal.ts';
 
 export const PROCESS_KEY = 'smb/smbd';
 export const GRACE_MS = 5_000;
 const READY_MS = 10_000;
 const LOOK_MS = 40;
 const HELPER_END_MS = 2_000;
+const LAST_LINES = 50;
 
 /** The private user list replaces the system's, only for this server and its tools. */
 export function serverEnvironment(samba: Samba, paths: SmbPaths): Readonly<Record<string, string>> {
@@ -97,7 +99,11 @@ export async function awaitReady(
 ): Promise<void> {
   const unanswered = await untilAnswered({ process, clock, signal, readyMs: READY_MS, ask });
   if (!unanswered) return;
-  const lines = (await process.tail(3)).join(' ').trim();
+  const lines = (await process.tail(LAST_LINES))
+    .filter((line) => !isAudit(line))
+    .slice(-3)
+    .join(' ')
+    .trim();
   throw new Error(
     `smbd does not answer on port ${port}: ` +
       `${(lines === '' ? (unanswered.last as Error | undefined)?.message : lines) ?? 'no reason given'}`,

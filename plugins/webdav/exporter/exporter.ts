@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { manageServer, createExportTable } from 'mountkeeper';
+import { createExportTable, logIgnored, manageServer } from 'mountkeeper';
 import type {
   CertificatesService,
   ClientSession,
@@ -12,6 +12,7 @@ import type {
   Offer,
   ProcessRights,
   ProcessSpec,
+  RefusedSignIns,
   Secrets,
   ServingExporter,
   ShareSpec,
@@ -32,6 +33,7 @@ import {
   PROCESS_KEY,
   report,
   sessions,
+  takeRefused,
 } from './proxy-process.ts';
 import type { ProxyShare } from '../proxy/state.ts';
 import { giveFolders, rightsIn, SPOOL } from './folders.ts';
@@ -48,6 +50,7 @@ export interface WebdavTools extends ExporterTools {
   readonly config: () => Config;
   /** The program that shares are mounted with. */
   readonly rclone: () => string;
+  readonly onRefused: (refused: RefusedSignIns) => void;
 }
 
 export class WebdavExporter implements ServingExporter {
@@ -214,6 +217,7 @@ export class WebdavExporter implements ServingExporter {
   /** Asks the proxy as a client would, and does overdue work. */
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
+    void this.#tellRefused(signal);
     await this.#shown.dropUnclaimed();
     await this.#shown.catchUp();
     for (const share of [...this.#missing(), ...this.#view.lost]) this.#addAgain(share);
@@ -352,6 +356,16 @@ export class WebdavExporter implements ServingExporter {
   async #apply(): Promise<void> {
     await this.#tellOrLog();
     await this.#backends.keepOnly(new Set(this.#shares));
+  }
+
+  /** Never rejects: a proxy that does not answer now keeps its counts. */
+  async #tellRefused(signal: AbortSignal): Promise<void> {
+    if (!this.#isReady || !this.#server.process) return;
+    const { clock, log, onRefused } = this.#tools;
+    const refused = await takeRefused(this.#paths, clock.deadline(ANSWER_MS, signal)).catch(
+      logIgnored(log, 'asking the WebDAV proxy whom it has refused'),
+    );
+    if (refused) onRefused(refused);
   }
 
   async #ask(signal: AbortSignal): Promise<void> {

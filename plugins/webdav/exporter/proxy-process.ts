@@ -10,6 +10,7 @@ import type {
   Processes,
   ProcessRights,
   ProcessSpec,
+  RefusedSignIns,
 } from 'mountkeeper';
 import { formerSpools } from './folders.ts';
 import { ask } from './health-check.ts';
@@ -123,6 +124,15 @@ export async function sessions(paths: WebdavPaths, signal: AbortSignal): Promise
       bytesFromClient: fromClient,
     }),
   );
+}
+
+/** Sign-ins that the proxy has refused since it was asked; undefined where there were none. */
+export async function takeRefused(
+  paths: WebdavPaths,
+  signal: AbortSignal,
+): Promise<RefusedSignIns | undefined> {
+  const { text } = await ask({ socketPath: paths.control, method: 'POST', path: '/refused' }, '', signal);
+  return (JSON.parse(text) as RefusedSignIns | null) ?? undefined;
 }
 
 /** Resolves with false when there is no such session. */

@@ -7,6 +7,7 @@ import {
   CredentialDigest,
   isInClear,
   parseBasicCredentials,
+  RefusedSignInCounts,
   Throttle,
   trustedProxies,
 } from 'mountkeeper/sdk';
@@ -42,6 +43,8 @@ export type Admission =
 
 /** Decides which requests are accepted. */
 export class Authenticator {
+  /** Those with a password that was wrong, or not looked at since there had been too many. */
+  readonly refused = new RefusedSignInCounts();
   readonly #throttle = new Throttle({ clock });
   /** The users as they were told last: another password makes all digests mean nothing. */
   #users = '';
@@ -82,17 +85,22 @@ export class Authenticator {
     // Not looked at: whoever was told that it is right could read it, too.
     if (this.#refusesInClear && !isOwn && isInClear(request, this.#proxies)) return { refusal: IN_CLEAR };
     const credentials = parseBasicCredentials(request.headers.authorization);
-    return credentials ? this.#examine(credentials, { address, gone }) : { refusal: CHALLENGE };
+    return credentials ? this.#examine(credentials, { address, gone, isOwn }) : { refusal: CHALLENGE };
   }
 
   async #examine(
     credentials: BasicCredentials,
-    { address, gone }: { readonly address: string; readonly gone: AbortSignal },
+    {
+      address,
+      gone,
+      isOwn,
+    }: { readonly address: string; readonly gone: AbortSignal; readonly isOwn: boolean },
   ): Promise<Admission> {
     const id = this.#digest.of(credentials).toString('base64');
     const verify = (): boolean => this.#isRight(credentials);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
     if (verdict === 'right') return { user: credentials.username, address };
+    if (!isOwn) this.refused.add({ address, user: credentials.username, at: clock.now() });
     return { refusal: verdict === 'wrong' ? CHALLENGE : TOO_OFTEN };
   }
 

@@ -35,12 +35,16 @@ async function control(
   }
 }
 
-/** `/` is the state and what came of it, `/sessions` those who are here, `/sessions/<id>` one of them. */
+/**
+ * `/` is the state and what came of it, `/sessions` those who are here, `/sessions/<id>` one of them, `/refused` the
+ * sign-ins that were refused since it was asked for.
+ */
 async function answerOf(proxy: WebdavProxy, request: IncomingMessage): Promise<unknown> {
   const { method, url = '/' } = request;
   const body = await bodyOf(request, MAX_STATE_BYTES);
   const { sessions } = proxy.visitors;
   if (url === '/sessions') return sessions.list();
+  if (url === '/refused') return proxy.authenticator.refused.take() ?? null;
   if (method === 'DELETE') return sessions.end(url.slice('/sessions/'.length));
   if (method === 'PUT' && body) await proxy.take(JSON.parse(body.toString('utf8')) as ProxyState);
   return proxy.report;

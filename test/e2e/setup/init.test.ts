@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { readToml } from '../../../core/sdk/toml/edit.ts';
 import { runCli } from '../../support/daemon/daemon.ts';
+import { runClient } from '../../support/exports/client-programs.ts';
 import { TypedSession } from '../../support/daemon/typed-session.ts';
 import { Nas, NAS_PASSWORD, NAS_USER } from '../../support/nas/nas.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -56,6 +57,12 @@ describe('mountkeeper init on a terminal', () => {
     const preview = await session.sees(/Write this\? \[Y\/n\]: $/);
     assert.match(preview, /remote_path = "Photos\/2024"/);
     assert.match(preview, /warning: without known_hosts_file the host key of the NAS is not checked/);
+    const { output } = await runClient('sh', [
+      '-c',
+      `ssh-keyscan -p ${nas.port} 127.0.0.1 | ssh-keygen -l -f -`,
+    ]);
+    const [fingerprint = 'none'] = /SHA256:\S{43}/.exec(output) ?? [];
+    assert.ok(preview.includes(fingerprint), `${fingerprint} in ${preview}`);
     assert.equal(existsSync(file), false, 'nothing is written before the answer');
     session.presses('\r');
     const done = await session.sees(/Start the daemon now/);

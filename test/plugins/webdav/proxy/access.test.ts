@@ -298,6 +298,40 @@ describe('access to shares over WebDAV', () => {
   });
 });
 
+describe('refused sign-ins over WebDAV', () => {
+  it('are counted by address and name, but for the own ones and those without a password', async () => {
+    const authenticator = new Authenticator();
+    authenticator.admitOnly({
+      users: [{ name: 'alice', password: 'pw' }],
+      isOpen: false,
+      hostnames: [],
+      trustedProxies: ['192.0.2.9'],
+    } as never);
+    const admit = (authorization?: string, isOwn = false) =>
+      authenticator.admit(
+        {
+          socket: { remoteAddress: '192.0.2.9' },
+          headers: { 'x-forwarded-for': '192.0.2.7', ...(authorization && { authorization }) },
+        } as never,
+        new AbortController().signal,
+        isOwn,
+      );
+    await admit();
+    await admit('Bearer token');
+    await admit(basic('alice', 'pw'));
+    await admit(basic('alice', 'wrong-0'), true);
+    assert.equal(authenticator.refused.take(), undefined);
+    await admit(basic('alice', 'wrong-1'));
+    await admit(basic('alice', 'wrong-2'));
+    const told = authenticator.refused.take();
+    assert.deepEqual(
+      told?.refused.map(({ address, user, count }) => [address, user, count]),
+      [['192.0.2.7', 'alice', 2]],
+    );
+    assert.doesNotMatch(JSON.stringify(told), /wrong/);
+  });
+});
+
 describe('a password that everybody on the way could read', () => {
   const admitted = async (address: string, state: object, isOwn = false) => {
     const authenticator = new Authenticator();

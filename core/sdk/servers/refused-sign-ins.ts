@@ -1,0 +1,62 @@
+/**
+ * Counts the sign-ins that a server refuses, by address and name, until they are told. Bounded, whatever strangers
+ * send: names beyond the bound count for their address alone, and addresses beyond theirs without it.
+ */
+import type { RefusedSignIn, RefusedSignIns } from '../../contract/exporter.ts';
+
+/** An event of the plugin that tells them holds no more. */
+const MOST_NAMED = 48;
+const MOST_UNNAMED = 48;
+const LONGEST_NAME = 64;
+
+/** One that was refused; `at` in milliseconds since 1970. */
+export interface RefusedAttempt {
+  readonly address: string;
+  readonly user: string | null;
+  readonly at: number;
+}
+
+type Counted = { -readonly [K in keyof RefusedSignIn]: RefusedSignIn[K] };
+
+export class RefusedSignInCounts {
+  #named = new Map<string, Counted>();
+  #unnamed = new Map<string, Counted>();
+  #others = 0;
+
+  add({ address: told, user, at }: RefusedAttempt): void {
+    // A connection that has just been closed has none.
+    const address = told === '' ? 'unknown' : told;
+    const name = user === null ? null : shortened(user);
+    const isCounted =
+      (name !== null && count(this.#named, `${address} ${name}`, { address, user: name, at }, MOST_NAMED)) ||
+      count(this.#unnamed, address, { address, user: null, at }, MOST_UNNAMED);
+    if (!isCounted) this.#others += 1;
+  }
+
+  /** Those since it was called before; undefined where there were none. */
+  take(): RefusedSignIns | undefined {
+    const told = { refused: [...this.#named.values(), ...this.#unnamed.values()], others: this.#others };
+    this.#named = new Map();
+    this.#unnamed = new Map();
+    this.#others = 0;
+    return told.refused.length === 0 ? undefined : told;
+  }
+}
+
+/** False: there is no room for another one. */
+function count(
+  counts: Map<string, Counted>,
+  key: string,
+  { address, user, at }: RefusedAttempt,
+  most: number,
+): boolean {
+  const known = counts.get(key);
+  if (known) known.count += 1;
+  else if (counts.size < most) counts.set(key, { address, user, count: 1, since: at });
+  else return false;
+  return true;
+}
+
+function shortened(name: string): string {
+  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME - 1)}…`;
+}

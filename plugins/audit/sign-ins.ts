@@ -1,0 +1,142 @@
+/**
+ * What exporters tell of refused sign-ins, made into few lines: one at once for an address and name, then one a minute
+ * for as long as it goes on, within the bound of all attempts (`refusals.ts`). And whom a notice names.
+ */
+import { addressKey } from 'mountkeeper';
+import type { Clock, Notice, RefusedSignIn, RefusedSignIns } from 'mountkeeper';
+import type { Entry } from './entries.ts';
+import { Refusals } from './refusals.ts';
+
+const MINUTE_MS = 60_000;
+/** Addresses with a name that have a line already. Beyond them, each event has one, within the bound of all. */
+const MOST_NAMES = 500;
+const MOST_ADDRESSES = 200;
+/** So many within so long are no mistyped password. */
+const MANY = 20;
+const MINUTES = 10;
+/** Addresses in the notice. */
+const MOST_SHOWN = 3;
+
+interface Attempted extends Omit<RefusedSignIn, 'count'> {
+  readonly protocol: string;
+  /** Those that are in no line yet. */
+  readonly count: number;
+}
+
+/** Refused sign-ins of one address in each of the last minutes, the newest first. */
+interface Recent {
+  readonly address: string;
+  readonly counts: number[];
+}
+
+export class SignIns {
+  readonly #clock: Clock;
+  readonly #lines: Refusals;
+  readonly #names = new Map<string, Attempted>();
+  readonly #recent = new Map<string, Recent>();
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, write: (entry: Entry) => void) {
+    this.#clock = clock;
+    this.#lines = new Refusals(clock, write, 'sign-ins');
+  }
+
+  /** `protocol`: as in a share's `protocols`. */
+  add(protocol: string, { refused, others }: RefusedSignIns): void {
+    for (const one of refused) {
+      this.#count({ protocol, ...one });
+      this.#remember(one);
+    }
+    if (others > 0) this.#lines.count('others', others);
+    this.#cancel ??= this.#clock.after(MINUTE_MS, () => this.#nextMinute());
+  }
+
+  /** Writes down what has no line yet. */
+  end(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    for (const one of this.#names.values()) this.#write(one);
+    this.#names.clear();
+    this.#lines.end();
+  }
+
+  /** Names the addresses with the most attempts: a device that has a former password tries as often as a guesser. */
+  notices(): readonly Notice[] {
+    const many = [...this.#recent.values()]
+      .filter((one) => sumOf(one) >= MANY)
+      .sort((one, other) => sumOf(other) - sumOf(one));
+    if (many.length === 0) return [];
+    const from = many.slice(0, MOST_SHOWN).map(({ address }) => address);
+    return [
+      {
+        level: 'warning',
+        message:
+          `at least ${MANY} sign-ins from ${from.join(', ')} were refused within ${MINUTES} minutes: a device there ` +
+          'has a wrong password, or somebody guesses; see `mountkeeper audit` for the names that were tried, and ' +
+          'keep an address that is not yours out by the firewall',
+      },
+    ];
+  }
+
+  #count(one: Attempted): void {
+    const key = JSON.stringify([one.protocol, one.address, one.user]);
+    const known = this.#names.get(key);
+    if (known) {
+      const since = known.count === 0 ? one.since : known.since;
+      this.#names.set(key, { ...one, count: known.count + one.count, since });
+      return;
+    }
+    this.#write(one);
+    if (this.#names.size < MOST_NAMES) this.#names.set(key, { ...one, count: 0 });
+  }
+
+  #write({ protocol, user, address, count, since }: Attempted): void {
+    if (count === 0) return;
+    const entry: Entry = {
+      event: 'refused',
+      protocol,
+      ...(user !== null && { user }),
+      from: { address },
+      count,
+      since: new Date(since).toISOString(),
+    };
+    this.#lines.add(entry, address, count);
+  }
+
+  #remember({ address, count }: RefusedSignIn): void {
+    const key = addressKey(address);
+    const recent = this.#recent.get(key) ?? { address, counts: [0] };
+    recent.counts[0] = (recent.counts[0] ?? 0) + count;
+    if (!this.#recent.has(key) && this.#recent.size >= MOST_ADDRESSES) this.#forgetOne();
+    this.#recent.set(key, recent);
+  }
+
+  /** The one with the fewest attempts. */
+  #forgetOne(): void {
+    let least: readonly [key: string, sum: number] | undefined;
+    for (const [key, one] of this.#recent) {
+      const sum = sumOf(one);
+      if (!least || sum < least[1]) least = [key, sum];
+    }
+    if (least) this.#recent.delete(least[0]);
+  }
+
+  #nextMinute(): void {
+    for (const [key, one] of this.#names) {
+      this.#write(one);
+      if (one.count === 0) this.#names.delete(key);
+      else this.#names.set(key, { ...one, count: 0 });
+    }
+    for (const [key, one] of this.#recent) {
+      one.counts.unshift(0);
+      one.counts.length = Math.min(one.counts.length, MINUTES);
+      if (sumOf(one) === 0) this.#recent.delete(key);
+    }
+    const isOver = this.#names.size === 0 && this.#recent.size === 0;
+    this.#cancel = isOver ? undefined : this.#clock.after(MINUTE_MS, () => this.#nextMinute());
+  }
+}
+
+function sumOf({ counts }: Recent): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}

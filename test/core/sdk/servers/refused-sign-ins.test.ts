@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RefusedSignInCounts, refusedSignInsValue } from 'mountkeeper';
+
+describe('counts of refused sign-ins', () => {
+  it('are by address and name, and begin anew once they were taken', () => {
+    const counts = new RefusedSignInCounts();
+    assert.equal(counts.take(), undefined);
+    for (const at of [5, 6, 7]) counts.add({ address: '192.0.2.1', user: 'alice', at });
+    counts.add({ address: '192.0.2.1', user: 'bob', at: 8 });
+    counts.add({ address: '192.0.2.2', user: null, at: 9 });
+    assert.deepEqual(counts.take(), {
+      refused: [
+        { address: '192.0.2.1', user: 'alice', count: 3, since: 5 },
+        { address: '192.0.2.1', user: 'bob', count: 1, since: 8 },
+        { address: '192.0.2.2', user: null, count: 1, since: 9 },
+      ],
+      others: 0,
+    });
+    assert.equal(counts.take(), undefined);
+  });
+
+  it('stay small and whole, whatever is tried, and fit the event', () => {
+    const counts = new RefusedSignInCounts();
+    for (let index = 0; index < 2_000; index += 1)
+      counts.add({ address: '192.0.2.1', user: `${index}${'\u{1f600}'.repeat(5_000)}`, at: index });
+    for (let index = 0; index < 2_000; index += 1)
+      counts.add({ address: `2001:db8:1111:2222:3333:4444:5555:${index}`, user: 'x', at: index });
+    counts.add({ address: '', user: '\n"', at: 1 });
+    const told = counts.take();
+    assert.ok(told);
+    assert.ok(told.refused.length < 100 && JSON.stringify(told).length < 16_384);
+    assert.ok(told.refused.every(({ user }) => (user ?? '').length <= 64));
+    const sum = told.refused.reduce((all, { count }) => all + count, told.others);
+    assert.equal(sum, 4_001);
+    const ofFirst = told.refused.filter(({ address }) => address === '192.0.2.1');
+    assert.equal(
+      ofFirst.reduce((all, { count }) => all + count, 0),
+      2_000,
+      'one that tries many names stays known by its address',
+    );
+    assert.equal(refusedSignInsValue().validate(told, { convert: false }).error, undefined);
+  });
+});
