@@ -1,0 +1,67 @@
+// @load loud
+/** Shares on the pages in real Chromium: many in tabs behind, their QR codes, and what each offers. */
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { Nas } from '../../support/nas/nas.ts';
+import { freePort } from '../../support/platform/free-port.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { until } from '../../support/platform/wait.ts';
+import { SKIPS } from '../../runner/skips.ts';
+
+/** A tab that was opened in the background, until `show`. */
+const BEGINS_HIDDEN = `(() => {
+  let hidden = true;
+  Object.defineProperty(document, 'hidden', { get: () => hidden });
+  window.show = () => {
+    hidden = false;
+    document.dispatchEvent(new Event('visibilitychange'));
+  };
+})()`;
+
+describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let browser: Browser;
+  const origin = (): string => `http://127.0.0.1:${daemon.port}`;
+
+  before(async () => {
+    scratch = await createScratch('share-pages');
+    const nas = await Nas.create(scratch, { files: { 'a.txt': 500, 'sub/b.txt': 700 } });
+    daemon = await Daemon.create(scratch, {
+      connections: [nas.connection('nas')],
+      shares: [
+        { name: 'files', connection: 'nas' },
+        { name: '团队 team', connection: 'nas', remote_path: 'sub' },
+      ],
+      sections: { webdav: { enabled: true, port: await freePort() } },
+    });
+    await daemon.start();
+    await daemon.healthy();
+    browser = await openBrowser(scratch);
+  });
+  after(() => scratch.close());
+
+  it('opens many in tabs behind, of which each is up to date once it is looked at', async () => {
+    const context = await browser.newContext({ locale: 'en' });
+    await context.addInitScript(BEGINS_HIDDEN);
+    // A browser opens six connections to a server.
+    for (let opened = 0; opened < 7; opened += 1)
+      await (await context.newPage()).goto(`${origin()}/shares/files`, { timeout: 10_000 });
+    const last = await context.newPage();
+    await last.goto(`${origin()}/`, { timeout: 10_000 });
+    await daemon.request('POST', '/api/bwlimit', { up: '3M', down: '0' });
+    await last.evaluate('show()');
+    await until(
+      'what has changed behind',
+      async () => /3\.0 MiB\/s/.test(await last.locator('#card-limit').innerText()),
+      { timeoutMs: 10_000 },
+    );
+    await until('the figures are new', async () => !(await last.locator('#lost').isVisible()), {
+      timeoutMs: 5_000,
+    });
+    await context.close();
+  });
+});
