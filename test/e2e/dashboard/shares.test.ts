@@ -1,8 +1,10 @@
 // @load loud
 /** Shares on the pages in real Chromium: many in tabs behind, their QR codes, and what each offers. */
+import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { freePort } from '../../support/platform/free-port.ts';
@@ -34,7 +36,7 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
       connections: [nas.connection('nas')],
       shares: [
         { name: 'files', connection: 'nas' },
-        { name: '团队 team', connection: 'nas', remote_path: 'sub' },
+        { name: '团队 team', connection: 'nas', remote_path: 'sub', read_only: true },
       ],
       sections: { webdav: { enabled: true, port: await freePort() } },
     });
@@ -63,5 +65,34 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
       timeoutMs: 5_000,
     });
     await context.close();
+  });
+
+  it('says whom it hits before a plugin is switched off, on its page and in the difference of settings', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    await page.goto(`${origin()}/tabs/plugins`);
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.message());
+      void dialog.dismiss();
+    });
+    const question = async (name: string): Promise<string> => {
+      await page.locator(`#plugin-${name}`).getByRole('button', { name: 'Switch off' }).click();
+      await until('it is asked', () => asked.length > 0, { timeoutMs: 5_000 });
+      return asked.splice(0).join();
+    };
+    const names = 'files, 团队 team.';
+    assert.ok((await question('webdav')).endsWith(`these 2 shares over WebDAV is cut off: ${names}`));
+    assert.ok((await question('mount')).endsWith(`not mounted again when anything ends them: ${names}`));
+    assert.match(await question('uploads'), /This share goes on [^]* ends it: files\.$/);
+    for (const name of ['warmup', 'smb']) assert.match(await question(name), /until it is switched on again\.$/);
+    watched.assertClean();
+    await watched.context.close();
+    const verdict = async (name: string): Promise<string> => {
+      const toml = `${daemon.text()}\n[plugins.${name}]\nenabled = false\n`;
+      return (await daemon.request('POST', '/api/config/check', { toml })).text;
+    };
+    assert.match(await verdict('webdav'), /"servers":true[^]*clients may have to connect again/);
+    assert.match(await verdict('warmup'), /Interrupts nobody/);
   });
 });
