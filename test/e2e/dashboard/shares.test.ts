@@ -95,4 +95,24 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     assert.match(await verdict('webdav'), /"servers":true[^]*clients may have to connect again/);
     assert.match(await verdict('warmup'), /Interrupts nobody/);
   });
+
+  it('offers a warmup where there is a rule, as soon as there is one', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    const button = page.getByRole('button', { name: 'Warm up', exact: true });
+    const offered = (what: string, count: number): Promise<unknown> =>
+      until(what, async () => (await button.count()) === count, { timeoutMs: 15_000 });
+    await page.goto(`${origin()}/`);
+    await offered('there is no rule', 0);
+    await daemon.writeConfig(`${daemon.text()}\n[[warmup.rules]]\nshare = "files"\npath = "sub"\n`);
+    await offered('one share has a rule', 1);
+    await button.click();
+    await until('it begins', async () => /begins/.test(await page.locator('.shares output').allInnerTexts().then(String)), {
+      timeoutMs: 5_000,
+    });
+    await daemon.writeConfig(daemon.text());
+    await offered('the rule is gone', 0);
+    watched.assertClean();
+    await watched.context.close();
+  });
 });
