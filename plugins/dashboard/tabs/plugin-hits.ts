@@ -35,7 +35,9 @@ export function hitBy(info: PluginInfo, { config, exporters }: HitSources, view:
   const stuck = notMountedAgain(services, config.shares);
   const cutOff = exporters
     .list()
-    .filter(({ protocol, exporter }) => services.includes(EXPORTER + protocol) && exporter.isEnabled !== false)
+    .filter(
+      ({ protocol, exporter }) => services.includes(EXPORTER + protocol) && exporter.isEnabled !== false,
+    )
     .map(({ protocol }) => ({
       protocol,
       shares: config.shares.filter(({ protocols }) => (protocols as readonly string[]).includes(protocol)),

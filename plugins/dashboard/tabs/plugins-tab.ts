@@ -129,7 +129,10 @@ async function draw(ctx: PluginContext, view: View): Promise<Content> {
       .keys()
       .filter(({ owner, path }) => owner === name && !isSwitch(path))
       .map(({ path }) => path.slice(0, path.lastIndexOf('.')))[0];
-    return pluginPage({ info, card: entry(info, hit, view), readme: await plugins.readme(name), section }, view);
+    return pluginPage(
+      { info, card: entry(info, hit, view), readme: await plugins.readme(name), section },
+      view,
+    );
   }
   const entries = plugins.list().map((one) => entry(one, hit, view));
   return html`<div class="cards">${entries}${installCard(view)}</div>`;

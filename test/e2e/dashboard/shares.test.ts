@@ -1,6 +1,7 @@
 // @load loud
 /** Shares on the pages in real Chromium: many in tabs behind, their QR codes, and what each offers. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
@@ -85,7 +86,8 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     assert.ok((await question('webdav')).endsWith(`these 2 shares over WebDAV is cut off: ${names}`));
     assert.ok((await question('mount')).endsWith(`not mounted again when anything ends them: ${names}`));
     assert.match(await question('uploads'), /This share goes on [^]* ends it: files\.$/);
-    for (const name of ['warmup', 'smb']) assert.match(await question(name), /until it is switched on again\.$/);
+    for (const name of ['warmup', 'smb'])
+      assert.match(await question(name), /until it is switched on again\.$/);
     watched.assertClean();
     await watched.context.close();
     const verdict = async (name: string): Promise<string> => {
@@ -107,11 +109,47 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     await daemon.writeConfig(`${daemon.text()}\n[[warmup.rules]]\nshare = "files"\npath = "sub"\n`);
     await offered('one share has a rule', 1);
     await button.click();
-    await until('it begins', async () => /begins/.test(await page.locator('.shares output').allInnerTexts().then(String)), {
-      timeoutMs: 5_000,
-    });
+    await until(
+      'it begins',
+      async () => /begins/.test(await page.locator('.shares output').allInnerTexts().then(String)),
+      {
+        timeoutMs: 5_000,
+      },
+    );
     await daemon.writeConfig(daemon.text());
     await offered('the rule is gone', 0);
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('leads to every file that waits, also where there are hundreds, and keeps each portion up to date', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    await page.goto(`${origin()}/shares/files`);
+    page.once('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Pause for 1 hour' }).click();
+    const panel = page.locator('#frame-uploads');
+    const write = (from: number, to: number): Promise<unknown> =>
+      Promise.all(
+        Array.from({ length: to - from }, (_, at) =>
+          writeFile(`${daemon.mountPoint('files')}/n${from + at}.txt`, 'x'),
+        ),
+      );
+    const rows = panel.locator('tbody tr');
+    const says = (text: string): Promise<unknown> =>
+      until(text, async () => (await panel.innerText()).includes(text), { timeoutMs: 30_000 });
+    await says('Uploads are paused until');
+    await write(0, 260);
+    await says('1–200 of 260');
+    const first = await rows.locator('th').allInnerTexts();
+    await panel.getByRole('link', { name: 'Show the next 60' }).click();
+    await says('201–260 of 260');
+    assert.equal(new Set([...first, ...(await rows.locator('th').allInnerTexts())]).size, 260);
+    await write(260, 261);
+    await says('201–261 of 261');
+    await panel.getByRole('link', { name: 'Show the 200 before' }).click();
+    await says('1–200 of 261');
+    await watched.assertAccessible('a long queue');
     watched.assertClean();
     await watched.context.close();
   });
