@@ -24,6 +24,16 @@ const BEGINS_HIDDEN = `(() => {
   };
 })()`;
 
+/** The colours of texts in charts, as they were drawn. */
+const INKS = `(() => {
+  window.inks = [];
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (...args) {
+    window.inks.push(this.fillStyle);
+    return fillText.apply(this, args);
+  };
+})()`;
+
 describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
   let scratch: Scratch;
   let daemon: Daemon;
@@ -39,7 +49,7 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
         { name: 'files', connection: 'nas' },
         { name: '团队 team', connection: 'nas', remote_path: 'sub', read_only: true },
       ],
-      sections: { webdav: { enabled: true, port: await freePort() } },
+      sections: { webdav: { enabled: true, port: await freePort(), listen: '0.0.0.0' } },
     });
     await daemon.start();
     await daemon.healthy();
@@ -118,6 +128,66 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     );
     await daemon.writeConfig(daemon.text());
     await offered('the rule is gone', 0);
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('draws QR codes on a card when somebody opens them, and leaves them open while the card changes', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    let asked = 0;
+    page.on('request', (request) => (asked += request.url().includes('/parts/share-qr/') ? 1 : 0));
+    await page.goto(`${origin()}/`);
+    const card = page.locator('.share[data-share="团队 team"]');
+    const codes = card.locator('.phone svg.qr');
+    await until('the address', async () => (await card.locator('.addresses li').count()) === 1, { timeoutMs: 10_000 });
+    assert.equal(await page.locator('svg.qr').count(), 0);
+    assert.equal(asked, 0);
+    await card.locator('summary').click();
+    await until('its code', async () => (await codes.count()) === 1, { timeoutMs: 5_000 });
+    assert.match(await card.locator('.phone').innerText(), /WebDAV http:\/\/(?!127\.)[^/]+:\d+\/团队 team\//);
+    assert.equal(await page.locator('svg.qr').count(), 1);
+    assert.equal(asked, 1);
+    await watched.assertAccessible('an open code');
+    // Its reason is part of the card's markup.
+    await daemon.writeConfig(`${daemon.text()}\n[plugins.mount]\nenabled = false\n`);
+    await until('the card is drawn anew', async () => (await card.locator('.reason').count()) === 1, {
+      timeoutMs: 15_000,
+    });
+    assert.equal(await codes.count(), 1);
+    await daemon.writeConfig(daemon.text());
+    await until('and once more', async () => (await card.locator('.reason').count()) === 0, { timeoutMs: 15_000 });
+    assert.equal(await codes.count(), 1);
+    const port = await freePort();
+    await daemon.writeConfig(daemon.text({ sections: { webdav: { enabled: true, port, listen: '0.0.0.0' } } }));
+    await until('another address', async () => (await card.innerText()).includes(`:${port}/`), { timeoutMs: 15_000 });
+    assert.equal(await codes.count(), 0, 'no code of the former address');
+    await card.locator('summary').click();
+    await until('its code', async () => (await codes.count()) === 1, { timeoutMs: 5_000 });
+    assert.ok((await card.locator('.phone').innerText()).includes(`:${port}/`));
+    watched.assertClean();
+    await watched.context.close();
+    await daemon.writeConfig(daemon.text());
+  });
+
+  it('draws charts in the colours of the theme when the system turns dark, and keeps the opened folder', async () => {
+    const watched = await WatchedPage.open(browser, origin(), { colorScheme: 'light' });
+    const { page } = watched;
+    await page.addInitScript(INKS);
+    await page.goto(`${origin()}/shares/files`);
+    const charts = (): Promise<unknown> =>
+      until('charts', async () => (await page.locator('.chart canvas').count()) === 3, { timeoutMs: 10_000 });
+    const ink = async (): Promise<string | undefined> => (await page.evaluate<readonly string[]>('inks')).at(-1);
+    await charts();
+    await page.locator('.browser').scrollIntoViewIfNeeded();
+    const row = (name: string) => page.locator('.browser tr', { hasText: name });
+    await row('sub').locator('button').click({ timeout: 15_000 });
+    await row('b.txt').waitFor({ timeout: 15_000 });
+    const light = await ink();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await until('another ink', async () => (await ink()) !== light, { timeoutMs: 10_000 });
+    await charts();
+    assert.equal(await row('b.txt').count(), 1, 'the folder is open');
     watched.assertClean();
     await watched.context.close();
   });
