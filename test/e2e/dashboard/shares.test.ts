@@ -140,7 +140,9 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     await page.goto(`${origin()}/`);
     const card = page.locator('.share[data-share="团队 team"]');
     const codes = card.locator('.phone svg.qr');
-    await until('the address', async () => (await card.locator('.addresses li').count()) === 1, { timeoutMs: 10_000 });
+    await until('the address', async () => (await card.locator('.addresses li').count()) === 1, {
+      timeoutMs: 10_000,
+    });
     assert.equal(await page.locator('svg.qr').count(), 0);
     assert.equal(asked, 0);
     await card.locator('summary').click();
@@ -156,11 +158,17 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     });
     assert.equal(await codes.count(), 1);
     await daemon.writeConfig(daemon.text());
-    await until('and once more', async () => (await card.locator('.reason').count()) === 0, { timeoutMs: 15_000 });
+    await until('and once more', async () => (await card.locator('.reason').count()) === 0, {
+      timeoutMs: 15_000,
+    });
     assert.equal(await codes.count(), 1);
     const port = await freePort();
-    await daemon.writeConfig(daemon.text({ sections: { webdav: { enabled: true, port, listen: '0.0.0.0' } } }));
-    await until('another address', async () => (await card.innerText()).includes(`:${port}/`), { timeoutMs: 15_000 });
+    await daemon.writeConfig(
+      daemon.text({ sections: { webdav: { enabled: true, port, listen: '0.0.0.0' } } }),
+    );
+    await until('another address', async () => (await card.innerText()).includes(`:${port}/`), {
+      timeoutMs: 15_000,
+    });
     assert.equal(await codes.count(), 0, 'no code of the former address');
     await card.locator('summary').click();
     await until('its code', async () => (await codes.count()) === 1, { timeoutMs: 5_000 });
@@ -177,7 +185,8 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     await page.goto(`${origin()}/shares/files`);
     const charts = (): Promise<unknown> =>
       until('charts', async () => (await page.locator('.chart canvas').count()) === 3, { timeoutMs: 10_000 });
-    const ink = async (): Promise<string | undefined> => (await page.evaluate<readonly string[]>('inks')).at(-1);
+    const ink = async (): Promise<string | undefined> =>
+      (await page.evaluate<readonly string[]>('inks')).at(-1);
     await charts();
     await page.locator('.browser').scrollIntoViewIfNeeded();
     const row = (name: string) => page.locator('.browser tr', { hasText: name });

@@ -58,7 +58,8 @@ describe('codes for phones', () => {
     assert.equal(drawn(80), drawn(80));
     for (const other of [drawn(81), drawn(80, 81)])
       for (const name of ['id', 'data-kept']) {
-        const value = (markup: string): string | undefined => new RegExp(` ${name}="([^"]+)"`).exec(markup)?.[1];
+        const value = (markup: string): string | undefined =>
+          new RegExp(` ${name}="([^"]+)"`).exec(markup)?.[1];
         assert.notEqual(value(drawn(80)), value(other), name);
       }
   });
