@@ -29,10 +29,11 @@ export function portionOf<T>(all: readonly T[], view: View): Portion<T> {
   if (count <= MOST_SHOWN) return { entries: all, links: null };
   const after = leftOut(count, view);
   const end = Math.min(count, after + MOST_SHOWN);
+  const before = Math.min(MOST_SHOWN, after);
   const next = Math.min(MOST_SHOWN, count - end);
   const links = html`<nav class="actions" aria-label=${view.plain('portions')}>
     <span>${view.t('portion', { first: after + 1, last: end, count })}</span>
-    ${after > 0 ? link(Math.max(0, after - MOST_SHOWN), view.t('before', { count: Math.min(MOST_SHOWN, after) }), view) : null}
+    ${before > 0 ? link(after - before, view.t('before', { count: before }), view) : null}
     ${next > 0 ? link(end, view.t('after', { count: next }), view) : null}
   </nav>`;
   return { entries: all.slice(after, end), links };
