@@ -16,6 +16,7 @@ import type {
   View,
 } from 'mountkeeper';
 import { conflictList, keepVersion } from './page/conflict-rows.ts';
+import { portionOf } from './page/portion.ts';
 import { proofForm, proofPart, prove } from './page/proof-form.ts';
 import type { ProofSources } from './page/proof-form.ts';
 import { reasonText } from './page/reason.ts';
@@ -32,7 +33,6 @@ const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
 const TONES = { waiting: 'wait', uploading: 'good', stuck: 'bad' } as const;
 const ORDER = { stuck: 0, uploading: 1, waiting: 2 } as const;
-const MOST_SHOWN = 200;
 
 function row(entry: QueueEntry, tools: RowTools, view: View): Content {
   const { path, action, state, bytes, sentBytes, since, reason, tries, nextTryAt, version } = entry;
@@ -57,7 +57,8 @@ function row(entry: QueueEntry, tools: RowTools, view: View): Content {
 }
 
 function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
-  const entries = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
+  const queue = [...uploads.queue()].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
+  const { entries, links } = portionOf(queue, view);
   const heads = ['file', 'state', 'do', 'size', 'since', 'tries'];
   return html`<div class="drawn">${
     entries.length === 0
@@ -66,14 +67,9 @@ function table(uploads: ManagedUploads, tools: RowTools, view: View): Content {
       aria-label=${view.plain('title')}><table class="stacked"><thead><tr>${heads.map(
         (head) => html`<th scope="col">${view.t(head)}</th>`,
       )}</tr></thead>
-      <tbody>${entries.slice(0, MOST_SHOWN).map((entry) => row(entry, tools, view))}</tbody></table></div>`
+      <tbody>${entries.map((entry) => row(entry, tools, view))}</tbody></table></div>`
   }
-    ${
-      entries.length > MOST_SHOWN
-        ? html`<p class="help">${view.t('more', { count: entries.length - MOST_SHOWN })}</p>`
-        : null
-    }
-    ${conflictList(uploads.conflicts(), tools.text, view)}</div>`;
+    ${links}${conflictList(uploads.conflicts(), tools.text, view)}</div>`;
 }
 
 function queuedRow(queued: QueuedUpload, tools: RowTools, view: View): Content {
@@ -93,6 +89,7 @@ function queuedRow(queued: QueuedUpload, tools: RowTools, view: View): Content {
 /** Of a mount without this uploader: what it says of its queue. Null while nothing waits. */
 function queueTable(queue: readonly QueuedUpload[], tools: RowTools, view: View): Content {
   if (queue.length === 0) return null;
+  const { entries, links } = portionOf(queue, view);
   const heads = ['file', 'state', 'do', 'size', 'failures'];
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.plain('title')}>
       <table>
@@ -102,15 +99,11 @@ function queueTable(queue: readonly QueuedUpload[], tools: RowTools, view: View)
           </tr>
         </thead>
         <tbody>
-          ${queue.slice(0, MOST_SHOWN).map((one) => queuedRow(one, tools, view))}
+          ${entries.map((one) => queuedRow(one, tools, view))}
         </tbody>
       </table>
     </div>
-    ${
-      queue.length > MOST_SHOWN
-        ? html`<p class="help">${view.t('more', { count: queue.length - MOST_SHOWN })}</p>`
-        : null
-    }`;
+    ${links}`;
 }
 
 const BUTTONS: readonly ActionButton[] = [

@@ -140,7 +140,11 @@ export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {
       texts: TEXTS,
       render: () => null,
       actions: { start: (view) => warmShare(parts, view) },
-      buttons: () => [{ action: 'start', label: text('warm-up') }],
+      // Without a rule it could only fail; folders are fetched from the share's files.
+      buttons: ({ share }) =>
+        parts.ctx.config.rules.some((rule) => rule.share === share)
+          ? [{ action: 'start', label: text('warm-up') }]
+          : [],
     },
   ];
 }

@@ -117,7 +117,12 @@ export class Changes implements ConfigChanges {
       ok: true,
       summary: diff.summary,
       changes: diff.changes,
-      interrupts: interruptionOf({ diff, before, after: loaded.config }),
+      interrupts: interruptionOf({
+        diff,
+        before,
+        after: loaded.config,
+        plugins: this.#ctx.use('plugins').list(),
+      }),
       warnings: loaded.warnings,
     };
   }

@@ -1,19 +1,28 @@
 /** Whom a change interrupts, by the tiers of the changed keys. */
-import type { Config, ConfigChange, ConfigDiff, Interruption } from 'mountkeeper';
+import type { Config, ConfigChange, ConfigDiff, Interruption, PluginInfo } from 'mountkeeper';
 
 export interface Compared {
   readonly diff: ConfigDiff;
   readonly before: Config;
   readonly after: Config;
+  readonly plugins: readonly Pick<PluginInfo, 'name' | 'contributes'>[];
 }
 
-export function interruptionOf({ diff: { changes }, before, after }: Compared): Interruption {
+/** Whether it serves shares to clients, by any protocol. */
+function isServer({ contributes = [] }: Pick<PluginInfo, 'contributes'>): boolean {
+  return contributes.some(
+    ([kind, names]) => kind === 'services' && names.some((name) => name.startsWith('exporter:')),
+  );
+}
+
+export function interruptionOf({ diff: { changes }, before, after, plugins }: Compared): Interruption {
   const shares = new Set(changes.flatMap((change) => sharesOf(change, before, after)));
   const touches = (tier: ConfigChange['tier']): boolean => changes.some((change) => change.tier === tier);
+  const switches = new Set(plugins.filter(isServer).map(({ name }) => `plugins.${name}.enabled`));
   return {
     // New shares interrupt nobody.
     shares: before.shares.map(({ name }) => name).filter((name) => shares.has(name)),
-    servers: touches('protocol'),
+    servers: touches('protocol') || changes.some(({ path }) => switches.has(path)),
     restart: touches('restart'),
   };
 }

@@ -77,6 +77,8 @@ htmx.createEventSource = (url) => {
       });
     },
   });
+  // A tab that is opened in the background waits for its turn: when it is looked at, `seenOrNot` opens another one.
+  if (document.hidden) made.close();
   return made;
 };
 

@@ -177,7 +177,11 @@ document.addEventListener('click', (event) => {
 addEventListener('resize', () => {
   for (const [box, chart] of charts) chart.setSize({ width: box.clientWidth, height: HEIGHT });
 });
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => location.reload());
+// Their colours are drawn, not styled.
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  for (const box of charts.keys()) forget(box);
+  renewAll();
+});
 setInterval(renewAll, RENEW_MS);
 renewAll();
 

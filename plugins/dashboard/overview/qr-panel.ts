@@ -4,6 +4,7 @@ import type { Content, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { hostForOthers, isLocalOnly, addressesOf } from './share-data.ts';
 import type { ShareAddress } from './share-data.ts';
+import { shareId } from '../pages/sources.ts';
 import type { Sources } from '../pages/sources.ts';
 
 /** The quiet zone around the code, in modules, as the standard requires. */
@@ -21,6 +22,8 @@ interface Code {
   readonly path: string;
 }
 
+const ID = 'share-qr';
+const CODES = 'codes';
 const MOST_KEPT = 200;
 const kept = new Map<string, Code>();
 
@@ -60,25 +63,37 @@ async function entry({ protocol, address, shown }: ShareAddress, view: View): Pr
   </li>`;
 }
 
+async function codes(sources: Sources, view: View): Promise<Content> {
+  const status = sources.record.shares.find(({ name }) => name === view.share);
+  if (!status) return null;
+  const { config, offers } = sources;
+  const host = hostForOthers(view.host);
+  const addresses = status.mounted ? addressesOf(status.name, { config, offers, host }) : [];
+  const reachable = addresses.filter(({ address }) => !isLocalOnly(address));
+  if (reachable.length === 0) return html`<p class="help">${view.t('qr-none')}</p>`;
+  return html`<ul class="qrs">
+    ${await Promise.all(reachable.map((one) => entry(one, view)))}
+  </ul>`;
+}
+
+/** Closed on a card, and asked for when somebody opens it: hundreds of cards need no picture. */
+export function qrDisclosure(share: string, addresses: readonly ShareAddress[], view: View): Content {
+  // Another one when the addresses change: what was drawn of the former ones goes with it.
+  const id = `qr-${shareId(addresses.map(({ address }) => address).join(' '))}`;
+  return html`<details class="phone" id=${id} data-kept=${id} hx-trigger="toggle" hx-target="find div"
+    hx-get=${`/dashboard/parts/${ID}/${CODES}?share=${encodeURIComponent(share)}`}>
+    <summary>${view.t('qr')}<span class="unseen"> <bdi>${share}</bdi></span></summary><div></div></details>`;
+}
+
 export function qrPanel(sources: Sources): Tab {
   return {
-    id: 'share-qr',
+    id: ID,
     place: 'share',
     access: { see: 'viewer' },
     order: 80,
     title: everywhere('qr'),
     texts: CATALOGUES,
-    render: async (view) => {
-      const status = sources.record.shares.find(({ name }) => name === view.share);
-      if (!status) return null;
-      const { config, offers } = sources;
-      const host = hostForOthers(view.host);
-      const addresses = status.mounted ? addressesOf(status.name, { config, offers, host }) : [];
-      const reachable = addresses.filter(({ address }) => !isLocalOnly(address));
-      if (reachable.length === 0) return html`<p class="help">${view.t('qr-none')}</p>`;
-      return html`<ul class="qrs">
-        ${await Promise.all(reachable.map((one) => entry(one, view)))}
-      </ul>`;
-    },
+    render: (view) => codes(sources, view),
+    parts: { [CODES]: (view) => codes(sources, view) },
   };
 }

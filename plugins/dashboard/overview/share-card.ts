@@ -6,9 +6,10 @@ import { html } from 'mountkeeper';
 import type { Content, View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
 import { copyable, icon, live, meter, sparkline } from '../pages/nodes.ts';
+import { qrDisclosure } from './qr-panel.ts';
 import { isWarmed, liveValues, usedCache } from './live-values.ts';
 import { conditionOf } from './share-data.ts';
-import type { ShareAddress, ShareData } from './share-data.ts';
+import type { ShareData } from './share-data.ts';
 
 export const sharePath = (share: string): string => `/shares/${encodeURIComponent(share)}`;
 
@@ -20,7 +21,7 @@ export function shareCard(data: ShareData, view: View): Content {
     ${status.healthMessage === null ? null : html`<p class="reason"><bdi>${view.said(status.healthMessage)}</bdi></p>`}
     ${cacheBar(data, values)}
     <dl class="figures">${figures(data, values, view)}</dl>
-    ${addresses(data.addresses, view)}
+    ${addresses(data, view)}
   </div>`;
 }
 
@@ -101,11 +102,14 @@ function refreshed({ status }: ShareData, view: View): Content {
   }</small>`;
 }
 
-function addresses(list: readonly ShareAddress[], view: View): Content {
+function addresses({ status, addresses: list }: ShareData, view: View): Content {
   if (list.length === 0) return null;
   return html`<ul class="addresses">${list.map(
     ({ protocol, address, shown, windows }) =>
       html`<li><span class="protocol">${protocol}</span>
     ${copyable(address, view, shown)}${windows === undefined ? null : copyable(windows, view)}</li>`,
-  )}</ul>`;
+  )}</ul>${
+    // The share's own page has a panel of them.
+    view.share === undefined ? qrDisclosure(status.name, list, view) : null
+  }`;
 }

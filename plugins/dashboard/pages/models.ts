@@ -1,6 +1,6 @@
 /** The pages: the overview, a plugin's tab, a share. Each lists its parts and lays them out. */
 import { html, sizeBytes } from 'mountkeeper';
-import type { Content, OwnedTab, StatusRecord, Tab, View } from 'mountkeeper';
+import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
@@ -36,9 +36,12 @@ function navigationPart({ sources, reader }: ModelTraits, path: string): Part {
   return { id: NAVIGATION, isOutside: true, draw: () => navigationOf(sources, reader, path) };
 }
 
-/** Whose buttons and controls a frame has; a plugin that is loaded anew has others. */
-function tabsIn({ sources, reader }: ModelTraits, ...places: readonly ('card' | 'share')[]): readonly Tab[] {
-  return places.flatMap((place) => sources.tabs(place, reader).map(({ tab }) => tab));
+/** What buttons and controls of a frame depend on: a plugin that is loaded anew has others, and so have settings. */
+function layoutOf(
+  { sources, reader }: ModelTraits,
+  ...places: readonly ('card' | 'share')[]
+): readonly unknown[] {
+  return [sources.config, ...places.flatMap((place) => sources.tabs(place, reader).map(({ tab }) => tab))];
 }
 
 function dataOf(
@@ -143,7 +146,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
   };
   return {
     title: view.text(everywhere('overview')),
-    layout: () => tabsIn(traits, 'share', 'card'),
+    layout: () => layoutOf(traits, 'share', 'card'),
     parts: () => [
       navigationPart(traits, '/'),
       ...ownParts(),
@@ -292,7 +295,7 @@ export function shareModel(
   };
   return {
     title: share,
-    layout: () => tabsIn(traits, 'share'),
+    layout: () => layoutOf(traits, 'share'),
     parts: () => [
       navigationPart(traits, ''),
       ...own(),

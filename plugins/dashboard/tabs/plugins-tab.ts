@@ -5,6 +5,8 @@ import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, Vi
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { describedIn } from '../said.ts';
 import { isSwitch } from '../settings/fields.ts';
+import { hitBy } from './plugin-hits.ts';
+import type { HitSources } from './plugin-hits.ts';
 import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
 import { withPluginSwitched } from './plugin-switch.ts';
 
@@ -12,15 +14,20 @@ const TONES = { active: 'good', waiting: 'wait', failed: 'bad', invalid: 'bad', 
 /** Cannot be switched off here: nobody could switch anything on again, or everybody could come in. */
 const NOT_FROM_HERE: ReadonlySet<string> = new Set(['auth', 'control-api', 'dashboard']);
 
-function switchOf({ name, state, thirdParty }: PluginInfo, view: View): ActionButton | undefined {
+function isSwitchedHere({ name, state, thirdParty }: PluginInfo): boolean {
+  return !NOT_FROM_HERE.has(name) && !(thirdParty && state === 'disabled');
+}
+
+function switchOf(info: PluginInfo, hit: HitSources, view: View): ActionButton | undefined {
+  if (!isSwitchedHere(info)) return undefined;
+  const { name, state } = info;
   const isOn = state !== 'disabled';
-  if (NOT_FROM_HERE.has(name) || (thirdParty && !isOn)) return undefined;
   const values = { name, to: isOn ? 'off' : 'on' };
   return isOn
     ? {
         action: 'switch',
         label: everywhere('switch-off'),
-        confirm: view.plain('switch-off-confirm', { name }),
+        confirm: [view.plain('switch-off-confirm', { name }), ...hitBy(info, hit, view)].join(' '),
         values,
       }
     : { action: 'switch', label: everywhere('switch-on'), values };
@@ -46,7 +53,7 @@ function kindKey(kind: string): string {
   return `kind-${kind.replaceAll(' ', '-')}`;
 }
 
-function entry(info: PluginInfo, view: View): Content {
+function entry(info: PluginInfo, hit: HitSources, view: View): Content {
   const {
     name,
     version,
@@ -58,7 +65,7 @@ function entry(info: PluginInfo, view: View): Content {
     isolation,
     permissions,
   } = info;
-  const button = switchOf(info, view);
+  const button = switchOf(info, hit, view);
   const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
   return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2>${title}</h2>
       <span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span></header></div>
@@ -89,7 +96,7 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
     .use('plugins')
     .list()
     .find((one) => one.name === name);
-  if (!info || !switchOf(info, view)) return { ok: false, message: everywhere('switch-by-file') };
+  if (!info || !isSwitchedHere(info)) return { ok: false, message: everywhere('switch-by-file') };
   const switched = (text: string): string => withPluginSwitched(text, name, to === 'on');
   const { text } = config.current;
   // An invalid file is somebody's unfinished work, and must not be overwritten.
@@ -112,6 +119,7 @@ function bringBack(ctx: PluginContext, { form }: View): Outcome {
 
 async function draw(ctx: PluginContext, view: View): Promise<Content> {
   const plugins = ctx.use('plugins');
+  const hit = { config: ctx.use('config').current.config, exporters: ctx.use('exporters') };
   const asked = view.query['plugin'];
   const info = plugins.list().find(({ name }) => name === asked);
   if (info) {
@@ -121,9 +129,12 @@ async function draw(ctx: PluginContext, view: View): Promise<Content> {
       .keys()
       .filter(({ owner, path }) => owner === name && !isSwitch(path))
       .map(({ path }) => path.slice(0, path.lastIndexOf('.')))[0];
-    return pluginPage({ info, card: entry(info, view), readme: await plugins.readme(name), section }, view);
+    return pluginPage(
+      { info, card: entry(info, hit, view), readme: await plugins.readme(name), section },
+      view,
+    );
   }
-  const entries = plugins.list().map((one) => entry(one, view));
+  const entries = plugins.list().map((one) => entry(one, hit, view));
   return html`<div class="cards">${entries}${installCard(view)}</div>`;
 }
 

@@ -33,7 +33,10 @@ describe('an open page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
         { name: 'files', connection: 'nas' },
         { name: '团队 team', connection: 'nas', remote_path: 'sub' },
       ],
-      sections: { webdav: { enabled: true, port: await freePort() } },
+      sections: {
+        webdav: { enabled: true, port: await freePort() },
+        warmup: { auto: false, rules: ['files', '团队 team'].map((share) => ({ share, path: '' })) },
+      },
     });
     await daemon.start();
     await daemon.healthy();
@@ -93,7 +96,7 @@ describe('an open page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
     home.assertClean();
     await home.context.close();
     await page.page.goto(`${origin()}/tabs/warmup`);
-    assert.match(await page.page.locator('main').innerText(), /There is no warmup rule/);
+    assert.match(await page.page.locator('main').innerText(), /The whole share/);
     page.assertClean();
     await page.context.close();
   });

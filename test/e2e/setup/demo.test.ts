@@ -7,11 +7,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, it } from 'node:test';
+import { MAY_WRITE } from '../../../config/demo/room.ts';
 import { describeServers } from '../../../config/demo/servers.ts';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { mountsBelow } from '../../support/platform/mounted-file-systems.ts';
 import { processesNaming } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { SKIPS } from '../../runner/skips.ts';
 import { until, within } from '../../support/platform/wait.ts';
 
 const SERVERS = { ports: { smb: 1, nfs: 2, webdav: 3 }, password: 'x' };
@@ -113,6 +117,57 @@ describe('the demo', () => {
     assert.doesNotMatch(output(), /at .*\.js:\d/);
     await nothingLeft();
   });
+
+  it(
+    'prints the address of its page before all else, and the page shows its shares at work',
+    {
+      skip: !hasBrowser && SKIPS.chromium.reason,
+    },
+    async () => {
+      // Of its own: the demo's folder is to be empty at the end.
+      const own = await createScratch('demo-page');
+      try {
+        const browser = await openBrowser(own);
+        const { child, output } = start({});
+        const ended = once(child, 'exit');
+        const isOver = (): boolean => child.exitCode !== null;
+        await until('the address', () => /^The page: /m.test(output()) || isOver(), {
+          timeoutMs: 120_000,
+          everyMs: 20,
+        });
+        const [, origin = ''] =
+          /^Starting a demo NAS .*\nThe page: (http:\/\/[\d.:]+)\/ /.exec(output()) ?? [];
+        assert.notEqual(origin, '', output());
+        const watched = await WatchedPage.open(browser, origin);
+        const { page } = watched;
+        await page.goto(`${origin}/`);
+        assert.deepEqual(await page.locator('.share h3').allInnerTexts(), ['照片 Photos', 'Team Files']);
+        await until('it has done its main job', () => output().includes('Ctrl-C ends it') || isOver(), {
+          timeoutMs: 120_000,
+        });
+        for (const share of ['照片 Photos', 'Team Files'])
+          await until(`${share} is up`, async () => (await watched.tone(share)) === 'good', {
+            timeoutMs: 10_000,
+          });
+        await until('all is saved', async () => (await watched.sentence()) === 'saved', {
+          timeoutMs: 10_000,
+        });
+        await page.locator('.share h3 a', { hasText: 'Photos' }).click();
+        const history = page.locator('.events');
+        await until('what has happened', async () => /Healthy/.test(await history.innerText()), {
+          timeoutMs: 10_000,
+        });
+        if (MAY_WRITE)
+          assert.match(await history.innerText(), /Nothing waits any more[^]*1 file waits to be uploaded/);
+        watched.assertClean();
+        child.kill('SIGINT');
+        await within('its end', 90_000, ended);
+        await nothingLeft();
+      } finally {
+        await own.close();
+      }
+    },
+  );
 
   it('says which package is missing for a server, and offers nothing to try on that', async () => {
     const answers: Readonly<Record<string, unknown>> = {

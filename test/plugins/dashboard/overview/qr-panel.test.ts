@@ -3,8 +3,11 @@ import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { encodeQR } from 'qr';
 import decodeQR from 'qr/decode.js';
-import { BORDER, squares } from '../../../../plugins/dashboard/overview/qr-panel.ts';
-import { hostForOthers, isLocalOnly } from '../../../../plugins/dashboard/overview/share-data.ts';
+import { BORDER, qrDisclosure, squares } from '../../../../plugins/dashboard/overview/qr-panel.ts';
+import { addressOf, hostForOthers, isLocalOnly } from '../../../../plugins/dashboard/overview/share-data.ts';
+import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
+import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
+import { createView } from '../../../../plugins/dashboard/view.ts';
 
 const SCALE = 8;
 
@@ -42,5 +45,22 @@ describe('codes for phones', () => {
     for (const address of ['smb://keeper/a', 'nfs://192.168.1.5/a', 'http://[fe80::1]:8091/a/']) {
       assert.equal(isLocalOnly(address), false, address);
     }
+  });
+
+  it('are left open on a card as long as its addresses are the same', async () => {
+    await loadLibraries();
+    const view = createView({ language: 'en', host: 'keeper' });
+    const drawn = (...ports: readonly number[]): string => {
+      const at = (port: number) => addressOf('WebDAV', 'photos', { host: 'keeper', port });
+      return toHtml(qrDisclosure('photos', ports.map(at), view));
+    };
+    assert.match(drawn(80), /data-kept/);
+    assert.equal(drawn(80), drawn(80));
+    for (const other of [drawn(81), drawn(80, 81)])
+      for (const name of ['id', 'data-kept']) {
+        const value = (markup: string): string | undefined =>
+          new RegExp(` ${name}="([^"]+)"`).exec(markup)?.[1];
+        assert.notEqual(value(drawn(80)), value(other), name);
+      }
   });
 });
