@@ -51,14 +51,9 @@ function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
     }</div>`;
 }
 
-async function told(
-  view: View,
-  work: Promise<{ readonly ok: boolean; readonly message: string }>,
-): Promise<Outcome> {
+async function told(work: Promise<{ readonly ok: boolean; readonly message: string }>): Promise<Outcome> {
   const { ok, message } = await work;
-  return ok
-    ? { ok, message: text('delivered') }
-    : { ok, message: view.plain('not-delivered', { problem: message.replace(/^Not delivered: /, '') }) };
+  return { ok, message: ok ? text('delivered') : message };
 }
 
 export function notificationsTab(options: RouteOptions, isOn: () => boolean): Tab {
@@ -71,8 +66,8 @@ export function notificationsTab(options: RouteOptions, isOn: () => boolean): Ta
     icon: 'M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4',
     render: (view) => table(options, isOn(), view),
     actions: {
-      test: (view) => told(view, sendTest(options)),
-      again: (view) => told(view, resend(options, view.form['id'] ?? '')),
+      test: () => told(sendTest(options)),
+      again: (view) => told(resend(options, view.form['id'] ?? '')),
     },
   };
 }
