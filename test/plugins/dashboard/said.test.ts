@@ -87,7 +87,14 @@ describe('what Mountkeeper says, in other languages', () => {
       .filter((sentence) => !NO_SENTENCE.test(sentence) && !TO_NOBODY.test(sentence));
     assert.ok(reasons.length > 80, `${reasons.length} reasons`);
     const found = [
-      ...new Set([...written, ...uploader, ...speakers, ...reasons, ...PLAIN_SENTENCES, ...Object.values(NOTES)]),
+      ...new Set([
+        ...written,
+        ...uploader,
+        ...speakers,
+        ...reasons,
+        ...PLAIN_SENTENCES,
+        ...Object.values(NOTES),
+      ]),
     ]
       .filter((sentence) => sentence !== undefined)
       .filter((sentence) => wordsIn(sentence) >= FEWEST_WORDS && !sentence.startsWith('The example '));
