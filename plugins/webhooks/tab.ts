@@ -26,7 +26,7 @@ function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery,
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
       ${state !== 'delivered' && typeof problem === 'string' ? said(problem, view) : null}
       ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}</td>
-    <td>${view.number(tries)}</td><td>${view.button({
+    <td data-head=${view.plain('tries')}>${view.number(tries)}</td><td>${view.button({
       action: 'again',
       label: text('again'),
       values: {
@@ -44,7 +44,7 @@ function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
     ${
       deliveries.length === 0
         ? null
-        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
+        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table class="stacked"><thead><tr>
       ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${deliveries.map(
         (one) => row(one, view),
       )}</tbody></table></div>`
