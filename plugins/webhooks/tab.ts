@@ -44,7 +44,8 @@ function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
     ${
       deliveries.length === 0
         ? null
-        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table class="stacked"><thead><tr>
+        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+      <table class="stacked"><thead><tr>
       ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${deliveries.map(
         (one) => row(one, view),
       )}</tbody></table></div>`

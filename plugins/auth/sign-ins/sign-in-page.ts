@@ -34,7 +34,8 @@ export const SIGN_IN = '/sign-in';
 
 /** The language or theme that was chosen on the dashboard. */
 function preferred({ raw: { req } }: Request, what: 'language' | 'theme'): string {
-  return new RegExp(`(?:^|;\\s*)mountkeeper_${what}=([a-z]+)`).exec(req.headers.cookie ?? '')?.[1] ?? '';
+  const cookies = (req.headers.cookie ?? '').split(';').map((one) => one.trim().split('='));
+  return cookies.find(([name]) => name === `mountkeeper_${what}`)?.[1] ?? '';
 }
 
 function themeOf(request: Request): string {
