@@ -22,10 +22,11 @@ function row(session: ListedSession, view: View): Content {
   const who = user ?? view.plain('nobody');
   return html`<tr><td>${labelOf(protocol)}</td>
     <th scope="row">${user === null ? html`<small>${view.t('nobody')}</small>` : html`<bdi>${user}</bdi>`}</th>
-    <td><bdi>${address}</bdi></td>
-    <td>${shares === null ? unknown : html`<bdi>${shares.join(', ')}</bdi>`}</td>
-    <td>${since === null ? unknown : view.time(since, 'ago')}</td>
-    <td>${amount(session.bytesToClient)}</td><td>${amount(session.bytesFromClient)}</td>
+    <td data-head=${view.plain('address')}><bdi>${address}</bdi></td>
+    <td data-head=${view.plain('shares')}>${shares === null ? unknown : html`<bdi>${shares.join(', ')}</bdi>`}</td>
+    <td data-head=${view.plain('since')}>${since === null ? unknown : view.time(since, 'ago')}</td>
+    <td data-head=${view.plain('to-client')}>${amount(session.bytesToClient)}</td>
+    <td data-head=${view.plain('from-client')}>${amount(session.bytesFromClient)}</td>
     <td>${
       canEnd
         ? view.button({
@@ -50,7 +51,8 @@ function table(found: readonly ProtocolSessions[], view: View): Content {
     ${
       sessions.length === 0
         ? null
-        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
+        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+    <table class="stacked"><thead><tr>
     ${HEADS.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${sessions
       .slice(0, MOST_SHOWN)
       .map((session) => row(session, view))}</tbody></table></div>`

@@ -141,11 +141,10 @@ function discardEvent(share: string, { path, bytes, keptAt }: Discarded, at: num
 }
 
 function eventOf(share: string, { path, copy, what, at }: Conflict): NotificationEvent {
-  const [mine, theirs] =
-    copy === path ? [`what was written here is kept at its place`, ''] : ['the other one is', ` ${copy}`];
+  const other = copy === path ? 'what was written here is kept at its place' : `the other one is ${copy}`;
   const message =
     `Two versions of ${path} in share ${share}: others changed it on the remote as well. Both stay; ` +
-    `${mine}${theirs}.`;
+    `${other}.`;
   return {
     type: 'file.conflict',
     severity: 'warning',

@@ -26,7 +26,7 @@ function row({ id, event, createdAt, state, tries, nextAt, attempts }: Delivery,
     <td><span class="badge" data-tone=${TONES[state]}>${view.t(`state-${state}`)}</span>
       ${state !== 'delivered' && typeof problem === 'string' ? said(problem, view) : null}
       ${state === 'waiting' ? html` <small>${view.t('next', { time: view.time(nextAt) })}</small>` : null}</td>
-    <td>${view.number(tries)}</td><td>${view.button({
+    <td data-head=${view.plain('tries')}>${view.number(tries)}</td><td>${view.button({
       action: 'again',
       label: text('again'),
       values: {
@@ -44,21 +44,17 @@ function table({ outbox }: RouteOptions, isOn: boolean, view: View): Content {
     ${
       deliveries.length === 0
         ? null
-        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}><table><thead><tr>
+        : html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('title'))}>
+      <table class="stacked"><thead><tr>
       ${heads.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead><tbody>${deliveries.map(
         (one) => row(one, view),
       )}</tbody></table></div>`
     }</div>`;
 }
 
-async function told(
-  view: View,
-  work: Promise<{ readonly ok: boolean; readonly message: string }>,
-): Promise<Outcome> {
+async function told(work: Promise<{ readonly ok: boolean; readonly message: string }>): Promise<Outcome> {
   const { ok, message } = await work;
-  return ok
-    ? { ok, message: text('delivered') }
-    : { ok, message: view.plain('not-delivered', { problem: message.replace(/^Not delivered: /, '') }) };
+  return { ok, message: ok ? text('delivered') : message };
 }
 
 export function notificationsTab(options: RouteOptions, isOn: () => boolean): Tab {
@@ -71,8 +67,8 @@ export function notificationsTab(options: RouteOptions, isOn: () => boolean): Ta
     icon: 'M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4',
     render: (view) => table(options, isOn(), view),
     actions: {
-      test: (view) => told(view, sendTest(options)),
-      again: (view) => told(view, resend(options, view.form['id'] ?? '')),
+      test: () => told(sendTest(options)),
+      again: (view) => told(resend(options, view.form['id'] ?? '')),
     },
   };
 }

@@ -6,12 +6,22 @@ import type { Texts } from 'mountkeeper';
 
 export type SignInProblem = 'wrong' | 'too-many' | 'closed' | 'in-clear';
 
+/** The dashboard's colours, of which nothing may be loaded here. */
 const STYLE = [
-  ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
-  'body{display:grid;place-items:center;min-height:90vh;margin:0}',
-  'main{width:min(20rem,85vw)}form{display:grid;gap:1rem}',
-  'h1{font-size:1.25rem;margin:0}label{display:grid;gap:.25rem}p{margin:0}',
-  'input,button{font:inherit;padding:.5rem .75rem;min-height:44px;box-sizing:border-box}',
+  ':root{color-scheme:light dark;font:0.9375rem/1.5 system-ui,"Segoe UI",Roboto,"Noto Sans","PingFang SC",',
+  '"Microsoft YaHei","Noto Sans CJK SC",sans-serif;--ground:light-dark(#f5f6f4,#131715);',
+  '--card:light-dark(#fff,#1c211f);--line:light-dark(#dcdfda,#343b38);--ink:light-dark(#1d2320,#e6eae7);',
+  '--soft:light-dark(#59625d,#a3ada8);--good:light-dark(#1b6e4b,#7fd6ab);--bad:light-dark(#a8281e,#ff9d92);',
+  '--focus:light-dark(#1f6f5c,#7fd0b5)}',
+  ':root[data-theme=light]{color-scheme:light}:root[data-theme=dark]{color-scheme:dark}',
+  'body{display:grid;place-items:center;min-height:90vh;margin:0;background:var(--ground);color:var(--ink)}',
+  'main{width:min(20rem,85vw);padding:1.5rem;border:1px solid var(--line);border-radius:10px;',
+  'background:var(--card);box-sizing:border-box}form{display:grid;gap:1rem}',
+  'h1{font-size:1.3125rem;line-height:1.25;margin:0}label{display:grid;gap:.25rem}p{margin:0;color:var(--bad)}',
+  'input,button{font:inherit;color:inherit;padding:.5rem .75rem;min-height:44px;box-sizing:border-box;',
+  'border:1px solid var(--soft);border-radius:8px;background:var(--card)}',
+  'button{background:var(--good);border-color:var(--good);color:var(--card);font-weight:600;cursor:pointer}',
+  ':focus-visible{outline:3px solid var(--focus);outline-offset:2px}',
 ].join('');
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
@@ -22,9 +32,21 @@ export const POLICY =
 
 export const SIGN_IN = '/sign-in';
 
+/** The language or theme that was chosen on the dashboard. */
+function preferred({ raw: { req } }: Request, what: 'language' | 'theme'): string {
+  const cookies = (req.headers.cookie ?? '').split(';').map((one) => one.trim().split('='));
+  return cookies.find(([name]) => name === `mountkeeper_${what}`)?.[1] ?? '';
+}
+
+function themeOf(request: Request): string {
+  const chosen = preferred(request, 'theme');
+  return chosen === 'light' || chosen === 'dark' ? ` data-theme="${chosen}"` : '';
+}
+
 /** As the browser prefers; English where it prefers none that there is. */
-function languageOf({ raw: { req } }: Request, texts: Texts): string {
-  const chosen = /(?:^|;\s*)mountkeeper_language=([a-z]{2})/.exec(req.headers.cookie ?? '')?.[1] ?? '';
+function languageOf(request: Request, texts: Texts): string {
+  const { req } = request.raw;
+  const chosen = preferred(request, 'language');
   const wanted = (req.headers['accept-language'] ?? '').split(',').map((one) => one.trim().slice(0, 2));
   return [chosen, ...wanted].find((one) => Object.hasOwn(texts, one)) ?? 'en';
 }
@@ -51,16 +73,17 @@ const NOT_AS_TEXT = /[&<>"']/g;
 /** Holds nothing that a request has brought but `back`. */
 export function signInPage(request: Request, { asksForCode, back, problem, texts }: Shown): string {
   const language = languageOf(request, texts);
+  const root = `lang="${language}"${themeOf(request)}`;
   const t = (key: string): string => texts[language]?.[key] ?? key;
   const hasCode = asksForCode();
   const key = problem === 'wrong' && hasCode ? 'wrong-code' : problem;
   const told = key === undefined ? '' : `<p role="alert">${t(`sign-in-${key}`)}</p>`;
   // What is typed would be read on the way: nothing is asked for.
-  if (problem === 'in-clear') return document(language, t('sign-in'), `<h1>Mountkeeper</h1>${told}`);
+  if (problem === 'in-clear') return document(root, t('sign-in'), `<h1>Mountkeeper</h1>${told}`);
   const code = `<label>${t('code')} <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>`;
   const to = safeBack(back).replace(NOT_AS_TEXT, (sign) => `&#${sign.charCodeAt(0)};`);
   return document(
-    language,
+    root,
     t('sign-in'),
     `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
       `<input type="hidden" name="back" value="${to}">` +
@@ -72,9 +95,9 @@ export function signInPage(request: Request, { asksForCode, back, problem, texts
   );
 }
 
-function document(language: string, title: string, body: string): string {
+function document(root: string, title: string, body: string): string {
   return (
-    `<!doctype html><html lang="${language}"><head><meta charset="utf-8">` +
+    `<!doctype html><html ${root}><head><meta charset="utf-8">` +
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +
     `<title>${title} · Mountkeeper</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`
   );

@@ -16,6 +16,8 @@ interface Answer {
 }
 
 const HEIGHT = 150;
+/** Of the widest time that a language writes ("12:30 PM"), and a gap. */
+const LABEL_WIDTH = 80;
 const RENEW_MS = 15_000;
 /** Seconds between two labels of time. */
 const STEPS: readonly number[] = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440].map(
@@ -98,6 +100,7 @@ function options(name: ChartName, box: HTMLElement): object {
         ...axis,
         // Labels say minutes: closer ones would read the same.
         incrs: STEPS,
+        space: LABEL_WIDTH,
         values: (_: unknown, ticks: readonly number[]) =>
           ticks.map((tick) => (isMidnight(tick) ? day : clock).format(tick * 1_000)),
       },

@@ -8,7 +8,7 @@ import { hasLine, putLine, putMeter } from '../pages/nodes.ts';
 import type { ShareData } from './share-data.ts';
 
 /** The part of the cache that is surely used: rclone measures it only now and then, but waiting files are in it. */
-export function usedCache({ status, dirtyBytes }: ShareData): number {
+function usedCache({ status, dirtyBytes }: ShareData): number {
   return Math.max(status.cacheBytes, dirtyBytes ?? 0);
 }
 
@@ -81,7 +81,7 @@ function putCache(values: Record<string, string>, data: ShareData, view: View): 
     cacheLimit === 0
       ? view.plain('cache-used', { used: view.bytes(used) })
       : view.plain('cache-used-of', { used: view.bytes(used), limit: view.bytes(cacheLimit) });
-  putMeter(values, cacheLimit === 0 ? Math.max(used, 1) : cacheLimit, { dirty, clean: used - dirty });
+  if (cacheLimit > 0) putMeter(values, cacheLimit, { dirty, clean: used - dirty });
 }
 
 function waiting({ status, dirtyBytes }: ShareData, view: View): string {
@@ -117,7 +117,7 @@ export function shapeOf(data: ShareData): string {
   return JSON.stringify({
     ...data,
     status: { ...data.status, ...LIVE_STATUS },
-    dirtyBytes: usedCache(data) > 0,
+    dirtyBytes: 0,
     oldestDirtyAt: 0,
     speeds: hasLine(data.speeds),
   });
@@ -126,7 +126,6 @@ export function shapeOf(data: ShareData): string {
 /** Whether their `shapeOf` is the same, without making it. */
 function hasSameShape(before: ShareData, after: ShareData): boolean {
   return (
-    usedCache(before) > 0 === usedCache(after) > 0 &&
     hasLine(before.speeds) === hasLine(after.speeds) &&
     isSameBut(LIVE_FIELDS, before.status, after.status) &&
     isSameBut(LIVE_DATA, before, after)

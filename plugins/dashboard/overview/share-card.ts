@@ -7,7 +7,7 @@ import type { Content, View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
 import { copyable, icon, live, meter, sparkline } from '../pages/nodes.ts';
 import { qrDisclosure } from './qr-panel.ts';
-import { isWarmed, liveValues, usedCache } from './live-values.ts';
+import { isWarmed, liveValues } from './live-values.ts';
 import { conditionOf } from './share-data.ts';
 import type { ShareData } from './share-data.ts';
 
@@ -30,13 +30,10 @@ export function healthBadge({ status, tone, since }: ShareData, view: View): Con
     ${since === undefined ? null : html` <small>${view.t('since', { time: view.time(since) })}</small>`}</span>`;
 }
 
-/**
- * The used part of the cache, the waiting part of that, and the limit. Without a limit there is no bar to
- * draw.
- */
+/** The used part of the cache, the waiting part of that, and the limit. Without one a bar would say nothing. */
 export function cacheBar(data: ShareData, values: Values): Content {
   return html`<div class="cache"><p>${live('cache', values['cache'])}</p>
-    ${data.cacheLimit === 0 && usedCache(data) === 0 ? null : meter(values)}</div>`;
+    ${data.cacheLimit === 0 ? null : meter(values)}</div>`;
 }
 
 function figure(label: Content, value: Content, tone?: string): Content {

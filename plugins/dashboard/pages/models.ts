@@ -204,11 +204,11 @@ export function statusModel({ sources, reader }: ModelTraits): PageModel {
     },
     frame: (drawn) =>
       toHtml(
-        html`<h1 class="unseen">${view.t('status-page')}</h1>${slot('sentence', drawn)}
+        html`<h1 class="unseen">${view.t('status-page')}</h1><div class="wall">${slot('sentence', drawn)}
       <div class="cards">${shares.map(
         ({ status: { name } }) =>
           html`<article class="card" key=${name}>${slot(shareId(name), drawn)}</article>`,
-      )}</div>`,
+      )}</div></div>`,
       ),
   };
 }

@@ -9,7 +9,7 @@ const LONGEST_MS = 30 * 60_000;
 
 export interface Session {
   readonly id: string;
-  readonly nas: NasAnswers;
+  nas: NasAnswers;
   /** The folder whose content is shown. */
   at: string;
   readonly folders: Set<string>;
@@ -32,6 +32,14 @@ export class Sessions {
     return session;
   }
 
+  /** The session goes on with a NAS that is still the same; its password is kept where none was typed. */
+  again(id: string | undefined, nas: NasAnswers): Session {
+    const former = this.find(id);
+    if (!former || !isSame(former.nas, nas)) return this.begin(nas);
+    if (nas.password !== '') former.nas = nas;
+    return former;
+  }
+
   find(id: string | undefined): Session | undefined {
     for (const [key, { begunAt }] of this.#sessions)
       if (this.#clock.monotonic() - begunAt > LONGEST_MS) this.#sessions.delete(key);
@@ -41,4 +49,9 @@ export class Sessions {
   end(id: string): void {
     this.#sessions.delete(id);
   }
+}
+
+/** A password is kept for this server and user alone, and never sent to another one. */
+function isSame(one: NasAnswers, other: NasAnswers): boolean {
+  return one.kind === other.kind && one.address === other.address && one.user === other.user;
 }

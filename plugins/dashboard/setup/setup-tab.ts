@@ -16,7 +16,7 @@ import { CATALOGUES, everywhere } from '../languages.ts';
 import { Sessions } from './sessions.ts';
 import type { Session } from './sessions.ts';
 import { doneStep, foldersStep, foundServers, guide, KINDS, lanStep, nasStep, reviewStep } from './steps.ts';
-import type { Review } from './steps.ts';
+import type { GivenNas, Review } from './steps.ts';
 
 const ICON = 'M4 6h16v5H4zM4 14h9v4H4zM8 8.5h.1M8 16h.1M18 13v8M14 17h8';
 const FOLDER = 'f:';
@@ -54,8 +54,24 @@ class Guide {
 
   /** The NAS is asked at once; its answer is shown below the form. */
   async try(view: View): Promise<Outcome> {
-    const session = this.#known.begin(nasOf(view));
+    const session = this.#known.again(view.form['session'], nasOf(view));
     return this.#browse(session, view);
+  }
+
+  /** To the step before, with the answers so far. */
+  async back(view: View): Promise<Outcome> {
+    const session = this.#known.find(view.form['session']);
+    if (!session) return over(view);
+    switch (view.form['to']) {
+      case 'nas':
+        keepTicks(session, view);
+        return next(nasStep(view, session));
+      case 'folders':
+        session.lan = lanOf(session, view);
+        return this.#browse(session, view);
+      default:
+        return next(lanStep(session, view));
+    }
   }
 
   async #browse(session: Session, view: View): Promise<Outcome> {
@@ -83,9 +99,8 @@ class Guide {
   async share(view: View): Promise<Outcome> {
     const session = this.#known.find(view.form['session']);
     if (!session) return over(view);
-    const { user = '', password = '' } = view.form;
-    if (user !== '' && password === '') return { ok: false, message: everywhere('lan-password-missing') };
-    session.lan = user === '' ? undefined : { user, password };
+    session.lan = lanOf(session, view);
+    if (session.lan?.password === '') return { ok: false, message: everywhere('lan-password-missing') };
     const verdict = await this.#setup.check(answersOf(session));
     if (!verdict.ok) return { ok: false, message: verdict.message };
     const review = {
@@ -123,10 +138,16 @@ function nasOf({ form }: View): NasAnswers {
   return { kind: kind as NasKind, address, user, password };
 }
 
+/** What was typed; the password from before, where none was typed for the same user. */
+function lanOf({ lan }: Session, { form: { user = '', password = '' } }: View): Session['lan'] {
+  if (user === '') return undefined;
+  return { user, password: password === '' && lan?.user === user ? lan.password : password };
+}
+
 /** From the address of the part: whatever stands there only fills in the reader's own form. */
-function chosenNas({ query }: View): Pick<NasAnswers, 'kind' | 'address'> {
+function chosenNas({ query }: View): GivenNas {
   const kind = KINDS.find((one) => one === query['kind']) ?? 'smb';
-  return { kind, address: (query['address'] ?? '').slice(0, LONGEST_ADDRESS) };
+  return { nas: { kind, address: (query['address'] ?? '').slice(0, LONGEST_ADDRESS) } };
 }
 
 function answersOf({ nas, folders, lan }: Session): SetupAnswers {
@@ -184,6 +205,7 @@ export function setupTab(ctx: PluginContext): Tab {
     },
     actions: {
       try: asked((view) => steps.try(view)),
+      back: asked((view) => steps.back(view)),
       open: asked((view) => steps.open(view)),
       choose: asked((view) => steps.choose(view)),
       share: asked((view) => steps.share(view)),

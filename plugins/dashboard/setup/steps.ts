@@ -15,9 +15,30 @@ export function guide(content: Content, isSwapped: boolean): Content {
 
 interface Form {
   readonly action: string;
-  readonly session?: string;
+  readonly session?: string | undefined;
   readonly step: number;
   readonly heading: string;
+}
+
+/** What is known of the NAS already: it was chosen from those found, or typed before (`id`: of the session). */
+export interface GivenNas {
+  readonly nas: Pick<NasAnswers, 'kind' | 'address'> & Partial<NasAnswers>;
+  readonly id?: string;
+}
+
+/** `to`: the step before. Whatever is ticked or typed goes along. */
+function steps(to: 'nas' | 'folders' | 'lan', next: Content, view: View): Content {
+  return html`<div class="actions">
+    <button type="submit" class="primary">${next}</button>
+    <button type="button" class="quiet" hx-post=${view.action('back')} hx-vals=${JSON.stringify({ to })}>
+      ${view.t('step-back')}
+    </button>
+  </div>`;
+}
+
+/** Passwords are not sent back to the page. */
+function keptPassword(isKept: boolean, view: View): Content {
+  return isKept ? html`<p class="help">${view.t('password-kept')}</p>` : null;
 }
 
 function form({ action, session, step, heading }: Form, fields: Content, view: View): Content {
@@ -30,7 +51,7 @@ function form({ action, session, step, heading }: Form, fields: Content, view: V
     hx-disabled-elt="find button.primary"
     hx-disinherit="hx-disabled-elt"
   >
-    <h2 tabindex="-1" autofocus=${step > 1}>
+    <h2 tabindex="-1" autofocus=${session !== undefined}>
       <small>${view.t('step-of', { step, steps: 4 })}</small> ${view.t(heading)}
     </h2>
     ${session === undefined ? null : html`<input type="hidden" name="session" value=${session} />`}${fields}
@@ -73,14 +94,15 @@ function looking(view: View): Content {
   </div>`;
 }
 
-/** `chosen`: a server that announced itself; without it, the network is looked through. */
-export function nasStep(view: View, chosen?: Pick<NasAnswers, 'kind' | 'address'>): Content {
+/** Without a server that announced itself and was chosen, the network is looked through. */
+export function nasStep(view: View, given?: GivenNas): Content {
+  const { nas, id } = given ?? {};
   const fields = html`<fieldset class="kinds">
       <legend>${view.t('nas-kind')}</legend>
       ${KINDS.map(
         (kind, index) =>
           html`<label
-            ><input type="radio" name="kind" value=${kind} checked=${chosen ? kind === chosen.kind : index === 0} />
+            ><input type="radio" name="kind" value=${kind} checked=${nas ? kind === nas.kind : index === 0} />
             <span
               ><strong>${view.t(`kind-${kind}`)}</strong> <small>${view.t(`kind-${kind}-help`)}</small></span
             ></label
@@ -95,20 +117,21 @@ export function nasStep(view: View, chosen?: Pick<NasAnswers, 'kind' | 'address'
         autocomplete="off"
         spellcheck="false"
         placeholder="nas.local"
-        value=${chosen?.address}
+        value=${nas?.address}
         aria-describedby="address-help"
     /></label>
     <p class="help" id="address-help">${view.t('nas-address-help')}</p>
     <label class="wide"
-      >${view.t('nas-user')} <input name="user" autocomplete="off" spellcheck="false"
+      >${view.t('nas-user')} <input name="user" autocomplete="off" spellcheck="false" value=${nas?.user}
     /></label>
     <label class="wide"
       >${view.t('nas-password')} <input name="password" type="password" autocomplete="new-password"
     /></label>
+    ${keptPassword(nas?.password !== undefined && nas.password !== '', view)}
     <div class="actions"><button type="submit" class="primary">${view.t('nas-try')}</button></div>`;
-  const step = form({ action: 'try', step: 1, heading: 'step-nas' }, fields, view);
+  const step = form({ action: 'try', session: id, step: 1, heading: 'step-nas' }, fields, view);
   // Outside of the form: nothing that is typed there may become part of an address.
-  return chosen ? step : html`${looking(view)}${step}`;
+  return given && id === undefined ? step : html`${looking(view)}${step}`;
 }
 
 /** A button that opens another folder and sends the ticked boxes along. */
@@ -156,19 +179,19 @@ export function foldersStep(session: Session, names: readonly string[], view: Vi
         ? null
         : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`
     }
-    <div class="actions"><button type="submit" class="primary">${view.t('next')}</button></div>`;
+    ${steps('nas', view.t('next'), view)}`;
   return form({ action: 'choose', session: id, step: 2, heading: 'step-folders' }, fields, view);
 }
 
-export function lanStep({ id }: Session, view: View): Content {
+export function lanStep({ id, lan }: Session, view: View): Content {
   const fields = html`<p>${view.t('lan-help')}</p>
     <label class="wide"
-      >${view.t('lan-user')} <input name="user" autocomplete="off" spellcheck="false" maxlength="32"
+      >${view.t('lan-user')} <input name="user" autocomplete="off" spellcheck="false" maxlength="32" value=${lan?.user}
     /></label>
     <label class="wide"
       >${view.t('lan-password')} <input name="password" type="password" autocomplete="new-password"
     /></label>
-    <div class="actions"><button type="submit" class="primary">${view.t('next')}</button></div>`;
+    ${keptPassword(lan !== undefined && lan.password !== '', view)} ${steps('folders', view.t('next'), view)}`;
   return form({ action: 'share', session: id, step: 3, heading: 'step-lan' }, fields, view);
 }
 
@@ -226,7 +249,7 @@ export function reviewStep(session: Session, review: Review, view: View): Conten
       </ul>
     </details>
     ${verdict.warnings.map((warning) => html`<p class="help"><bdi>${settingIn(view.language, warning)}</bdi></p>`)}
-    <div class="actions"><button type="submit" class="primary">${view.t('set-up')}</button></div>`;
+    ${steps('lan', view.t('set-up'), view)}`;
   return form({ action: 'finish', session: session.id, step: 4, heading: 'step-review' }, fields, view);
 }
 

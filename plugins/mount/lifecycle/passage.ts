@@ -69,8 +69,8 @@ function judged(mountPoint: string, folders: readonly string[], looked: readonly
     if (owned === undefined) return { isOpen: true };
     // The mount point itself belongs to whom the admin wants: it cannot be renamed in a folder that is root's alone.
     if (folder === mountPoint && !isOpen) break;
-    const stranger = strangerAt(owned, folder === mountPoint);
-    if (stranger !== undefined) return { stranger: `${folder} ${stranger}`, isOpen };
+    const stranger = strangerAt(folder, owned, folder === mountPoint);
+    if (stranger !== undefined) return { stranger, isOpen };
     if ((owned.mode & FILE_TYPE) === SYMLINK) return { link: folder, isOpen };
     isOpen = (owned.mode & OTHERS_WRITE) !== 0;
   }
@@ -78,12 +78,14 @@ function judged(mountPoint: string, folders: readonly string[], looked: readonly
 }
 
 /** Who could turn what lies in the folder, or the folder itself. */
-function strangerAt({ uid, mode }: Owned, isLast: boolean): string | undefined {
-  if (uid !== 0) return `belongs to user ${uid}`;
+function strangerAt(folder: string, { uid, mode }: Owned, isLast: boolean): string | undefined {
+  if (uid !== 0) return `${folder} belongs to user ${uid}`;
   const isOthers = !isLast && (mode & FILE_TYPE) !== SYMLINK && (mode & OTHERS_WRITE) !== 0;
   // In a sticky folder, as in /tmp, nobody renames what is another's.
   if (!isOthers || (mode & STICKY) !== 0) return undefined;
-  return `may be written by ${(mode & 0o002) === 0 ? 'its group' : 'everybody'}`;
+  return (mode & 0o002) === 0
+    ? `${folder} may be written by its group`
+    : `${folder} may be written by everybody`;
 }
 
 /** Of shares whose mount points others could turn, what is said; a way that cannot be looked at now is left out. */

@@ -165,7 +165,10 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await shows('the pause', async () => /Uploads are paused until/.test(await card.innerText()));
     await writeFile(`${daemon.mountPoint('files')}/paused.txt`, 'written in the pause');
     await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
-    await shows('its share says why', async () => /paused until/.test(await share.innerText()));
+    // Each on a line of its own: they are read one by one.
+    await shows('its share says why', async () =>
+      /^oldest from [^\n]*\n+paused until [^\n]*$/m.test(await share.innerText()),
+    );
     await until(
       'the page of the share lists it',
       async () => /paused\.txt[^]*>Waiting</.test((await daemon.get('/shares/files')).text),

@@ -76,6 +76,32 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     const heading = (text: string) =>
       page.locator('#guide h2', { hasText: text }).waitFor({ timeout: 30_000 });
     const sftp = page.locator('input[name=kind][value=sftp]');
+    /** From the last step to the first one and back again: no answer is lost, and no password comes to the page. */
+    const leadsBackAndForth = async (): Promise<void> => {
+      const back = page.locator('#guide button', { hasText: 'Back' });
+      const typed = (name: string) => page.locator(`#guide input[name=${name}]`).inputValue();
+      const lines = await page.locator('#guide .lines li').allInnerTexts();
+      await press(back);
+      await heading('Who may use them?');
+      assert.deepEqual([await typed('user'), await typed('password')], ['ada', '']);
+      await press(back);
+      await heading('Which folders?');
+      assert.deepEqual(await page.locator('.folders input:checked + bdi').allInnerTexts(), ['2024']);
+      assert.match(await page.locator('#guide').innerText(), /Team <b>/);
+      await press(back);
+      await heading('Where is the NAS?');
+      assert.ok(await sftp.isChecked());
+      assert.deepEqual(
+        [await typed('address'), await typed('user'), await typed('password')],
+        [`127.0.0.1:${nas.port}`, NAS_USER, ''],
+      );
+      await watched.assertAccessible('the first step, come back to');
+      for (const next of ['Which folders?', 'Who may use them?', 'Is this right?']) {
+        await press(page.locator('#guide button.primary'));
+        await heading(next);
+      }
+      assert.deepEqual(await page.locator('#guide .lines li').allInnerTexts(), lines);
+    };
     await press(page.locator('input[name=kind]:checked'), 'ArrowDown');
     assert.ok(await sftp.isChecked());
     await write(page.locator('input[name=address]'), `127.0.0.1:${nas.port}`);
@@ -122,6 +148,7 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await press(page.locator('#guide summary'));
     assert.match(await page.locator('#guide .difference').innerText(), /shares\.2024: added/);
     await watched.assertAccessible('review');
+    await leadsBackAndForth();
     assert.ok(
       !(await page.content()).includes(NAS_PASSWORD) && !(await page.content()).includes('love lace'),
       'no password comes back',

@@ -30,6 +30,38 @@ const SPEAKERS = [
   'plugins/mount/recovery/recovery-report.ts',
   'plugins/webdav/exporter/users.ts',
 ];
+/**
+ * What these say becomes the reason of a share, its history or a notification, however short it is. A folder stands for
+ * all in it.
+ */
+const REASONS = [
+  'core/shares',
+  'plugins/control-api/config/trial.ts',
+  'plugins/mount/layer',
+  'plugins/mount/lifecycle',
+  'plugins/nas-watch/events.ts',
+  'plugins/uploads/uploader.ts',
+  'plugins/webhooks/delivery',
+  'plugins/webhooks/events',
+  'plugins/webhooks/routes.ts',
+];
+/** A part of a program, a path, options, values of another format. */
+const NO_SENTENCE = /[$\n]|\w=\w|^[./-]|^\S+\/|^[^ ]* ?[^ ]*$/;
+/** Told to the log, to metrics or to the code that called. */
+const TO_NOBODY = [
+  'a message was there already',
+  'another rclone is in use now',
+  'check the path of a mount',
+  'list what the lower layer shows',
+  'look below a share',
+  'marks of moved folders could not be updated',
+  'names of the overlay at ',
+  'share not ',
+  'share state: ',
+  'the supervisor has stopped',
+  'the watch has ended',
+  'what was being taken out of the write layer',
+];
 const SENTENCE_WORDS = 5;
 const WHOLE = /(?<!\+\s*)(?<=[\s(:?])(?=['"`][A-Z][a-z']+ )/g;
 /** A frame around something else, such as a name, says nothing itself. */
@@ -38,6 +70,8 @@ const FEWEST_WORDS = 3;
 const nameless = (sentence: string): string => sentence.replaceAll(/\{\w+\}/g, '{}');
 const textsIn = (folder: string): readonly string[] =>
   [...sources(join(PROJECT, folder))].map(({ text }) => text);
+const textsAt = (path: string): readonly string[] =>
+  path.endsWith('.ts') ? [readFileSync(join(PROJECT, path), 'utf8')] : textsIn(path);
 const all = ['core', 'plugins'].flatMap(textsIn);
 
 describe('what Mountkeeper says, in other languages', () => {
@@ -55,8 +89,22 @@ describe('what Mountkeeper says, in other languages', () => {
     const speakers = SPEAKERS.flatMap((path) => sentencesIn(readFileSync(join(PROJECT, path), 'utf8')))
       .filter(({ sentence, before }) => wordsIn(sentence) >= SENTENCE_WORDS && !/log\.|^import/.test(before))
       .map(({ sentence }) => sentence);
+    const reasons = REASONS.flatMap(textsAt)
+      .flatMap(sentencesIn)
+      .filter(({ before, isLogged }) => !isLogged && !/^import|\bfrom $/.test(before))
+      .map(({ sentence }) => sentence)
+      .filter((sentence) => !NO_SENTENCE.test(sentence))
+      .filter((sentence) => !TO_NOBODY.some((start) => sentence.startsWith(start)));
+    assert.ok(reasons.length > 80, `${reasons.length} reasons`);
     const found = [
-      ...new Set([...written, ...uploader, ...speakers, ...PLAIN_SENTENCES, ...Object.values(NOTES)]),
+      ...new Set([
+        ...written,
+        ...uploader,
+        ...speakers,
+        ...reasons,
+        ...PLAIN_SENTENCES,
+        ...Object.values(NOTES),
+      ]),
     ]
       .filter((sentence) => sentence !== undefined)
       .filter((sentence) => wordsIn(sentence) >= FEWEST_WORDS && !sentence.startsWith('The example '));
@@ -90,6 +138,36 @@ describe('what Mountkeeper says, in other languages', () => {
         assert.deepEqual(missing, [], english);
       }
     assert.deepEqual(strayValues(SAID), []);
+  });
+
+  it('takes no sentence for another one', () => {
+    for (const [language, catalogue] of Object.entries(SAID)) {
+      const { '; ': _, ...sentences } = catalogue;
+      const filled = (text: string): string =>
+        text.replaceAll(/\{(\w+)\}/g, (__, name: string) => (name === 'count' ? '7' : `«${name}»`));
+      for (const [english, translated] of Object.entries(sentences))
+        assert.equal(saidIn(language, filled(english)), filled(translated), english);
+    }
+    const said = (text: string): string => saidIn('zh', text);
+    assert.equal(
+      said('The cache of the share photos is 95 % full (9 GiB of 10 GiB).'),
+      '共享 photos 的缓存已用 95%（9 GiB，共 10 GiB）。',
+    );
+    assert.equal(
+      said('the settings that were applied last were taken back, since these shares failed: photos'),
+      '最近应用的设置已撤回，原因：以下共享失败：photos',
+    );
+    assert.equal(
+      said(
+        'The share photos has failed: the mount point /mnt/x is not empty ("a" lies there); move its contents ' +
+          'away or choose another mount_point',
+      ),
+      '共享 photos 失败：挂载点 /mnt/x 不为空（其中有“a”）；请移走其内容，或另选 mount_point',
+    );
+    assert.equal(
+      said('Not delivered: the receiver answered 500; it is tried again'),
+      '未送达：接收者应答 500；将再次尝试',
+    );
   });
 
   it('is found inside others and beside them, and keeps the words of servers', () => {

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 
 const QUOTES = '`\'"';
 const REMARKS = /^\s*(?:\/?\*|\/\/).*$/gm;
+/** A call of the log that has not ended. */
+const LOGGED = /\blog\??\.\w+\([^;]*$/;
+const LONGEST_LOGGED = 300;
 
 interface Joined {
   readonly text: string;
@@ -87,6 +90,8 @@ export interface Written {
   readonly sentence: string;
   /** What stands before it on its line. */
   readonly before: string;
+  /** Whether the log is told it, and nobody else. */
+  readonly isLogged: boolean;
 }
 
 /** Every text that a source writes down, but those inside the values of others. */
@@ -100,7 +105,8 @@ export function sentencesIn(text: string): readonly Written[] {
     }
     const joined = joinedAt(source, at);
     const before = source.slice(source.lastIndexOf('\n', at) + 1, at);
-    if (joined) found.push({ sentence: joined.text, before });
+    const isLogged = LOGGED.test(source.slice(Math.max(0, at - LONGEST_LOGGED), at));
+    if (joined) found.push({ sentence: joined.text, before, isLogged });
     at = joined?.end ?? literalAt(source, at).end;
   }
   return found;

@@ -105,6 +105,15 @@ describe("the figures of a share's card that are sent alone", () => {
     assert.ok(compared > 50, `${compared} compared`);
   });
 
+  it('have a bar where the cache has a limit; without one a full bar would read as a full cache', () => {
+    const [data] = fc.sample(cards, { numRuns: 1, seed: 1 }) as [ShareData];
+    const card = (cacheLimit: number): string =>
+      drawn({ ...data, cacheLimit, status: { ...data.status, cacheBytes: 500 } });
+    assert.match(card(1_000), /<svg class="meter"/);
+    assert.doesNotMatch(card(0), /meter/);
+    assert.match(card(0), /cached at the last count/);
+  });
+
   it('take their colour with them: what waits is marked', () => {
     const [data] = fc.sample(cards, { numRuns: 1, seed: 1 }) as [ShareData];
     const waiting = (dirtyCount: number): unknown =>

@@ -1,0 +1,81 @@
+// @load quiet
+/** The page to sign in, in real Chromium: in the dashboard's colours, and in the theme that was chosen there. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { SKIPS } from '../../runner/skips.ts';
+import { Daemon } from '../../support/daemon/daemon.ts';
+import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
+import { WatchedPage } from '../../support/dashboard/watched-page.ts';
+import { createScratch } from '../../support/platform/scratch-folder.ts';
+import type { Scratch } from '../../support/platform/scratch-folder.ts';
+
+const PASSWORD = 'the long way in';
+
+/** What the eye sees of a page's ground, letters, card and main button. */
+const LOOKS = `(() => {
+  const style = (one) => getComputedStyle(document.querySelector(one));
+  const primary = document.querySelector('button.primary') ?? document.querySelector('main button');
+  return [
+    getComputedStyle(document.documentElement).colorScheme.split(' ')[0],
+    style(document.querySelector('.top') ? 'html' : 'body').backgroundColor,
+    style('body').color,
+    getComputedStyle(primary).backgroundColor,
+    getComputedStyle(primary).borderRadius,
+  ];
+})()`;
+
+describe('the page to sign in', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  let browser: Browser;
+  const origin = (): string => `http://127.0.0.1:${daemon.port}`;
+
+  before(async () => {
+    scratch = await createScratch('sign-in-page');
+    daemon = await Daemon.create(scratch, { connections: [], shares: [] });
+    await daemon.writeConfig(`connections = []\n${daemon.text()}`);
+    await daemon.start();
+    await daemon.submit(`connections = []\n${daemon.text({ sections: { web: { password: PASSWORD } } })}`);
+    browser = await openBrowser(scratch);
+  });
+  after(() => scratch.close());
+
+  it('looks as the dashboard does, whatever the system prefers', async () => {
+    for (const [theme, colorScheme] of [
+      ['dark', 'light'],
+      ['light', 'dark'],
+    ] as const)
+      for (const locale of ['en', 'zh-CN']) {
+        const watched = await WatchedPage.open(browser, origin(), {
+          colorScheme,
+          locale,
+          viewport: { width: 360, height: 700 },
+        });
+        const { page, context } = watched;
+        await page.goto(`${origin()}/tabs/setup`);
+        const system = await page.evaluate<readonly string[]>(LOOKS);
+        await watched.signIn(PASSWORD);
+        await page.locator('button.primary').first().waitFor();
+        assert.deepEqual(
+          system.slice(1),
+          (await page.evaluate<readonly string[]>(LOOKS)).slice(1),
+          'the system’s',
+        );
+        await page.click(`footer button[value=${theme}]`);
+        await page.locator(`html[data-theme=${theme}]`).waitFor();
+        const dashboard = await page.evaluate<readonly string[]>(LOOKS);
+        await context.clearCookies({ name: /(?<!language|theme)$/ });
+        await page.goto(`${origin()}/sign-in`);
+        const looks = await page.evaluate<readonly string[]>(LOOKS);
+        assert.deepEqual(looks, dashboard, `${theme} on a system that prefers ${colorScheme}`);
+        assert.notDeepEqual(looks, system);
+        await watched.assertAccessible(`sign-in, ${theme}`);
+        await watched.signIn('wrong');
+        await page.locator('[role=alert]').waitFor();
+        await watched.assertAccessible(`refused, ${theme}`);
+        watched.takeFaults();
+        await context.close();
+      }
+  });
+});
