@@ -75,6 +75,8 @@ export class TestShare {
   files: RemoteFiles | undefined;
   /** What the mount has in listings that it read long ago, where the NAS has nothing by now. */
   stillShown: ReadonlyMap<string, RemoteEntry> = new Map();
+  /** What the NAS has by now, and is in no listing that the mount has read. */
+  notYetShown: ReadonlySet<string> = new Set();
   /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
   live: 'no' | 'remembers' | 'drops names' = 'no';
   /** What could not be brought back to the upper folder. */
@@ -181,6 +183,7 @@ export class TestShare {
 
   #layer(isOpen: () => ReadonlySet<string>): WriteLayer {
     const { nas } = this;
+    const isShown = (path: string): boolean => !this.notYetShown.has(path);
     return {
       shareName: 'test',
       upper: this.upper,
@@ -190,11 +193,21 @@ export class TestShare {
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
       below: async (paths) => ({
-        found: new Map(paths.map((path) => [path, entryAt(join(nas, path)) ?? this.stillShown.get(path)])),
+        found: new Map(
+          paths.map((path) => [
+            path,
+            (isShown(path) ? entryAt(join(nas, path)) : undefined) ?? this.stillShown.get(path),
+          ]),
+        ),
         failed: new Map(),
       }),
       listBelow: async (folders) => ({
-        found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])),
+        found: new Map(
+          folders.map((folder) => [
+            folder,
+            listing(join(nas, folder))?.filter(({ name }) => isShown(join(folder, name))),
+          ]),
+        ),
         failed: new Map(),
       }),
       takeOut: async (entries) => this.#takeOut(entries),

@@ -74,6 +74,16 @@ for (const [kind, over] of Object.entries(KINDS))
       assert.deepEqual(share.conflicts, []);
     });
 
+    it('are renamed into each other in a folder that was renamed before', async () => {
+      renameSync(share.at('Folder'), share.at('New'));
+      await run();
+      renameSync(share.at('New/in'), share.at('New/IN'));
+      await run();
+      assert.equal(files()['New/IN'], 'first Folder/in');
+      assert.equal('New/in' in files(), false);
+      assert.deepEqual(share.conflicts, []);
+    });
+
     if (isBlind) {
       const rename = (): void => {
         writeFileSync(share.at('Text'), 'second');
