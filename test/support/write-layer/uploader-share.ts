@@ -34,6 +34,7 @@ import type {
   RemoteEntry,
   RemoteFailure,
   RemoteFiles,
+  RemoteHash,
   WriteLayer,
 } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
@@ -69,6 +70,8 @@ export class TestShare {
   shownMs = 0;
   /** The NAS shows when a file arrived, so many milliseconds off by its own clock, and takes no time. */
   ignoresTimesBy: number | undefined;
+  /** The NAS tells a file's hash when it is asked for the file. */
+  hasHashes = false;
   /** As over SFTP and SMB; `false`: as over WebDAV and S3. */
   leavesTaken = true;
   /** Another way to the folder that is the NAS. */
@@ -286,13 +289,12 @@ export class TestShare {
       },
       notePrecision: (ms) => void (this.shownMs = Math.max(this.shownMs, ms)),
       leavesTaken: this.leavesTaken,
-      stat: async (path) => entryAt(at(path)),
-      readBack: async (path) => ({
-        kind: 'md5',
-        value: createHash('md5')
-          .update(readFileSync(at(path)))
-          .digest('hex'),
-      }),
+      stat: async (path) => {
+        const entry = entryAt(at(path));
+        if (!this.hasHashes || entry?.kind !== 'file') return entry;
+        return { ...entry, version: { ...entry.version, hash: hashOf(at(path)) } };
+      },
+      readBack: async (path) => hashOf(at(path)),
       list: async (folder) => listing(at(folder)),
       clearLeftovers: async () => undefined,
       upload,
@@ -344,6 +346,10 @@ function entryAt(path: string): RemoteEntry | undefined {
   return stats.isDirectory()
     ? { name, kind: 'folder' }
     : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
+}
+
+function hashOf(path: string): RemoteHash {
+  return { kind: 'md5', value: createHash('md5').update(readFileSync(path)).digest('hex') };
 }
 
 function listing(folder: string): RemoteEntry[] | undefined {

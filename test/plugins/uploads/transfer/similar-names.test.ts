@@ -157,6 +157,19 @@ for (const [kind, over] of Object.entries(KINDS))
         assert.deepEqual(share.conflicts, []);
       });
 
+      it('are the former one again, of a file that had gone up before, on a NAS with hashes', async () => {
+        share.hasHashes = true;
+        writeFileSync(share.at('Text'), 'second');
+        await run();
+        renameSync(share.at('Text'), share.at('text'));
+        await killIn(1, 'after');
+        renameSync(share.at('text'), share.at('Text'));
+        await run();
+        assert.equal(files()['Text'], 'second');
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
+
       for (const [others, conflicts] of [
         ['', []],
         ['of others', ['deleted']],
