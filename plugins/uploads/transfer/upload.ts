@@ -208,7 +208,9 @@ async function decide(one: Case, step: Upload): Promise<Decision> {
   if (now.kind === 'nothing') return 'send';
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
-  const isOurs = record.sending !== undefined && isSending(now.version, record.sending, precisionMs);
+  // By the name of a copy nobody else saves anything.
+  const isSent = record.copy === undefined ? isSending : couldBe;
+  const isOurs = record.sending !== undefined && isSent(now.version, record.sending, precisionMs);
   const there = await arrivedBefore(one, { version: now.version, isExpected, isOurs }, step);
   return there ?? (isExpected || isOurs ? 'send' : 'conflict');
 }
