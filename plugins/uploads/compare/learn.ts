@@ -203,13 +203,25 @@ function note(
     noteInside(
       inside.filter(([, thing]) => !isUnseen(lesson, thing, layer)),
       records,
-      // What the uploader put there showed empty for a moment: all that is in it is what users saw.
-      lesson.isGone === true ? {} : layer,
+      lesson.isGone === true ? heldOfFull(inside, layer) : layer,
     );
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
   const remote = former?.remote ?? held ?? thingOf(found);
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
+}
+
+/**
+ * What the uploader put there showed empty for a moment: a listing from then tells nothing, and all that is in the
+ * folder is what users saw.
+ */
+function heldOfFull(
+  inside: readonly Inside[],
+  layer: Pick<LearnOptions['layer'], 'held'>,
+): Pick<LearnOptions['layer'], 'held'> {
+  const isHeld = ([path]: Inside): boolean => (layer.held?.(path) ?? null) !== null;
+  const full = new Set(inside.filter(isHeld).map(([path]) => parentOf(path)));
+  return { held: (path) => (full.has(parentOf(path)) ? layer.held?.(path) : undefined) };
 }
 
 function noteInside(

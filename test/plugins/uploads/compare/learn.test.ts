@@ -244,6 +244,47 @@ describe('the version that users changed', () => {
     assert.deepEqual(records.places.get('d/a')?.remote, { kind: 'file', version: NOW });
   });
 
+  it('is that from before in such a folder, too, where a listing is held that is not empty', async () => {
+    records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    const fileOf = (name: string, version: RemoteVersion): RemoteEntry => ({ name, kind: 'file', version });
+    const held = new Map<string, RemoteEntry | null>([
+      ['d/changed', fileOf('changed', BEFORE)],
+      ['d/new', null],
+      ['d/s', { name: 's', kind: 'folder' }],
+      // It was on its way when that was held.
+      ['d/s/in', null],
+    ]);
+    const listings = new Map<string, readonly RemoteEntry[]>([
+      ['d', [fileOf('changed', NOW), fileOf('new', NOW), { name: 's', kind: 'folder' }]],
+      ['d/s', [fileOf('in', NOW)]],
+    ]);
+    await learn([{ place: 'd', isTree: true, isGone: true, wasThere: true }], {
+      layer: {
+        below: async () => ({
+          found: new Map<string, RemoteEntry>([['d', { name: 'd', kind: 'folder' }]]),
+          failed: new Map(),
+        }),
+        listBelow: async (paths) => ({
+          found: new Map(paths.map((path) => [path, listings.get(path)])),
+          failed: new Map(),
+        }),
+        // As a write layer that is an object of a class has it.
+        held(path) {
+          assert.ok(this !== undefined);
+          return held.get(path);
+        },
+      },
+      remote: NOTHING_THERE,
+      records,
+      sources: [],
+      isStill: async () => true,
+      now: Date.now,
+      signal: new AbortController().signal,
+    });
+    const seen = ['d/changed', 'd/new', 'd/s/in'].map((path) => records.places.get(path)?.remote);
+    assert.deepEqual(seen, [{ kind: 'file', version: BEFORE }, undefined, { kind: 'file', version: NOW }]);
+  });
+
   it('is, in a folder that was deleted, also that of what was on its way out of the upper folder', async () => {
     records.set('d/a', { remote: { kind: 'file', version: NOW }, isLeaving: true });
     await found(
