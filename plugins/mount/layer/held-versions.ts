@@ -94,7 +94,7 @@ export class HeldVersions {
     for (const path of paths) this.#own.set(path, this.#options.clock.now() + 1);
   }
 
-  /** What no look of the uploader has made needless in time: a change that can never be found out is to fill nothing. */
+  /** What no look of the uploader has made needless in time: a change that is never found out is to fill nothing. */
   #forget(): void {
     const beforeMs = this.#options.clock.now() - KEEP_MS;
     this.#folders.drop(beforeMs);

@@ -99,8 +99,9 @@ async function sendBeside(
 }
 
 /**
- * Whether others have changed or deleted it, and here only its mode has been changed since it was proved, or it was taken out
- * and has come back: that is no conflict, and shows once it leaves. By the content, too, since programs set times back.
+ * Whether others have changed or deleted it, and here only its mode has been changed since it was proved, or it was
+ * taken out and has come back: that is no conflict, and shows once it leaves. By the content, too, since programs set
+ * times back. What this daemon may have taken from there itself is proved no more (`Records.unprove`).
  */
 async function isTheirsAlone(
   decision: Decision,

@@ -155,7 +155,7 @@ describe('what the lower layer showed before its listings were read again', () =
       assert.equal(at('tree/beside'), 2, 'others changed it since');
     });
 
-    it('is remembered for a while only, as is what has left the upper folder, where nothing is ever learnt', async () => {
+    it('is remembered for a while only, as is what has left the upper folder, where nothing is learnt', async () => {
       await read(['tree']);
       held.shown(['tree/beside', 'other']);
       assert.equal(held.size, 3);
