@@ -51,6 +51,11 @@ export class HeldVersions {
     this.#sinceMs = options.clock.now();
   }
 
+  /** How much is remembered, over all paths. */
+  get size(): number {
+    return this.#files.size + this.#folders.size + this.#own.size;
+  }
+
   /** As `WriteLayer.heldSinceMs`. */
   get sinceMs(): number {
     return this.#sinceMs;
@@ -76,7 +81,7 @@ export class HeldVersions {
   learnt(beforeMs: number): void {
     this.#learntMs = beforeMs;
     this.#folders.drop(beforeMs);
-    for (const [path, sinceMs] of this.#own) if (sinceMs < beforeMs) this.#own.delete(path);
+    this.#dropOwn(beforeMs);
   }
 
   /**
@@ -84,8 +89,21 @@ export class HeldVersions {
    * before tell of something else: what was there before their own change, or nothing, while it was on its way.
    */
   shown(paths: readonly string[]): void {
+    this.#forget();
     // What ended in this very millisecond is from before, too.
     for (const path of paths) this.#own.set(path, this.#options.clock.now() + 1);
+  }
+
+  /** What no look of the uploader has made needless in time: a change that is never found out is to fill nothing. */
+  #forget(): void {
+    const beforeMs = this.#options.clock.now() - KEEP_MS;
+    this.#folders.drop(beforeMs);
+    this.#files.drop(beforeMs, this.#open());
+    this.#dropOwn(beforeMs);
+  }
+
+  #dropOwn(beforeMs: number): void {
+    for (const [path, sinceMs] of this.#own) if (sinceMs < beforeMs) this.#own.delete(path);
   }
 
   #ownSince(path: string): number {
@@ -99,9 +117,7 @@ export class HeldVersions {
    * people are at work are held. Rejects without it when the version of an open file cannot be found out.
    */
   async during<T>(folders: readonly string[] | 'anywhere', change: () => Promise<T>): Promise<T> {
-    const since = this.#options.clock.now() - KEEP_MS;
-    this.#folders.drop(since);
-    this.#files.drop(since, this.#open());
+    this.#forget();
     const listed =
       folders === 'anywhere'
         ? await this.#list(await this.#options.active(), MOST_NAMES)

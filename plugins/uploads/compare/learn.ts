@@ -4,14 +4,14 @@
  */
 import type { LookBelow, RemoteEntry, RemoteFiles, WriteLayer } from 'mountkeeper';
 import { withRealTimes } from './made-up-times.ts';
-import { ancestors, below as inFolder, isAtOrInside, isInside, parentOf } from './paths.ts';
+import { ancestors, below as inFolder, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
 import type { Records, Thing } from './records.ts';
 
 export interface LearnOptions {
   readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'held' | 'heldSinceMs'>;
-  readonly remote: Pick<RemoteFiles, 'forget' | 'stat'>;
+  readonly remote: Pick<RemoteFiles, 'forget' | 'list' | 'stat'>;
   readonly records: Records;
   /** Sources of planned moves: they are not deleted together with their former folder. */
   readonly sources: readonly string[];
@@ -83,16 +83,19 @@ async function look(
     lessons.map(({ place }) => place),
     options,
   );
-  for (const { place, isGone = false } of lessons) {
-    const isHere = found.get(place) !== undefined;
-    const why = failed.get(place) ?? (isHere || isGone ? undefined : await unshown(place, options));
+  const missing = asker(options);
+  for (const lesson of lessons) {
+    const { place, isGone } = lesson;
+    const entry = found.get(place);
+    const isAsked = entry === undefined && isUnsure(lesson, options);
+    const why = failed.get(place) ?? (isAsked ? await missing(place) : undefined);
     if (why !== undefined) fail(place, why);
-    else if (!isGone || isHere) seen.set(place, found.get(place));
+    else if (isGone !== true || entry !== undefined) seen.set(place, entry);
   }
   const hidden = lessons
     .filter(({ place, isGone = false }) => isGone && !failed.has(place) && !seen.has(place))
     .map(({ place }) => place);
-  for (const [place, entry] of await shown(hidden, options, fail)) seen.set(place, entry);
+  for (const [place, entry] of await shown(hidden, { ...options, missing }, fail)) seen.set(place, entry);
   return seen;
 }
 
@@ -128,10 +131,10 @@ async function attempt<T>(work: () => Promise<T>, { signal }: LearnOptions): Pro
  */
 async function shown(
   places: readonly string[],
-  options: LearnOptions,
+  options: LearnOptions & { readonly missing: Missing },
   fail: (place: string, why: string) => void,
 ): Promise<Map<string, RemoteEntry | undefined>> {
-  const { remote, signal } = options;
+  const { missing, remote, signal } = options;
   const seen = new Map<string, RemoteEntry | undefined>();
   if (places.length === 0) return seen;
   const why = await attempt(
@@ -141,8 +144,7 @@ async function shown(
   const now = await below(places, options);
   for (const place of places) {
     const entry = now.found.get(place);
-    const trouble =
-      why ?? now.failed.get(place) ?? (entry === undefined ? await missing(place, options) : undefined);
+    const trouble = why ?? now.failed.get(place) ?? (entry === undefined ? await missing(place) : undefined);
     if (trouble === undefined) seen.set(place, entry);
     else fail(place, trouble);
   }
@@ -150,22 +152,39 @@ async function shown(
 }
 
 /**
- * Why it is not known that nothing was there: the share may not show yet what came with a folder that the uploader has
- * put there, also one that users have deleted since.
+ * Whether something may be there that the share does not show yet: users saw it, in a folder that the uploader has put
+ * there, also one that they have deleted since. What they made or put there themselves is on record at once as being
+ * over nothing, whether the remote answers or not: where something is there, both stay. To wait for an answer would be
+ * to take, after a restart, what others saved unseen for what users saw.
  */
-async function unshown(place: string, options: LearnOptions): Promise<string | undefined> {
-  const { places } = options.records;
-  const isOurs = ancestors(place).some((folder) => {
+function isUnsure({ place, isGone, wasThere }: Lesson, { records: { places } }: LearnOptions): boolean {
+  if (isGone === true || wasThere !== true) return false;
+  return ancestors(place).some((folder) => {
     const { remote, isShown } = places.get(folder) ?? {};
     return remote?.kind === 'folder' && isShown === true;
   });
-  return isOurs ? missing(place, options) : undefined;
 }
 
-async function missing(place: string, options: LearnOptions): Promise<string | undefined> {
-  const there = await attempt(() => options.remote.stat(place, { signal: options.signal }), options);
-  if (typeof there === 'string') return there;
-  return there === undefined ? undefined : 'the share does not show it yet';
+/** Why it is not known that nothing is at a place where the share shows nothing. */
+type Missing = (place: string) => Promise<string | undefined>;
+
+/**
+ * Asks once for each folder, by the very names: many remotes find a file by another case of its name, too, and where
+ * others renamed it so, it would count as not shown yet for ever.
+ */
+function asker(options: LearnOptions): Missing {
+  const { remote, signal } = options;
+  const namesIn = async (folder: string): Promise<ReadonlySet<string>> =>
+    new Set(((await remote.list(folder, { signal })) ?? []).map(({ name }) => name));
+  const asked = new Map<string, Promise<ReadonlySet<string> | string>>();
+  return async (place) => {
+    const folder = parentOf(place);
+    const asking = asked.get(folder) ?? attempt(() => namesIn(folder), options);
+    asked.set(folder, asking);
+    const there = await asking;
+    if (typeof there === 'string') return there;
+    return there.has(nameOf(place)) ? 'the share does not show it yet' : undefined;
+  };
 }
 
 function note(
@@ -184,13 +203,25 @@ function note(
     noteInside(
       inside.filter(([, thing]) => !isUnseen(lesson, thing, layer)),
       records,
-      // What the uploader put there showed empty for a moment: all that is in it is what users saw.
-      lesson.isGone === true ? {} : layer,
+      lesson.isGone === true ? heldOfFull(inside, layer) : layer,
     );
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
   const remote = former?.remote ?? held ?? thingOf(found);
   records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
+}
+
+/**
+ * What the uploader put there showed empty for a moment: a listing from then tells nothing, and all that is in the
+ * folder is what users saw.
+ */
+function heldOfFull(
+  inside: readonly Inside[],
+  layer: Pick<LearnOptions['layer'], 'held'>,
+): Pick<LearnOptions['layer'], 'held'> {
+  const isHeld = ([path]: Inside): boolean => (layer.held?.(path) ?? null) !== null;
+  const full = new Set(inside.filter(isHeld).map(([path]) => parentOf(path)));
+  return { held: (path) => (full.has(parentOf(path)) ? layer.held?.(path) : undefined) };
 }
 
 function noteInside(
@@ -217,11 +248,13 @@ function isUnseen({ bornMs, changedMs }: Lesson, thing: Thing, layer: LearnOptio
   return changedMs < sinceMs && thing.version.modifiedMs > (bornMs ?? changedMs);
 }
 
-/** Who deleted something saw it: then it was there, though it was not before. */
-function seenBefore({ place, folder, bornMs }: Lesson, layer: LearnOptions['layer']): Thing | undefined {
+/** Who deleted or renamed something saw it: then it was there, though it was not before. */
+function seenBefore(
+  { place, bornMs, wasThere = false }: Lesson,
+  layer: LearnOptions['layer'],
+): Thing | undefined {
   const held = heldAt(place, layer, bornMs);
-  const isDeletion = bornMs === undefined && folder === undefined;
-  return isDeletion && held?.kind === 'nothing' ? undefined : held;
+  return wasThere && held?.kind === 'nothing' ? undefined : held;
 }
 
 /**

@@ -42,6 +42,8 @@ export interface Item {
 export interface Lesson {
   readonly place: string;
   readonly isTree: boolean;
+  /** Users deleted it, or renamed it to somewhere else: they saw something there. */
+  readonly wasThere?: boolean;
   /** The uploader put it there and users deleted it: everything there is what they saw. */
   readonly isGone?: boolean;
   /** Key of the folder that users created there. */

@@ -270,7 +270,8 @@ class Draft {
     const isGone = remote?.kind === 'folder' && isShown;
     const folder = entry.kind === 'folder' ? entry.key : undefined;
     const made = { ...bornOf(entry), ...changedOf(entry, this.#scan) };
-    this.#lessons.push({ place, isTree, isGone, ...made, ...(folder !== undefined && { folder }) });
+    const wasThere = entry.kind === 'whiteout';
+    this.#lessons.push({ place, isTree, isGone, wasThere, ...made, ...(folder !== undefined && { folder }) });
   }
 
   /** Whether everything that users deleted together with the place is recorded. */
@@ -397,7 +398,7 @@ class Draft {
   /** For a file it must be known which version users moved. */
   #isSourceLearnt({ entry, source }: PendingMove): boolean {
     const isLearnt = entry.hasNoData !== true || this.#known.places.has(source);
-    if (!isLearnt) this.#lessons.push({ place: source, isTree: false });
+    if (!isLearnt) this.#lessons.push({ place: source, isTree: false, wasThere: true });
     return isLearnt;
   }
 
@@ -428,7 +429,7 @@ class Draft {
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
     const isUnlearnt = this.#isGoneUnlearnt(place);
-    if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true });
+    if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true, wasThere: true });
     const hold = isUnlearnt
       ? UNLEARNT
       : isMoving

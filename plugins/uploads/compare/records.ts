@@ -172,6 +172,15 @@ export class Records {
     if (this.places.has(place)) this.#add({ place, record: null });
   }
 
+  /**
+   * To be called before what the remote has at a place is taken from there, also by a call that is not answered: what
+   * is missing then was not deleted by others, and may be here alone.
+   */
+  unprove(place: string): void {
+    const { proved, ...record } = this.places.get(place) ?? { remote: NOTHING };
+    if (proved !== undefined) this.set(place, record);
+  }
+
   setMove(key: string, move: MoveRecord | null): void {
     if (move !== null || this.moves.has(key)) this.#add({ mark: key, move });
   }

@@ -75,14 +75,17 @@ async function removeFrom(
   record: PlaceRecord,
   tools: StepTools,
 ): Promise<'nothing' | 'told' | 'untold'> {
-  const { remote, signal } = tools;
-  if (isSimilar === true) tools.records.noteTwin(place);
-  const isNamed = isSimilar === true || tools.records.twins.hasAround(place);
+  const { records, remote, signal } = tools;
+  if (isSimilar === true) records.noteTwin(place);
+  const isNamed = isSimilar === true || records.twins.hasAround(place);
   const now = await (isNamed ? askExactly : ask)(tools, place);
   if (now.kind === 'nothing') return 'nothing';
   if (now.kind === 'folder') return removeFolderFrom(place, record, tools);
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
   if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return 'untold';
+  // The answer may be lost, and users may give its name back to what they renamed.
+  records.unprove(place);
+  await records.saved();
   await remote.deleteFile(place, { signal });
   if ((await ask(tools, place)).kind !== 'nothing')
     throw new Error('The remote still shows what was deleted.');

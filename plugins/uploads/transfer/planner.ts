@@ -2,7 +2,7 @@
 import type { Clock, Processes, UploadOptions } from 'mountkeeper';
 import { LateWrites } from '../compare/late-writes.ts';
 import { learn } from '../compare/learn.ts';
-import { folded } from '../compare/paths.ts';
+import { folded, isAtOrInside } from '../compare/paths.ts';
 import { originsOf } from '../compare/places.ts';
 import { PlanMemo } from '../compare/plan-memo.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
@@ -308,6 +308,7 @@ function forgetFormerOfData({ entries }: Scan, records: Records): void {
 function noteUnanswered(key: string, records: Records): void {
   const move = records.moves.get(key);
   if (move?.going === undefined) return;
+  unproveIn(move.at, records);
   const moved = records.places.get(move.at)?.remote;
   const there = records.places.get(move.going);
   if (moved?.kind === 'file') {
@@ -317,6 +318,11 @@ function noteUnanswered(key: string, records: Records): void {
   } else if (there === undefined || there.remote.kind === 'nothing') {
     records.set(move.going, { remote: { kind: 'folder' }, isShown: true });
   }
+}
+
+/** What they have put back there may be where the folder is by now, and go with it. */
+function unproveIn(folder: string, records: Records): void {
+  for (const place of records.places.keys()) if (isAtOrInside(place, folder)) records.unprove(place);
 }
 
 /** The places at which nothing is known to be, and whose names a remote may give to what goes to the target. */

@@ -60,6 +60,7 @@ async function rename({ from, to, between }: Names, former: PlaceRecord, tools: 
     if (found === undefined) return;
     now = found.now;
     if (found.place === from) {
+      records.unprove(from);
       records.set(between, { remote: now });
       await records.saved();
       await remote.moveFile(from, between, { signal });

@@ -70,7 +70,7 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
   const now = await askForNew(step, target);
   const expected = expectedAt(record);
   const decision = await decide({ now, expected, local, record, target }, step);
-  if (await isTheirsAlone(decision, { record, local }, step)) {
+  if (await isTheirsAlone(decision, { now, record, local }, step)) {
     records.set(place, { ...record, proved: local });
     return records.saved();
   }
@@ -99,16 +99,16 @@ async function sendBeside(
 }
 
 /**
- * Whether others have replaced it, and here only its mode has been changed since it was proved, or it was taken out
- * and has come back: that is no conflict, and shows once it leaves. By the content, too, since programs set times back.
+ * Whether others have changed or deleted it, and here only its mode has been changed since it was proved, or it was
+ * taken out and has come back: that is no conflict, and shows once it leaves. By the content, too, since programs set
+ * times back. What this daemon may have taken from there itself is proved no more (`Records.unprove`).
  */
 async function isTheirsAlone(
   decision: Decision,
-  { record: { copy, proved, remote }, local }: Pick<Case, 'record' | 'local'>,
+  { now, record: { copy, proved, remote }, local }: Pick<Case, 'now' | 'record' | 'local'>,
   { content, signal }: Upload,
 ): Promise<boolean> {
-  // What is missing goes up again: it may be this daemon that deleted it, before users gave the name back.
-  if (decision !== 'conflict') return false;
+  if (decision !== 'conflict' && now.kind !== 'nothing') return false;
   if (copy !== undefined || remote.kind !== 'file' || !isSameWriting(proved, local)) return false;
   return (await hasSameContent(content.file, remote.version, signal)) === true;
 }
@@ -209,7 +209,9 @@ async function decide(one: Case, step: Upload): Promise<Decision> {
   if (now.kind === 'nothing') return 'send';
   if (now.kind === 'folder') return 'conflict';
   const isExpected = isSameThing(now, expected, precisionMs);
-  const isOurs = record.sending !== undefined && isSending(now.version, record.sending, precisionMs);
+  // By the name of a copy nobody else saves anything.
+  const isSent = record.copy === undefined ? isSending : couldBe;
+  const isOurs = record.sending !== undefined && isSent(now.version, record.sending, precisionMs);
   const there = await arrivedBefore(one, { version: now.version, isExpected, isOurs }, step);
   return there ?? (isExpected || isOurs ? 'send' : 'conflict');
 }

@@ -34,6 +34,7 @@ import type {
   RemoteEntry,
   RemoteFailure,
   RemoteFiles,
+  RemoteHash,
   WriteLayer,
 } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
@@ -69,12 +70,16 @@ export class TestShare {
   shownMs = 0;
   /** The NAS shows when a file arrived, so many milliseconds off by its own clock, and takes no time. */
   ignoresTimesBy: number | undefined;
+  /** The NAS tells a file's hash when it is asked for the file. */
+  hasHashes = false;
   /** As over SFTP and SMB; `false`: as over WebDAV and S3. */
   leavesTaken = true;
   /** Another way to the folder that is the NAS. */
   files: RemoteFiles | undefined;
   /** What the mount has in listings that it read long ago, where the NAS has nothing by now. */
   stillShown: ReadonlyMap<string, RemoteEntry> = new Map();
+  /** What the NAS has by now, and is in no listing that the mount has read. */
+  notYetShown: ReadonlySet<string> = new Set();
   /** `remembers`: names are never dropped, so the kernel goes by the marks that it read first. */
   live: 'no' | 'remembers' | 'drops names' = 'no';
   /** What could not be brought back to the upper folder. */
@@ -181,6 +186,7 @@ export class TestShare {
 
   #layer(isOpen: () => ReadonlySet<string>): WriteLayer {
     const { nas } = this;
+    const isShown = (path: string): boolean => !this.notYetShown.has(path);
     return {
       shareName: 'test',
       upper: this.upper,
@@ -190,11 +196,21 @@ export class TestShare {
       openForWriting: async () => isOpen(),
       inUse: async () => new Set(),
       below: async (paths) => ({
-        found: new Map(paths.map((path) => [path, entryAt(join(nas, path)) ?? this.stillShown.get(path)])),
+        found: new Map(
+          paths.map((path) => [
+            path,
+            (isShown(path) ? entryAt(join(nas, path)) : undefined) ?? this.stillShown.get(path),
+          ]),
+        ),
         failed: new Map(),
       }),
       listBelow: async (folders) => ({
-        found: new Map(folders.map((folder) => [folder, listing(join(nas, folder))])),
+        found: new Map(
+          folders.map((folder) => [
+            folder,
+            listing(join(nas, folder))?.filter(({ name }) => isShown(join(folder, name))),
+          ]),
+        ),
         failed: new Map(),
       }),
       takeOut: async (entries) => this.#takeOut(entries),
@@ -273,13 +289,12 @@ export class TestShare {
       },
       notePrecision: (ms) => void (this.shownMs = Math.max(this.shownMs, ms)),
       leavesTaken: this.leavesTaken,
-      stat: async (path) => entryAt(at(path)),
-      readBack: async (path) => ({
-        kind: 'md5',
-        value: createHash('md5')
-          .update(readFileSync(at(path)))
-          .digest('hex'),
-      }),
+      stat: async (path) => {
+        const entry = entryAt(at(path));
+        if (!this.hasHashes || entry?.kind !== 'file') return entry;
+        return { ...entry, version: { ...entry.version, hash: hashOf(at(path)) } };
+      },
+      readBack: async (path) => hashOf(at(path)),
       list: async (folder) => listing(at(folder)),
       clearLeftovers: async () => undefined,
       upload,
@@ -331,6 +346,10 @@ function entryAt(path: string): RemoteEntry | undefined {
   return stats.isDirectory()
     ? { name, kind: 'folder' }
     : { name, kind: 'file', version: { bytes: stats.size, modifiedMs: stats.mtimeMs } };
+}
+
+function hashOf(path: string): RemoteHash {
+  return { kind: 'md5', value: createHash('md5').update(readFileSync(path)).digest('hex') };
 }
 
 function listing(folder: string): RemoteEntry[] | undefined {

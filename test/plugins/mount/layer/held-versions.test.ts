@@ -155,6 +155,15 @@ describe('what the lower layer showed before its listings were read again', () =
       assert.equal(at('tree/beside'), 2, 'others changed it since');
     });
 
+    it('is remembered for a while only, as is what has left the upper folder, where nothing is learnt', async () => {
+      await read(['tree']);
+      held.shown(['tree/beside', 'other']);
+      assert.equal(held.size, 3);
+      await clock.advance(600_002);
+      held.shown(['tree/reel']);
+      assert.equal(held.size, 1);
+    });
+
     it('is held where people are at work, when anything may be read again', async () => {
       active = ['', 'tree'];
       await held.during('anywhere', async () => void (bytes += 1));

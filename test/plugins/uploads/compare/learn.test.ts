@@ -12,6 +12,12 @@ const BEFORE: RemoteVersion = { bytes: 1, modifiedMs: 1 };
 const NOW: RemoteVersion = { bytes: 2, modifiedMs: 2 };
 const READ_AGAIN_AT = 1_000;
 
+const NOTHING_THERE: Pick<RemoteFiles, 'forget' | 'list' | 'stat'> = {
+  forget: async () => undefined,
+  list: async () => [],
+  stat: async () => undefined,
+};
+
 describe('the version that users changed', () => {
   let folder: string;
   let records: Records;
@@ -37,7 +43,7 @@ describe('the version that users changed', () => {
           path === 'a' && heldSinceMs === 0 && bornMs <= READ_AGAIN_AT ? former : undefined,
         heldSinceMs: () => heldSinceMs,
       },
-      remote: { forget: async () => undefined, stat: async () => undefined },
+      remote: NOTHING_THERE,
       records,
       sources: [],
       isStill: async () => true,
@@ -105,7 +111,7 @@ describe('the version that users changed', () => {
           }),
           held: (path) => held.get(path),
         },
-        remote: { forget: async () => undefined, stat: async () => undefined },
+        remote: NOTHING_THERE,
         records,
         sources: [],
         isStill: async () => true,
@@ -136,13 +142,14 @@ describe('the version that users changed', () => {
     };
     await learn(
       [
-        { place: 'deleted', isTree: true },
+        { place: 'deleted', isTree: true, wasThere: true },
+        { place: 'moved to', isTree: true },
         { place: 'made', isTree: true, folder: '1.1' },
         { place: 'written', isTree: false, bornMs: 1 },
       ],
       {
         layer,
-        remote: { forget: async () => undefined, stat: async () => undefined },
+        remote: NOTHING_THERE,
         records,
         sources: [],
         isStill: async () => true,
@@ -150,8 +157,10 @@ describe('the version that users changed', () => {
         signal: new AbortController().signal,
       },
     );
-    const known = ['deleted', 'made', 'written'].map((place) => records.places.get(place)?.remote.kind);
-    assert.deepEqual(known, ['file', 'nothing', 'nothing']);
+    const known = ['deleted', 'moved to', 'made', 'written'].map(
+      (place) => records.places.get(place)?.remote.kind,
+    );
+    assert.deepEqual(known, ['file', 'nothing', 'nothing', 'nothing']);
   });
 
   const found = async (
@@ -160,7 +169,7 @@ describe('the version that users changed', () => {
     more: {
       readonly unsettled?: readonly string[];
       readonly onLook?: () => void;
-      readonly stat?: RemoteFiles['stat'];
+      readonly list?: RemoteFiles['list'];
       readonly held?: () => null;
     } = {},
   ): Promise<ReadonlyMap<string, string>> =>
@@ -176,7 +185,7 @@ describe('the version that users changed', () => {
         }),
         ...(more.held && { held: more.held }),
       },
-      remote: { forget: async () => undefined, stat: more.stat ?? (async () => undefined) },
+      remote: { ...NOTHING_THERE, ...(more.list && { list: more.list }) },
       records,
       sources: [],
       ...(more.unsettled && { unsettled: more.unsettled }),
@@ -203,21 +212,77 @@ describe('the version that users changed', () => {
     const folder = { remote: { kind: 'folder' }, isShown: true } as const;
     records.set('d', folder);
     const file: RemoteEntry = { name: 'a', kind: 'file', version: NOW };
-    const failed = await found({ place: 'd/a', isTree: false }, {}, { stat: async () => file });
+    const list = async (): Promise<readonly RemoteEntry[]> => [file];
+    const away = (): Promise<never> => Promise.reject(new Error('away'));
+    const lesson = { isTree: false, wasThere: true };
+    const failed = await found({ place: 'd/a', ...lesson }, {}, { list });
     assert.match(failed.get('d/a') ?? '', /the share does not show it yet/);
+    assert.match((await found({ place: 'd/a', ...lesson }, {}, { list: away })).get('d/a') ?? '', /away/);
     assert.equal(records.places.has('d/a'), false);
-    assert.equal((await found({ place: 'd/new', isTree: false }, {})).size, 0);
-    assert.deepEqual(records.places.get('d/new')?.remote, { kind: 'nothing' });
+    // Others have renamed it in case alone: by its former name it is not there.
+    assert.equal((await found({ place: 'd/A', ...lesson }, {}, { list })).size, 0);
+    assert.deepEqual(records.places.get('d/A')?.remote, { kind: 'nothing' });
+  });
+
+  it('is nothing for what users put where nothing shows, whatever the remote says', async () => {
+    records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    const list = (): Promise<never> => Promise.reject(new Error('away'));
+    for (const made of [{ bornMs: 1 }, { folder: '1.1' }, { changedMs: 1 }]) {
+      assert.equal((await found({ place: 'd/a', isTree: true, ...made }, {}, { list })).size, 0);
+      assert.deepEqual(records.places.get('d/a')?.remote, { kind: 'nothing' });
+      records.drop('d/a');
+    }
   });
 
   it('is what shows in a folder that the uploader put there, though it showed empty for a moment', async () => {
     records.set('d', { remote: { kind: 'folder' }, isShown: true });
     await found(
-      { place: 'd', isTree: true, isGone: true },
+      { place: 'd', isTree: true, isGone: true, wasThere: true },
       { d: { name: 'd', kind: 'folder' }, 'd/a': { name: 'a', kind: 'file', version: NOW } },
       { held: () => null },
     );
     assert.deepEqual(records.places.get('d/a')?.remote, { kind: 'file', version: NOW });
+  });
+
+  it('is that from before in such a folder, too, where a listing is held that is not empty', async () => {
+    records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    const fileOf = (name: string, version: RemoteVersion): RemoteEntry => ({ name, kind: 'file', version });
+    const held = new Map<string, RemoteEntry | null>([
+      ['d/changed', fileOf('changed', BEFORE)],
+      ['d/new', null],
+      ['d/s', { name: 's', kind: 'folder' }],
+      // It was on its way when that was held.
+      ['d/s/in', null],
+    ]);
+    const listings = new Map<string, readonly RemoteEntry[]>([
+      ['d', [fileOf('changed', NOW), fileOf('new', NOW), { name: 's', kind: 'folder' }]],
+      ['d/s', [fileOf('in', NOW)]],
+    ]);
+    await learn([{ place: 'd', isTree: true, isGone: true, wasThere: true }], {
+      layer: {
+        below: async () => ({
+          found: new Map<string, RemoteEntry>([['d', { name: 'd', kind: 'folder' }]]),
+          failed: new Map(),
+        }),
+        listBelow: async (paths) => ({
+          found: new Map(paths.map((path) => [path, listings.get(path)])),
+          failed: new Map(),
+        }),
+        // As a write layer that is an object of a class has it.
+        held(path) {
+          assert.ok(this !== undefined);
+          return held.get(path);
+        },
+      },
+      remote: NOTHING_THERE,
+      records,
+      sources: [],
+      isStill: async () => true,
+      now: Date.now,
+      signal: new AbortController().signal,
+    });
+    const seen = ['d/changed', 'd/new', 'd/s/in'].map((path) => records.places.get(path)?.remote);
+    assert.deepEqual(seen, [{ kind: 'file', version: BEFORE }, undefined, { kind: 'file', version: NOW }]);
   });
 
   it('is, in a folder that was deleted, also that of what was on its way out of the upper folder', async () => {
@@ -257,7 +322,7 @@ describe('the version that users changed', () => {
           }),
           listBelow: async () => ({ found: new Map([['d', [file()]]]), failed: new Map() }),
         },
-        remote: { forget: async () => undefined, stat },
+        remote: { ...NOTHING_THERE, stat },
         records,
         sources: [],
         isStill: async () => true,

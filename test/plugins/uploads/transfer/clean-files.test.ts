@@ -8,13 +8,13 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { CleanRules, Clock, RemoteFiles } from 'mountkeeper';
+import type { CleanRules, Clock } from 'mountkeeper';
 import { CleanFiles } from '../../../../plugins/uploads/transfer/leaving/clean-files.ts';
 import type { CleanFile } from '../../../../plugins/uploads/compare/plan-types.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
@@ -70,39 +70,23 @@ describe('a file that the NAS has, too', () => {
     assert.deepEqual(share.conflicts, []);
   });
 
-  /** As a NAS does that has hashes. */
-  const withHashes = (): RemoteFiles => {
-    const files = share.remote();
-    const stat: RemoteFiles['stat'] = async (path, options) => {
-      const entry = await files.stat(path, options);
-      if (entry?.kind !== 'file') return entry;
-      const value = createHash('md5')
-        .update(readFileSync(join(share.nas, path)))
-        .digest('hex');
-      return { ...entry, version: { ...entry.version, hash: { kind: 'md5', value } } };
-    };
-    return Object.assign(Object.create(files) as RemoteFiles, { stat });
-  };
-
-  it('leaves when others have replaced it, though its mode has been changed since, or it came back', async () => {
-    share.files = withHashes();
-    writeFileSync(share.at('d/a'), 'ours');
-    await run(KEEPS, () => {
-      chmodSync(share.at('d/a'), 0o640);
-      othersWrite('of others');
+  for (const [others, act, left] of [
+    ['replaced', () => othersWrite('of others'), { d: '/', 'd/a': 'of others' }],
+    ['deleted', () => rmSync(join(share.nas, 'd/a')), { d: '/' }],
+  ] as const)
+    it(`leaves when others have ${others} it, though its mode has been changed since, or it came back`, async () => {
+      share.hasHashes = true;
+      writeFileSync(share.at('d/a'), 'ours');
+      await run(KEEPS, () => {
+        chmodSync(share.at('d/a'), 0o640);
+        act();
+      });
+      assert.deepEqual(treeOf(share.nas), new Map(Object.entries(left)));
+      assert.deepEqual(share.conflicts, []);
     });
-    assert.deepEqual(
-      treeOf(share.nas),
-      new Map([
-        ['d', '/'],
-        ['d/a', 'of others'],
-      ]),
-    );
-    assert.deepEqual(share.conflicts, []);
-  });
 
   it('goes up again when it has its former name again, and the answer to the deletion there was lost', async () => {
-    share.files = withHashes();
+    share.hasHashes = true;
     writeFileSync(share.at('d/a'), 'ours');
     await run(KEEPS);
     renameSync(share.at('d/a'), share.at('d/b'));

@@ -104,6 +104,24 @@ describe('a move whose answer was never seen', () => {
     assert.deepEqual(share.conflicts, []);
   });
 
+  for (const kept of ['s', 's/x'])
+    it(`is of no account where users have put back what they had written in the folder: ${kept}`, async () => {
+      share.hasHashes = true;
+      mkdirSync(share.at('d/s'));
+      writeFileSync(share.at('d/s/x'), 'mine');
+      await run();
+      renameSync(share.at('d'), share.at('e'));
+      await killedInMove(false);
+      renameSync(share.at(`e/${kept}`), share.at('kept'));
+      rmSync(share.at('e'), { recursive: true });
+      mkdirSync(share.at(kept === 's' ? 'd' : 'd/s'), { recursive: true });
+      renameSync(share.at('kept'), share.at(`d/${kept}`));
+      await run();
+      assert.equal(treeOf(share.nas).get('d/s/x'), 'mine');
+      assert.equal(existsSync(join(share.nas, 'e')), false);
+      assert.equal(readFileSync(share.at('d/s/x'), 'utf8'), 'mine');
+    });
+
   for (const source of Object.keys(MOVES) as Source[]) {
     const target = MOVES[source];
     const move = (): void => renameSync(share.at(source), share.at(target));

@@ -74,6 +74,16 @@ for (const [kind, over] of Object.entries(KINDS))
       assert.deepEqual(share.conflicts, []);
     });
 
+    it('are renamed into each other in a folder that was renamed before', async () => {
+      renameSync(share.at('Folder'), share.at('New'));
+      await run();
+      renameSync(share.at('New/in'), share.at('New/IN'));
+      await run();
+      assert.equal(files()['New/IN'], 'first Folder/in');
+      assert.equal('New/in' in files(), false);
+      assert.deepEqual(share.conflicts, []);
+    });
+
     if (isBlind) {
       const rename = (): void => {
         writeFileSync(share.at('Text'), 'second');
@@ -143,6 +153,19 @@ for (const [kind, over] of Object.entries(KINDS))
         await run();
         assert.equal(files()['Text'], 'second');
         assert.deepEqual(Object.keys(files()).sort(), ['Folder/in', 'Text', 'caf\u00e9']);
+        assert.deepEqual(detours(), []);
+        assert.deepEqual(share.conflicts, []);
+      });
+
+      it('are the former one again, of a file that had gone up before, on a NAS with hashes', async () => {
+        share.hasHashes = true;
+        writeFileSync(share.at('Text'), 'second');
+        await run();
+        renameSync(share.at('Text'), share.at('text'));
+        await killIn(1, 'after');
+        renameSync(share.at('text'), share.at('Text'));
+        await run();
+        assert.equal(files()['Text'], 'second');
         assert.deepEqual(detours(), []);
         assert.deepEqual(share.conflicts, []);
       });

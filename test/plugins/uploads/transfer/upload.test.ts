@@ -298,6 +298,28 @@ describe('an upload', () => {
     assert.deepEqual([...treeOf(share.nas).values()].sort(), ['mine', 'theirs']);
   });
 
+  for (const again of ['saved again', 'MINE'])
+    it(`goes on beside others' on a NAS without times, where its answer was lost: ${again}`, async () => {
+      share.precisionMs = Infinity;
+      share.ignoresTimesBy = 5_000;
+      share.othersWrite('a', 'before');
+      let sent = 0;
+      const uploader = share.uploader((call, when) => {
+        if (call !== 'upload' || when !== 'after') return;
+        sent += 1;
+        if (sent > 1) return;
+        writeFileSync(share.at('a'), again);
+        throw refusal('No answer.', 'silent');
+      });
+      writeFileSync(share.at('a'), 'mine');
+      await uploader.look(signal);
+      share.othersWrite('a', 'theirs', 1_720_000_000);
+      await settle(uploader);
+      await uploader.stop();
+      assert.deepEqual([...treeOf(share.nas).values()].sort(), ['theirs', again].sort());
+      assert.equal(share.conflicts.length, 1);
+    });
+
   it('lets others leave the disk when it goes on for longer than a minute', async () => {
     let goOn: () => void = () => undefined;
     let isLong = false;
