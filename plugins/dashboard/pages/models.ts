@@ -1,6 +1,6 @@
 /** The pages: the overview, a plugin's tab, a share. Each lists its parts and lays them out. */
 import { html, sizeBytes } from 'mountkeeper';
-import type { Content, OwnedTab, StatusRecord, Tab, View } from 'mountkeeper';
+import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
@@ -17,7 +17,7 @@ import { PluginPart } from './plugin-part.ts';
 import { toHtml } from './shell.ts';
 import { partId, pluginSlot, slot } from './slots.ts';
 import type { Drawn } from './slots.ts';
-import { controlsOf, shareButtons, shareId } from './sources.ts';
+import { controlsOf, controlsVersionOf, shareButtons, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
 export interface ModelTraits {
@@ -36,9 +36,16 @@ function navigationPart({ sources, reader }: ModelTraits, path: string): Part {
   return { id: NAVIGATION, isOutside: true, draw: () => navigationOf(sources, reader, path) };
 }
 
-/** Whose buttons and controls a frame has; a plugin that is loaded anew has others. */
-function tabsIn({ sources, reader }: ModelTraits, ...places: readonly ('card' | 'share')[]): readonly Tab[] {
-  return places.flatMap((place) => sources.tabs(place, reader).map(({ tab }) => tab));
+/** Whose buttons and controls a frame has, and which; a plugin that is loaded anew has others. */
+function tabsIn(
+  { sources, reader }: ModelTraits,
+  ...places: readonly ('card' | 'share')[]
+): readonly unknown[] {
+  return places.flatMap((place) => sources.tabs(place, reader).flatMap((owned) => drawnOf(sources, owned)));
+}
+
+function drawnOf(sources: Sources, owned: OwnedTab): readonly unknown[] {
+  return [owned.tab, controlsVersionOf(sources, owned)];
 }
 
 function dataOf(
@@ -242,7 +249,10 @@ export function tabModel(
   const current = (): OwnedTab | undefined => sources.tab(owned.tab.id, reader);
   return {
     title: view.text(owned.tab.title),
-    layout: () => [current()?.tab],
+    layout: () => {
+      const now = current();
+      return now ? drawnOf(sources, now) : [];
+    },
     parts: () => {
       const now = current();
       return [
