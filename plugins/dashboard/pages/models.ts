@@ -143,7 +143,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
       {
         id: 'notices',
         signature: () => JSON.stringify(notices),
-        draw: () => toHtml(noticesPanel(notices, view)),
+        draw: () => toHtml(noticesPanel(notices, view, (tab) => sources.tab(tab, reader) !== undefined)),
       },
       ...shares.map((data) => sharePart(data, view, known)),
     ];

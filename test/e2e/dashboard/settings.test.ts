@@ -320,13 +320,9 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await verdict(watched, 'good');
     await applied(watched);
     await outcome.locator('a').waitFor({ timeout: 10_000 });
-    await until(
-      'it is reached',
-      async () => /Mountkeeper\. On trial$/.test((await outcome.textContent()) ?? ''),
-      {
-        timeoutMs: 10_000,
-      },
-    );
+    await until('it is reached', async () => /Mountkeeper\.\s* On trial$/.test(await outcome.innerText()), {
+      timeoutMs: 10_000,
+    });
     assert.equal(
       await page.evaluate<number>(
         'new Set([...document.querySelectorAll("#settings-outcome :is(a, .outcome)")]' +
@@ -344,6 +340,9 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await until('the overview has it', async () => /were taken back/.test(await notices()), {
       timeoutMs: 10_000,
     });
+    await page.goto(`${origin()}/`);
+    await press(page.locator('.notices a', { hasText: 'settings' }));
+    await page.waitForURL(`${origin()}/tabs/settings#taken-back`);
     await press(told.locator('button'));
     await told.waitFor({ state: 'detached', timeout: 10_000 });
     await until('nor the overview', async () => !/were taken back/.test(await notices()), {
@@ -420,6 +419,18 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await until('the focus in the form', () => hasFocus(watched.page.locator('#settings-fields')), {
       timeoutMs: 3_000,
     });
+    const web = watched.page.locator('details[data-section="web.users"]');
+    assert.match(await web.innerText(), /mountkeeper hash-password/);
+    await press(web.locator('button', { hasText: 'Add' }));
+    await verdict(watched, 'bad');
+    assert.match(
+      await watched.page.locator('[data-field="web.users[0].password_hash"] .problem').innerText(),
+      /hash/,
+    );
+    await press(web.locator('button', { hasText: 'Remove' }));
+    await verdict(watched, 'same');
+    const tokens = watched.page.locator('details[data-section="web.tokens"]');
+    assert.match(await tokens.innerText(), /mountkeeper token new/);
     await press(watched.page.locator('button', { hasText: 'Office' }));
     await until(
       'the preset',
@@ -524,6 +535,16 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const { page } = watched;
     await page.goto(`${origin()}/`);
     const card = page.locator('#frame-password');
+    await press(page.locator('.notices a[href="#frame-password"]'));
+    await until(
+      'the form is in sight',
+      async () =>
+        page.evaluate<boolean>(
+          '(({ top, bottom }) => top >= 0 && bottom <= innerHeight)' +
+            '(document.querySelector("#frame-password").getBoundingClientRect())',
+        ),
+      { timeoutMs: 3_000 },
+    );
     assert.match(await card.innerText(), /Everybody with an account on this machine/);
     await write(card.locator('input'), password);
     await press(card.locator('button'));
