@@ -82,7 +82,11 @@ export function noticesPanel(
   return html`<ul class="notices" aria-label=${view.t('notices')}>${sorted.map(
     ({ level, message }) =>
       html`<li data-tone=${tones[level]}>
-    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${view.said(message)}</bdi>${wayOf(message, view, has)}</p></li>`,
+    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${view.said(message)}</bdi>${wayOf(
+      message,
+      view,
+      has,
+    )}</p></li>`,
   )}</ul>`;
 }
 

@@ -72,7 +72,7 @@ export function takenBackNotice({ takenBack }: ConfigChanges, view: View): Conte
       <li data-tone="warn">
         ${icon('warn')}
         <div>
-          <p><bdi>${view.said(takenBack.message)}</bdi></p>
+          <p><strong>${view.t('level-warning')}</strong> <bdi>${view.said(takenBack.message)}</bdi></p>
           ${view.button({ action: 'acknowledge', label: everywhere('taken-back-read') })}
         </div>
       </li>
