@@ -5,6 +5,7 @@
 import type { Release } from './platform.ts';
 import type { ConfigChange, ConfigProblem, TomlEdit } from './config.ts';
 import type { LocalText } from './dashboard.ts';
+import type { Notice } from './notifications.ts';
 
 /** What a change interrupts. */
 export interface Interruption {
@@ -128,6 +129,13 @@ export interface ConfigChanges {
   confirm(version: string): boolean;
   /** Ends the trial at once and puts the former document back. */
   revert(version: string): Promise<ConfigAnswer>;
+  /**
+   * That the document on trial was taken back, and why: until another one is applied, somebody says that they have
+   * read it, or an hour has passed.
+   */
+  readonly takenBack: Notice | undefined;
+  /** Somebody has read `takenBack`. */
+  acknowledge(): void;
   /** Calls `changed` whenever the history or the trial has changed. */
   watch(changed: () => void): Release;
 }

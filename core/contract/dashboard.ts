@@ -119,6 +119,11 @@ export interface Tab {
    * Forms and other inputs: rendered when the page is opened, and never replaced while somebody uses them.
    */
   controls?(view: View): Content;
+  /**
+   * Where it differs from the last time (`===`), `controls` are drawn anew on open pages, too; what a form has that
+   * somebody has typed into stays. Asked with every published status. Absent: they are as when the page was opened.
+   */
+  readonly controlsVersion?: () => unknown;
   /** Fragments that the tab loads by itself; each is served at `view.part(name)`. */
   readonly parts?: Readonly<Record<string, (view: View) => Awaitable<Content>>>;
   /** Actions, served at `view.action(name)`: always a POST, refused from another site. */

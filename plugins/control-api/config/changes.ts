@@ -93,6 +93,7 @@ export class Changes implements ConfigChanges {
   #add(loaded: LoadedConfig, by: Version['by'], summary: string): Version {
     // Whoever applies something else has seen the document on trial.
     this.#trial.end();
+    this.#takenBack = undefined;
     this.#known = loaded;
     const added = this.#kept.add({ text: loaded.text, at: this.#ctx.use('clock').now(), by, summary });
     this.#tell();
@@ -244,10 +245,23 @@ export class Changes implements ConfigChanges {
       }
       this.#notTakenBack = undefined;
       log.warn({ why }, 'settings on trial were taken back');
-      this.#takenBack = { at: this.#ctx.use('clock').now(), why };
       this.#add(applied.loaded, 'revert', applied.diff.summary);
+      this.#takenBack = { at: this.#ctx.use('clock').now(), why };
       return this.#answer(200, 'The former settings are in force again.', applied.diff.summary);
     });
+  }
+
+  get takenBack(): Notice | undefined {
+    const told = this.#takenBack;
+    if (!told || this.#ctx.use('clock').now() - told.at > TELL_MS) return undefined;
+    return {
+      level: 'warning',
+      message: `the settings that were applied last were taken back, since ${told.why}`,
+    };
+  }
+
+  acknowledge(): void {
+    this.#takenBack = undefined;
   }
 
   notices(): readonly Notice[] {
@@ -259,11 +273,8 @@ export class Changes implements ConfigChanges {
           message: `the settings that were applied last cannot be taken back (${problem}); this is tried again`,
         },
       ];
-    const told = this.#takenBack;
-    if (!told || this.#ctx.use('clock').now() - told.at > TELL_MS) return [];
-    return [
-      { level: 'warning', message: `the settings that were applied last were taken back, since ${told.why}` },
-    ];
+    const { takenBack } = this;
+    return takenBack ? [takenBack] : [];
   }
 
   watch(changed: () => void): Release {

@@ -47,14 +47,14 @@ function tell(output: HTMLElement): void {
 }
 
 /**
- * What an update of the whole page leaves alone: the settings in which somebody has typed, with the version of the
- * text that they have typed in, and what the page has filled itself since it was opened.
+ * What an update of the whole page leaves alone: the drafts of settings in which somebody has typed, with the version
+ * of the text that they have typed in, and what the page has filled itself since it was opened.
  */
 function isOwn(old: Node, fresh: Node): boolean {
   if (!(old instanceof HTMLElement && fresh instanceof HTMLElement)) return false;
   const { kept } = old.dataset;
   return kept === undefined
-    ? old.matches('.settings[data-typed]') && fresh.matches('.settings')
+    ? old.matches('.settings[data-typed] [data-draft]') && fresh.matches('[data-draft]')
     : kept === fresh.dataset['kept'];
 }
 
@@ -86,16 +86,25 @@ function beforeRemoval(old: HTMLElement): boolean {
   return true;
 }
 
+/**
+ * What the daemon's markup does not say, and stands all the same: what somebody has opened, begun to type in, or
+ * dragged to another size.
+ */
+function isAttributeOwn(name: string, old: Element): boolean {
+  if (name === 'open') return old instanceof HTMLDetailsElement;
+  if (name === 'style') return true;
+  return name === 'data-typed' && old.matches('.settings');
+}
+
 Object.assign(Idiomorph.defaults.callbacks, {
   beforeNodeMorphed: (old, fresh) =>
     old instanceof HTMLFormElement && fresh instanceof HTMLFormElement
       ? beforeForm(old, fresh)
       : !kept.has(old) && !isPlaceOfPanel(old) && !isOwn(old, fresh),
   beforeNodeRemoved: (old) => !(old instanceof HTMLElement) || beforeRemoval(old),
-  // A panel to which the focus was given (focus.ts) loses it with this; what somebody has opened is open.
+  // A panel to which the focus was given (focus.ts) loses it with this.
   beforeAttributeUpdated: (name, old, how) =>
-    !(old instanceof HTMLDetailsElement && name === 'open') &&
-    (name !== 'tabindex' || how !== 'remove' || old !== document.activeElement),
+    !isAttributeOwn(name, old) && (name !== 'tabindex' || how !== 'remove' || old !== document.activeElement),
 } satisfies Callbacks);
 
 document.addEventListener('htmx:afterRequest', (event) => {

@@ -57,19 +57,44 @@ function editor(): HTMLTextAreaElement | null {
 }
 
 // What a field, a preset or a former version has put into the text is as good as typed.
-document.addEventListener('htmx:oobAfterSwap', ({ target }) => {
+document.addEventListener('htmx:oobBeforeSwap', ({ target }) => {
   if (target === editor()) editor()?.closest('.settings')?.setAttribute('data-typed', '');
 });
-// What is in force would not be lost.
+
+/** The version that the text in the editor is of. */
+function version(): string | undefined {
+  return document.querySelector<HTMLInputElement>('#settings-version')?.value;
+}
+
+// What is in force would not be lost. What came of it stands while it is.
 document.addEventListener('htmx:afterRequest', (event) => {
   const { pathInfo, requestConfig } = (event as RequestEvent).detail;
-  const text = editor();
+  const outcome = document.querySelector<HTMLElement>('#settings-outcome');
   const isApplied =
     pathInfo.requestPath.endsWith('/settings/apply') &&
-    document.querySelector('#settings-outcome .outcome[data-tone=good]') !== null;
-  if (isApplied && requestConfig.parameters['text'] === text?.value)
+    outcome?.querySelector('.outcome[data-tone=good]') != null;
+  if (!isApplied) return;
+  outcome.dataset['kept'] = version() ?? '';
+  const text = editor();
+  if (requestConfig.parameters['text'] === text?.value)
     text?.closest('.settings')?.removeAttribute('data-typed');
 });
+
+// The browser asks before it gives it up.
+addEventListener('beforeunload', (event) => {
+  if (document.querySelector('.settings[data-typed]')) event.preventDefault();
+});
+
+/** Others have applied something else while somebody types; not what is being applied here just now. */
+function sayBehind(): void {
+  const notice = document.getElementById('settings-behind');
+  if (!notice) return;
+  const isBehind = notice.dataset['version'] !== version();
+  notice.hidden = !isBehind || document.querySelector('#settings-verdict .htmx-request') !== null;
+}
+
+for (const event of ['htmx:sseMessage', 'htmx:afterRequest', 'htmx:afterSettle'])
+  document.addEventListener(event, sayBehind);
 
 document.addEventListener('click', (event) => {
   const button =

@@ -58,7 +58,23 @@ function named(values: Values): Content {
   return [names, live('more', values['more'])];
 }
 
-export function noticesPanel(notices: readonly Notice[], view: View): Content {
+/** Where what a notice tells of can be dealt with: by what it says, the tab or card, and the way there. */
+const WAYS = [
+  { says: /\bSet web\.password\b/, tab: 'password', to: '#frame-password', label: 'notice-password' },
+  {
+    says: /^the settings that were applied last were taken back\b/,
+    tab: 'settings',
+    to: '/tabs/settings#taken-back',
+    label: 'notice-settings',
+  },
+] as const;
+
+/** `has`: whether the reader has this tab or card. */
+export function noticesPanel(
+  notices: readonly Notice[],
+  view: View,
+  has: (tab: string) => boolean = () => false,
+): Content {
   if (notices.length === 0) return null;
   const order = { error: 0, warning: 1, info: 2 } as const;
   const tones = { error: 'bad', warning: 'warn', info: 'info' } as const;
@@ -66,8 +82,17 @@ export function noticesPanel(notices: readonly Notice[], view: View): Content {
   return html`<ul class="notices" aria-label=${view.t('notices')}>${sorted.map(
     ({ level, message }) =>
       html`<li data-tone=${tones[level]}>
-    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${view.said(message)}</bdi></p></li>`,
+    ${icon(tones[level])}<p><strong>${view.t(`level-${level}`)}</strong> <bdi>${view.said(message)}</bdi>${wayOf(
+      message,
+      view,
+      has,
+    )}</p></li>`,
   )}</ul>`;
+}
+
+function wayOf(message: string, view: View, has: (tab: string) => boolean): Content {
+  const way = WAYS.find(({ says, tab }) => says.test(message) && has(tab));
+  return way && html` <a href=${way.to}>${view.t(way.label)}</a>`;
 }
 
 export interface ServerFacts {

@@ -17,7 +17,7 @@ import { PluginPart } from './plugin-part.ts';
 import { toHtml } from './shell.ts';
 import { partId, pluginSlot, slot } from './slots.ts';
 import type { Drawn } from './slots.ts';
-import { controlsOf, shareButtons, shareId } from './sources.ts';
+import { controlsOf, controlsVersionOf, shareButtons, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
 export interface ModelTraits {
@@ -41,7 +41,12 @@ function layoutOf(
   { sources, reader }: ModelTraits,
   ...places: readonly ('card' | 'share')[]
 ): readonly unknown[] {
-  return [sources.config, ...places.flatMap((place) => sources.tabs(place, reader).map(({ tab }) => tab))];
+  const tabs = places.flatMap((place) => sources.tabs(place, reader));
+  return [sources.config, ...tabs.flatMap((owned) => drawnOf(sources, owned))];
+}
+
+function drawnOf(sources: Sources, owned: OwnedTab): readonly unknown[] {
+  return [owned.tab, controlsVersionOf(sources, owned)];
 }
 
 function dataOf(
@@ -139,7 +144,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
       {
         id: 'notices',
         signature: () => JSON.stringify(notices),
-        draw: () => toHtml(noticesPanel(notices, view)),
+        draw: () => toHtml(noticesPanel(notices, view, (tab) => sources.tab(tab, reader) !== undefined)),
       },
       ...shares.map((data) => sharePart(data, view, known)),
     ];
@@ -245,7 +250,10 @@ export function tabModel(
   const current = (): OwnedTab | undefined => sources.tab(owned.tab.id, reader);
   return {
     title: view.text(owned.tab.title),
-    layout: () => [current()?.tab],
+    layout: () => {
+      const now = current();
+      return now ? drawnOf(sources, now) : [];
+    },
     parts: () => {
       const now = current();
       return [

@@ -142,8 +142,13 @@ export function controlsOf(sources: Sources, { plugin, tab }: OwnedTab, view: Vi
   return isolated(sources, plugin, () => tab.controls?.(view));
 }
 
+/** Compared by identity: another one means that the controls are drawn anew. */
+export function controlsVersionOf(sources: Sources, { plugin, tab }: OwnedTab): unknown {
+  return isolated(sources, plugin, () => tab.controlsVersion?.());
+}
+
 /** A plugin that throws leaves its place empty, and nothing else happens. */
-function isolated(sources: Sources, plugin: string, draw: () => Content): Content {
+function isolated<T>(sources: Sources, plugin: string, draw: () => T): T | null {
   try {
     return draw();
   } catch (err) {

@@ -16,15 +16,15 @@ export function changesOf(ctx: PluginContext): ConfigChanges | undefined {
 
 /** After a while, in which what was applied is in force; again until the daemon answers. */
 export function arrival(version: string, view: View): Content {
-  return html`<span
+  return html`${' '}<span
       class="arrival"
       hx-target="this"
       hx-post=${view.action('reached')}
       hx-trigger="load delay:2s, every 5s"
       hx-vals=${JSON.stringify({ version })}
       hx-swap="outerHTML"
-    ></span>
-    <a href="/tabs/settings#trial">${view.t('trial')}</a>`;
+    ></span
+    >${' '}<a href="/tabs/settings#trial">${view.t('trial')}</a>`;
 }
 
 /** Nothing unless settings are on trial that no page has reached the daemon with. */

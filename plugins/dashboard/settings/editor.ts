@@ -11,10 +11,12 @@ import type {
   View,
 } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
+import { icon } from '../pages/nodes.ts';
 import { arrival, changesOf } from './arrival.ts';
 import { ADDABLE, at, editOf, fieldsPanel } from './fields.ts';
 import type { Path } from './fields.ts';
 import { namesOf } from './offers.ts';
+import { takenBackNotice } from './past.ts';
 import { settingIn } from '../said.ts';
 import { digest, verdictPanel } from './verdict.ts';
 
@@ -40,24 +42,35 @@ export class Editor {
     this.#ctx = ctx;
   }
 
+  /** Where another version runs, or one was taken back, open pages get the controls anew. */
+  get controlsVersion(): string {
+    const changes = changesOf(this.#ctx);
+    return changes ? `${changes.version} ${changes.takenBack?.message ?? ''}` : '';
+  }
+
+  /**
+   * `data-draft`: what somebody has typed into, with the version that the text is of; it is left alone when all is
+   * drawn anew. What came of applying a version (`data-kept`) stands as long as that version is in force.
+   */
   controls(view: View): Content {
     const changes = changesOf(this.#ctx);
     if (!changes) return html`<p class="empty">${view.t('settings-no-api')}</p>`;
     const text = this.#ctx.use('config').shown();
     return html`<div class="settings">
-      <section class="drawn" aria-label=${view.t('settings-form')}>
+      <section class="drawn" data-draft aria-label=${view.t('settings-form')}>
         ${this.#presets(view)}${this.#fields(text, view, false)}
       </section>
       <div class="side drawn">
-        <section class="drawn" aria-label=${view.t('settings-text')}>
+        <section class="drawn" data-draft aria-label=${view.t('settings-text')}>
           <label for="settings-text">${view.t('settings-text')}</label>
           ${textarea(text, view, false)}
           <p class="help" id="settings-text-help">${view.t('settings-text-help')}</p>
           ${version(changes.version, false)}
         </section>
         <section class="bar drawn" aria-label=${view.t('settings-outcome')}>
-          <output id="settings-outcome" aria-live="polite"></output>
-          <div id="settings-verdict" class="drawn" aria-live="polite"></div>
+          ${takenBackNotice(changes, view)}${behind(changes.version, view, false)}
+          <output id="settings-outcome" data-kept=${changes.version} aria-live="polite"></output>
+          <div id="settings-verdict" class="drawn" data-draft aria-live="polite"></div>
         </section>
       </div>
     </div>`;
@@ -157,11 +170,7 @@ export class Editor {
     return {
       ok: true,
       message: everywhere(text.includes(MASK) ? 'restored-but-secrets' : 'restored-to-editor'),
-      content: [
-        textarea(text, view, true),
-        this.#fields(text, view, true),
-        html`<div id="settings-verdict" class="drawn" aria-live="polite" hx-swap-oob="true">${verdict}</div>`,
-      ],
+      content: [textarea(text, view, true), this.#fields(text, view, true), verdictBox(verdict)],
     };
   }
 
@@ -186,7 +195,12 @@ export class Editor {
     return {
       ok: true,
       message: everywhere(isOpen(answered) ? 'settings-applied-open' : 'settings-applied'),
-      content: [arrival(answered.version, view), version(answered.version, true), emptied()],
+      content: [
+        arrival(answered.version, view),
+        version(answered.version, true),
+        behind(answered.version, view, true),
+        verdictBox(null),
+      ],
     };
   }
 }
@@ -237,7 +251,7 @@ function textarea(text: string, view: View, isSwapped: boolean): Content {
     hx-target="#settings-verdict"
     hx-swap="innerHTML"
     hx-sync=".settings:queue all"
-    hx-swap-oob=${isSwapped ? 'true' : undefined}
+    hx-swap-oob=${isSwapped ? 'morph' : undefined}
   >
 ${`\n${text}`}</textarea>`;
 }
@@ -252,8 +266,30 @@ function version(value: string, isSwapped: boolean): Content {
   />`;
 }
 
-function emptied(): Content {
-  return html`<div id="settings-verdict" class="drawn" aria-live="polite" hx-swap-oob="true"></div>`;
+/** The page's script shows it where the text is of another version than `inForce`, and somebody has typed into it. */
+function behind(inForce: string, view: View, isSwapped: boolean): Content {
+  return html`<ul
+    class="notices"
+    id="settings-behind"
+    data-version=${inForce}
+    hidden
+    aria-live="polite"
+    hx-swap-oob=${isSwapped ? 'true' : undefined}
+  >
+    <li data-tone="warn">
+      ${icon('warn')}
+      <div>
+        <p>${view.t('settings-behind')}</p>
+        <p><a href="/tabs/settings">${view.t('settings-reload')}</a></p>
+      </div>
+    </li>
+  </ul>`;
+}
+
+function verdictBox(verdict: Content): Content {
+  return html`<div id="settings-verdict" class="drawn" data-draft aria-live="polite" hx-swap-oob="true">
+    ${verdict}
+  </div>`;
 }
 
 function meanwhile(summary: string | null, view: View): Content {

@@ -75,6 +75,13 @@ export const ADDABLE: Readonly<Record<string, Table>> = {
   'smb.users': { name: 'user', password: '' },
   'webdav.users': { name: 'user', password: '' },
   'warmup.rules': { share: 'files', path: '' },
+  'web.users': { name: 'user', password_hash: '', role: 'viewer' },
+};
+
+/** What only a command can make, which knows the secret: here stands its hash alone. */
+const MADE_BY: Readonly<Record<string, { readonly key: string; readonly command: string }>> = {
+  'web.users': { key: 'made-hash', command: 'mountkeeper hash-password' },
+  'web.tokens': { key: 'made-token', command: 'mountkeeper token new NAME --role viewer' },
 };
 
 export function fieldsPanel(
@@ -134,6 +141,7 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
           </div>
         </details>`,
     )}
+    ${madeBy(array, view)}
     ${
       ADDABLE[array]
         ? html`<div class="actions"><button type="button" ...${posting(view, 'add', [array])}>${view.t(
@@ -142,6 +150,13 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
         : null
     }
   </details>`;
+}
+
+function madeBy(array: string, view: View): Content {
+  const made = MADE_BY[array];
+  return (
+    made && html`<p class="help">${view.t(made.key, { command: html`<code>${made.command}</code>` })}</p>`
+  );
 }
 
 function titleOf(item: Table): string {

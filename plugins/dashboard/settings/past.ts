@@ -64,6 +64,28 @@ function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boo
   </li>`;
 }
 
+/** Undefined where nothing was taken back lately. */
+export function takenBackNotice({ takenBack }: ConfigChanges, view: View): Content {
+  return (
+    takenBack &&
+    html`<ul class="notices" id="taken-back">
+      <li data-tone="warn">
+        ${icon('warn')}
+        <div>
+          <p><strong>${view.t('level-warning')}</strong> <bdi>${view.said(takenBack.message)}</bdi></p>
+          ${view.button({ action: 'acknowledge', label: everywhere('taken-back-read') })}
+        </div>
+      </li>
+    </ul>`
+  );
+}
+
+/** Where what it tells of is over already, too, nothing is left to be said. */
+export function acknowledge(changes: ConfigChanges): Outcome {
+  changes.acknowledge();
+  return { ok: true, message: everywhere('taken-back-known') };
+}
+
 export function keep(changes: ConfigChanges, { form }: View): Outcome {
   const isKept = changes.confirm(form['version'] ?? '');
   return { ok: isKept, message: everywhere(isKept ? 'trial-kept' : 'trial-over') };

@@ -3,7 +3,7 @@ import type { Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { changesOf, reached } from './arrival.ts';
 import { Editor } from './editor.ts';
-import { keep, pastPanel, takeBack } from './past.ts';
+import { acknowledge, keep, pastPanel, takeBack } from './past.ts';
 
 const ICON = 'M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5';
 
@@ -21,6 +21,7 @@ export function settingsTab(ctx: PluginContext): Tab {
     texts: CATALOGUES,
     icon: ICON,
     controls: (view) => editor.controls(view),
+    controlsVersion: () => editor.controlsVersion,
     render: (view) => {
       const changes = changesOf(ctx);
       return changes ? pastPanel(changes, view) : null;
@@ -37,6 +38,7 @@ export function settingsTab(ctx: PluginContext): Tab {
       reached: told((view) => reached(ctx, view)),
       keep: told((view) => keep(ctx.use('configChanges'), view)),
       'take-back': told((view) => takeBack(ctx.use('configChanges'), view)),
+      acknowledge: told(() => acknowledge(ctx.use('configChanges'))),
     },
   };
 }

@@ -149,6 +149,56 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
+  it('keeps the size that somebody has dragged the text to', async () => {
+    const watched = await open();
+    const { page } = watched;
+    const box = page.locator('#settings-text');
+    const height = async (): Promise<number> => (await box.boundingBox())?.height ?? 0;
+    await box.evaluate<undefined, unknown>('(one) => one.scrollIntoView({ block: "end" })');
+    const corner = await box.boundingBox();
+    assert.ok(corner);
+    const [x, y] = [corner.x + corner.width - 4, corner.y + corner.height - 4];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x, y - 150, { steps: 5 });
+    await page.mouse.up();
+    const dragged = await height();
+    assert.ok(dragged < corner.height - 100, `it is ${dragged} high`);
+    await put(watched, 'bandwidth.up', '3M');
+    await verdict(watched, 'good');
+    assert.match(await box.inputValue(), /^up = "3M"/m);
+    assert.equal(await height(), dragged);
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('asks before it gives up what was not applied, and nobody who has typed nothing', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void (asked.length === 1 ? dialog.dismiss() : dialog.accept());
+    });
+    const leave = (): Promise<void> => page.locator('header a', { hasText: 'Logs' }).click();
+    await page.goto(`${origin()}/tabs/settings`);
+    await leave();
+    await page.waitForURL(`${origin()}/tabs/logs`);
+    assert.deepEqual(asked, []);
+    await page.goto(`${origin()}/tabs/settings`);
+    const box = page.locator('#settings-text');
+    await box.click();
+    await page.keyboard.type('# typed ');
+    const typed = await box.inputValue();
+    await leave();
+    await until('it asks', () => Promise.resolve(asked.length === 1), { timeoutMs: 10_000 });
+    assert.deepEqual([page.url(), await box.inputValue()], [`${origin()}/tabs/settings`, typed]);
+    await leave();
+    await page.waitForURL(`${origin()}/tabs/logs`);
+    assert.deepEqual(asked, ['beforeunload', 'beforeunload']);
+    await watched.context.close();
+  });
+
   it('says in Chinese what is wrong, at its field', async () => {
     const watched = await open('zh-CN');
     await put(watched, 'web.port', '70000');
@@ -234,6 +284,74 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
+  it('draws the editor anew where others apply, and says so where somebody has typed', async () => {
+    const [first, idle, typing] = [await open(), await open(), await open()];
+    const typed = `${await typing.page.locator('#settings-text').inputValue()}# typed\n`;
+    await typing.page.locator('#settings-text').fill(typed);
+    const behind = typing.page.locator('#settings-behind');
+    assert.equal(await behind.isVisible(), false);
+    await put(first, 'bandwidth.down', '8M');
+    await verdict(first, 'good');
+    await applied(first);
+    await until(
+      'the idle page has it',
+      async () => /^down = "8M"/m.test(await idle.page.locator('#settings-text').inputValue()),
+      { timeoutMs: 10_000 },
+    );
+    assert.equal(await field(idle, 'bandwidth.down').inputValue(), '8M');
+    await behind.waitFor({ timeout: 10_000 });
+    assert.match(await behind.innerText(), /not what runs now[^]*Open what runs now/);
+    assert.equal(await typing.page.locator('#settings-text').inputValue(), typed);
+    assert.equal(await first.page.locator('#settings-behind').isVisible(), false);
+    await press(first.page.locator('#trial button', { hasText: 'Take it back' }));
+    await until('the former text is back', async () => (await file()) === text, { timeoutMs: 10_000 });
+    for (const watched of [first, idle, typing]) {
+      watched.assertClean();
+      await watched.context.close();
+    }
+  });
+
+  it('claims nothing any more of settings that were taken back, and says so until somebody has read it', async () => {
+    const watched = await open();
+    const { page } = watched;
+    const before = await page.locator('#settings-text').inputValue();
+    const outcome = page.locator('#settings-outcome');
+    await put(watched, 'bandwidth.up', '2M');
+    await verdict(watched, 'good');
+    await applied(watched);
+    await outcome.locator('a').waitFor({ timeout: 10_000 });
+    await until('it is reached', async () => /Mountkeeper\.\s* On trial$/.test(await outcome.innerText()), {
+      timeoutMs: 10_000,
+    });
+    assert.equal(
+      await page.evaluate<number>(
+        'new Set([...document.querySelectorAll("#settings-outcome :is(a, .outcome)")]' +
+          '.map((one) => getComputedStyle(one).fontSize)).size',
+      ),
+      1,
+    );
+    await press(page.locator('#trial button', { hasText: 'Take it back' }));
+    const told = page.locator('#taken-back');
+    await told.waitFor({ timeout: 10_000 });
+    assert.match(await told.innerText(), /were taken back, since somebody asked for it/);
+    assert.equal(await outcome.isVisible(), false);
+    assert.equal(await page.locator('#settings-text').inputValue(), before);
+    const notices = async (): Promise<string> => JSON.stringify((await daemon.get('/api/notices')).body);
+    await until('the overview has it', async () => /were taken back/.test(await notices()), {
+      timeoutMs: 10_000,
+    });
+    await page.goto(`${origin()}/`);
+    await press(page.locator('.notices a', { hasText: 'settings' }));
+    await page.waitForURL(`${origin()}/tabs/settings#taken-back`);
+    await press(told.locator('button'));
+    await told.waitFor({ state: 'detached', timeout: 10_000 });
+    await until('nor the overview', async () => !/were taken back/.test(await notices()), {
+      timeoutMs: 10_000,
+    });
+    watched.assertClean();
+    await watched.context.close();
+  });
+
   it('keeps what was applied by somebody who leaves the page at once, and one lost answer does no harm', async () => {
     const watched = await open();
     const { page } = watched;
@@ -259,11 +377,11 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
 
   it('tells the second of two administrators what the first has changed', async () => {
     const [first, second] = [await open(), await open()];
+    await put(second, 'supervisor.poll_interval', '2s');
+    await verdict(second, 'good');
     await put(first, 'bandwidth.up', '3M');
     await verdict(first, 'good');
     await applied(first);
-    await put(second, 'supervisor.poll_interval', '2s');
-    await verdict(second, 'good');
     await second.page.locator('button.primary').click();
     await until(
       'the second is told',
@@ -301,6 +419,18 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await until('the focus in the form', () => hasFocus(watched.page.locator('#settings-fields')), {
       timeoutMs: 3_000,
     });
+    const web = watched.page.locator('details[data-section="web.users"]');
+    assert.match(await web.innerText(), /mountkeeper hash-password/);
+    await press(web.locator('button', { hasText: 'Add' }));
+    await verdict(watched, 'bad');
+    assert.match(
+      await watched.page.locator('[data-field="web.users[0].password_hash"] .problem').innerText(),
+      /hash/,
+    );
+    await press(web.locator('button', { hasText: 'Remove' }));
+    await verdict(watched, 'same');
+    const tokens = watched.page.locator('details[data-section="web.tokens"]');
+    assert.match(await tokens.innerText(), /mountkeeper token new/);
     await press(watched.page.locator('button', { hasText: 'Office' }));
     await until(
       'the preset',
@@ -405,6 +535,16 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const { page } = watched;
     await page.goto(`${origin()}/`);
     const card = page.locator('#frame-password');
+    await press(page.locator('.notices a[href="#frame-password"]'));
+    await until(
+      'the form is in sight',
+      async () =>
+        page.evaluate<boolean>(
+          '(({ top, bottom }) => top >= 0 && bottom <= innerHeight)' +
+            '(document.querySelector("#frame-password").getBoundingClientRect())',
+        ),
+      { timeoutMs: 3_000 },
+    );
     assert.match(await card.innerText(), /Everybody with an account on this machine/);
     await write(card.locator('input'), password);
     await press(card.locator('button'));
