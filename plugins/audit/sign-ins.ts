@@ -14,6 +14,8 @@ const MOST_ADDRESSES = 200;
 /** So many within so long are no mistyped password. */
 const MANY = 20;
 const MINUTES = 10;
+/** In ten minutes, of one address or network of IPv6: its noise hides nobody else's. One name takes eleven. */
+const MOST_LINES_EACH = 12;
 /** Addresses in the notice. */
 const MOST_SHOWN = 3;
 
@@ -38,7 +40,7 @@ export class SignIns {
 
   constructor(clock: Clock, write: (entry: Entry) => void) {
     this.#clock = clock;
-    this.#lines = new Refusals(clock, write, 'sign-ins');
+    this.#lines = new Refusals(clock, write, 'sign-ins', MOST_LINES_EACH);
   }
 
   /** `protocol`: as in a share's `protocols`. */
@@ -100,7 +102,7 @@ export class SignIns {
       count,
       since: new Date(since).toISOString(),
     };
-    this.#lines.add(entry, address, count);
+    this.#lines.add(entry, addressKey(address), count);
   }
 
   #remember({ address, count }: RefusedSignIn): void {

@@ -72,6 +72,26 @@ describe('refused sign-ins in the record', () => {
     assert.equal(written.length, 61);
   });
 
+  it('have lines for what others try, however many names one address or network of IPv6 sends', async () => {
+    const { clock, written, add } = begin();
+    for (let index = 1; index <= 200; index += 1) {
+      add({ user: `junk-${index}` }, { address: `2001:db8::${index.toString(16)}`, user: `junk-${index}` });
+      if (index % 8 === 0) await clock.advance(3_000);
+    }
+    add({ address: '192.0.2.9' }, { address: '2001:db8:0:1::1' });
+    assert.deepEqual(
+      written.slice(24).map(({ user, from }) => [user, (from as { address: string }).address]),
+      [
+        ['alice', '192.0.2.9'],
+        ['alice', '2001:db8:0:1::1'],
+      ],
+    );
+    await clock.advance(10 * MINUTE);
+    const { count, addresses } = written[26] as Entry;
+    assert.equal(count, 376);
+    assert.deepEqual(addresses, { '192.0.2.7': 188, '2001:db8:0:0::/64': 188 });
+  });
+
   it('bring a notice from 20 within ten minutes on, which goes when it is over', async () => {
     const { clock, add, signIns } = begin();
     add({ count: 19 });

@@ -20,12 +20,34 @@ describe('counts of refused sign-ins', () => {
     assert.equal(counts.take(), undefined);
   });
 
+  it('name what others try, however many names one address or network of IPv6 sends', () => {
+    const counts = new RefusedSignInCounts();
+    for (let index = 1; index <= 500; index += 1) {
+      counts.add({ address: '192.0.2.1', user: `junk-${index}`, at: 1 });
+      counts.add({ address: `2001:db8::${index}`, user: `junk-${index}`, at: 1 });
+    }
+    counts.add({ address: '192.0.2.1', user: 'junk-1', at: 2 });
+    counts.add({ address: '192.0.2.9', user: 'alice', at: 3 });
+    counts.add({ address: '2001:db8:0:1::1', user: 'alice', at: 4 });
+    const { refused = [] } = counts.take() ?? {};
+    assert.deepEqual(
+      refused.filter(({ user }) => user === 'alice').map(({ address }) => address),
+      ['192.0.2.9', '2001:db8:0:1::1'],
+    );
+    assert.deepEqual(
+      refused.map(({ user, count }) => [user === null ? 'none' : user.slice(0, 4), count].join(' ')).sort(),
+      ['alic 1', 'alic 1', ...Array.from({ length: 15 }, () => 'junk 1'), 'junk 2', 'none 492', 'none 492'],
+    );
+    for (let index = 1; index <= 8; index += 1) counts.add({ address: '192.0.2.1', user: `${index}`, at: 1 });
+    assert.ok(counts.take()?.refused.every(({ user }) => user !== null), 'it begins anew');
+  });
+
   it('stay small and whole, whatever is tried, and fit the event', () => {
     const counts = new RefusedSignInCounts();
     for (let index = 0; index < 2_000; index += 1)
       counts.add({ address: '192.0.2.1', user: `${index}${'\u{1f600}'.repeat(5_000)}`, at: index });
     for (let index = 0; index < 2_000; index += 1)
-      counts.add({ address: `2001:db8:1111:2222:3333:4444:5555:${index}`, user: 'x', at: index });
+      counts.add({ address: `2001:db8:1111:${index}:3333:4444:5555:6666`, user: 'x', at: index });
     counts.add({ address: '', user: '\n"', at: 1 });
     const told = counts.take();
     assert.ok(told);
