@@ -2,7 +2,7 @@
  * What exporters tell of refused sign-ins, made into few lines: one at once for an address and name, then one a minute
  * for as long as it goes on, within the bound of all attempts (`refusals.ts`). And whom a notice names.
  */
-import { addressKey } from 'mountkeeper';
+import { addressKey, Joi } from 'mountkeeper';
 import type { Clock, Notice, RefusedSignIn, RefusedSignIns } from 'mountkeeper';
 import type { Entry } from './entries.ts';
 import { Refusals } from './refusals.ts';
@@ -18,6 +18,24 @@ const MINUTES = 10;
 const MOST_LINES_EACH = 12;
 /** Addresses in the notice. */
 const MOST_SHOWN = 3;
+
+const count = Joi.number().integer().min(0).required();
+
+/** Servers count what strangers send, in processes of their own. */
+export const refusedSignIns = Joi.object<RefusedSignIns>({
+  refused: Joi.array()
+    .items(
+      Joi.object<RefusedSignIn, true>({
+        address: Joi.string().max(64).required(),
+        user: Joi.string().allow('', null).max(64).required(),
+        count,
+        since: count,
+      }),
+    )
+    .max(100)
+    .required(),
+  others: count,
+});
 
 interface Attempted extends Omit<RefusedSignIn, 'count'> {
   readonly protocol: string;

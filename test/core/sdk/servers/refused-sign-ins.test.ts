@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RefusedSignInCounts, refusedSignInsValue } from 'mountkeeper';
+import { RefusedSignInCounts } from 'mountkeeper';
+import { refusedSignIns } from '../../../../plugins/audit/sign-ins.ts';
 
 describe('counts of refused sign-ins', () => {
   it('are by address and name, and begin anew once they were taken', () => {
@@ -61,6 +62,6 @@ describe('counts of refused sign-ins', () => {
       2_000,
       'one that tries many names stays known by its address',
     );
-    assert.equal(refusedSignInsValue().validate(told, { convert: false }).error, undefined);
+    assert.equal(refusedSignIns.validate(told, { convert: false }).error, undefined);
   });
 });
