@@ -45,6 +45,8 @@ export interface RefusedSignIn {
    * too many.
    */
   readonly user: string | null;
+  /** All of them were tried with names that nobody has, as devices try their own users. */
+  readonly isNobody: boolean;
   readonly count: number;
   /** When the first of them was refused, in milliseconds since 1970. */
   readonly since: number;

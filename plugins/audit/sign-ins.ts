@@ -2,6 +2,7 @@
  * What exporters tell of refused sign-ins, made into few lines: one at once for an address and name, then one a minute
  * for as long as it goes on, within the bound of all attempts (`refusals.ts`). And whom a notice names.
  */
+import { isIP } from 'node:net';
 import { addressKey, Joi } from 'mountkeeper';
 import type { Clock, Notice, RefusedSignIn, RefusedSignIns } from 'mountkeeper';
 import type { Entry } from './entries.ts';
@@ -28,6 +29,7 @@ export const refusedSignIns = Joi.object<RefusedSignIns>({
       Joi.object<RefusedSignIn, true>({
         address: Joi.string().max(64).required(),
         user: Joi.string().allow('', null).max(64).required(),
+        isNobody: Joi.boolean().required(),
         count,
         since: count,
       }),
@@ -47,6 +49,8 @@ interface Attempted extends Omit<RefusedSignIn, 'count'> {
 interface Recent {
   readonly address: string;
   readonly counts: number[];
+  /** Those with names that somebody has, or without one. */
+  readonly real: number[];
 }
 
 export class SignIns {
@@ -83,18 +87,21 @@ export class SignIns {
   /** Names the addresses with the most attempts: a device that has a former password tries as often as a guesser. */
   notices(): readonly Notice[] {
     const many = [...this.#recent.values()]
-      .filter((one) => sumOf(one) >= MANY)
-      .sort((one, other) => sumOf(other) - sumOf(one));
-    if (many.length === 0) return [];
-    const from = many.slice(0, MOST_SHOWN).map(({ address }) => address);
+      .filter(({ counts }) => sumOf(counts) >= MANY)
+      .sort((one, other) => sumOf(other.counts) - sumOf(one.counts));
+    const [real, nobodys] = [
+      many.filter((one) => sumOf(one.real) > 0),
+      many.filter((one) => sumOf(one.real) === 0),
+    ];
     return [
-      {
+      ...noticeOf(real, {
         level: 'warning',
-        message:
-          `at least ${MANY} sign-ins from ${from.join(', ')} were refused within ${MINUTES} minutes: a device there ` +
-          'has a wrong password, or somebody guesses; see `mountkeeper audit` for the names that were tried, and ' +
-          'keep an address that is not yours out by the firewall',
-      },
+        why: 'a device there has a wrong password, or somebody guesses',
+      }),
+      ...noticeOf(nobodys, {
+        level: 'info',
+        why: 'all with names that nobody has, as devices try their own users, or somebody guesses',
+      }),
     ];
   }
 
@@ -123,10 +130,13 @@ export class SignIns {
     this.#lines.add(entry, addressKey(address), count);
   }
 
-  #remember({ address, count }: RefusedSignIn): void {
+  #remember({ address, count, isNobody, since }: RefusedSignIn): void {
+    // From before the daemon ran, or of a connection that was closed at once: nobody can do anything about it.
+    if (since < this.#clock.now() - MINUTES * MINUTE_MS || isIP(address) === 0) return;
     const key = addressKey(address);
-    const recent = this.#recent.get(key) ?? { address, counts: [0] };
+    const recent = this.#recent.get(key) ?? { address, counts: [0], real: [0] };
     recent.counts[0] = (recent.counts[0] ?? 0) + count;
+    if (!isNobody) recent.real[0] = (recent.real[0] ?? 0) + count;
     if (!this.#recent.has(key) && this.#recent.size >= MOST_ADDRESSES) this.#forgetOne();
     this.#recent.set(key, recent);
   }
@@ -135,7 +145,7 @@ export class SignIns {
   #forgetOne(): void {
     let least: readonly [key: string, sum: number] | undefined;
     for (const [key, one] of this.#recent) {
-      const sum = sumOf(one);
+      const sum = sumOf(one.counts);
       if (!least || sum < least[1]) least = [key, sum];
     }
     if (least) this.#recent.delete(least[0]);
@@ -148,15 +158,35 @@ export class SignIns {
       else this.#names.set(key, { ...one, count: 0 });
     }
     for (const [key, one] of this.#recent) {
-      one.counts.unshift(0);
-      one.counts.length = Math.min(one.counts.length, MINUTES);
-      if (sumOf(one) === 0) this.#recent.delete(key);
+      for (const minutes of [one.counts, one.real]) {
+        minutes.unshift(0);
+        minutes.length = Math.min(minutes.length, MINUTES);
+      }
+      if (sumOf(one.counts) === 0) this.#recent.delete(key);
     }
     const isOver = this.#names.size === 0 && this.#recent.size === 0;
     this.#cancel = isOver ? undefined : this.#clock.after(MINUTE_MS, () => this.#nextMinute());
   }
 }
 
-function sumOf({ counts }: Recent): number {
+function noticeOf(
+  many: readonly Recent[],
+  { level, why }: Pick<Notice, 'level'> & { readonly why: string },
+): readonly Notice[] {
+  if (many.length === 0) return [];
+  const from = many.slice(0, MOST_SHOWN).map(({ address }) => address);
+  const others = many.length > MOST_SHOWN ? ', …' : '';
+  return [
+    {
+      level,
+      message:
+        `at least ${MANY} sign-ins from ${from.join(', ')}${others} were refused within ${MINUTES} minutes: ${why}; ` +
+        'see `mountkeeper audit` for the names that were tried, and keep an address that is not yours out by the ' +
+        'firewall',
+    },
+  ];
+}
+
+function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }

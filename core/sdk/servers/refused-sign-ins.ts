@@ -16,6 +16,8 @@ const LONGEST_NAME = 64;
 export interface RefusedAttempt {
   readonly address: string;
   readonly user: string | null;
+  /** Nobody has that name. */
+  readonly isNobody: boolean;
   readonly at: number;
 }
 
@@ -27,14 +29,14 @@ export class RefusedSignInCounts {
   #namesOf = new Map<string, number>();
   #others = 0;
 
-  add({ address: told, user, at }: RefusedAttempt): void {
+  add({ address: told, user, ...rest }: RefusedAttempt): void {
     // A connection that has just been closed has none.
     const address = told === '' ? 'unknown' : told;
     const who = addressKey(address);
     const name = user === null ? null : shortened(user);
     const isCounted =
-      (name !== null && this.#addNamed(who, { address, user: name, at })) ||
-      count(this.#unnamed, who, { address, user: null, at }, MOST_UNNAMED);
+      (name !== null && this.#addNamed(who, { address, user: name, ...rest })) ||
+      count(this.#unnamed, who, { address, user: null, ...rest }, MOST_UNNAMED);
     if (!isCounted) this.#others += 1;
   }
 
@@ -62,12 +64,14 @@ export class RefusedSignInCounts {
 function count(
   counts: Map<string, Counted>,
   key: string,
-  { address, user, at }: RefusedAttempt,
+  { address, user, isNobody, at }: RefusedAttempt,
   most: number,
 ): boolean {
   const known = counts.get(key);
-  if (known) known.count += 1;
-  else if (counts.size < most) counts.set(key, { address, user, count: 1, since: at });
+  if (known) {
+    known.count += 1;
+    known.isNobody &&= isNobody;
+  } else if (counts.size < most) counts.set(key, { address, user, isNobody, count: 1, since: at });
   else return false;
   return true;
 }

@@ -173,7 +173,7 @@ describe('the record of changes', () => {
   });
 
   it('has the sign-ins that an exporter tells of as refused, and nothing that is none', async () => {
-    const one = { address: '192.0.2.7', user: 'alice', count: 1, since: 0 };
+    const one = { address: '192.0.2.7', user: 'alice', isNobody: false, count: 1, since: 0 };
     for (const refused of ['x', [{ ...one, count: 'x' }], [{ ...one, user: 'x'.repeat(65) }], [one]])
       tellRefused({ refused, others: 0 });
     const [line] = await told('refused', 1);
