@@ -167,7 +167,9 @@ class Keeper implements ManagedServer {
     try {
       await Promise.race([
         ready(process, this.#end.signal),
-        process.exited.then(({ lastLines }) => Promise.reject(new Error(endSentence(this.#telling(lastLines))))),
+        process.exited.then(({ lastLines }) =>
+          Promise.reject(new Error(endSentence(this.#telling(lastLines)))),
+        ),
       ]);
     } catch (error) {
       if (this.#end.signal.aborted) return;

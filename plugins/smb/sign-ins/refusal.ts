@@ -77,7 +77,13 @@ function beginning(line: string): Said | undefined {
   const remoteAddress = textAfter(line, '"remoteAddress": "');
   if (status === undefined || remoteAddress === undefined) return undefined;
   const timestamp = textAfter(line, '"timestamp": "') ?? '';
-  return { timestamp, status, remoteAddress, clientAccount: unquoted(ACCOUNT.exec(line)?.[1]), hasPassword: true };
+  return {
+    timestamp,
+    status,
+    remoteAddress,
+    clientAccount: unquoted(ACCOUNT.exec(line)?.[1]),
+    hasPassword: true,
+  };
 }
 
 function textAfter(line: string, mark: string): string | undefined {

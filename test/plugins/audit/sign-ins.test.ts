@@ -109,13 +109,16 @@ describe('refused sign-ins in the record', () => {
     for (let index = 1; index < 30; index += 1) add({ address: `2001:db8::${index}`, user: null });
     add({ address: '192.0.2.9', count: 500 }, { address: '192.0.2.10', count: 400 });
     add({ address: '192.0.2.11', count: 300 }, { address: '192.0.2.12', count: 200 });
-    assert.match(signIns.notices()[0]?.message ?? '', /from 192\.0\.2\.9, 192\.0\.2\.10, 192\.0\.2\.11, … were/);
+    assert.match(
+      signIns.notices()[0]?.message ?? '',
+      /from 192\.0\.2\.9, 192\.0\.2\.10, 192\.0\.2\.11, … were/,
+    );
     await clock.advance(11 * MINUTE);
     assert.deepEqual(signIns.notices(), []);
     assert.equal(clock.pending, 0, 'nothing is kept, and nothing waits');
   });
 
-  it('bring another notice where all names are nobody\'s', () => {
+  it("bring another notice where all names are nobody's", () => {
     const { add, signIns } = begin();
     add({ user: 'guest', isNobody: true, count: 30 });
     const [notice, ...more] = signIns.notices();
@@ -130,7 +133,10 @@ describe('refused sign-ins in the record', () => {
       ],
     );
     add({ count: 1 });
-    assert.deepEqual(signIns.notices().map(({ level }) => level), ['warning']);
+    assert.deepEqual(
+      signIns.notices().map(({ level }) => level),
+      ['warning'],
+    );
   });
 
   it('bring no notice of what was long ago, nor of an address that is not known', () => {

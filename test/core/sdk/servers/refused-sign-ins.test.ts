@@ -30,7 +30,10 @@ describe('counts of refused sign-ins', () => {
     add('new', true);
     add('new', false);
     const told = counts.take()?.refused.map(({ user, isNobody }) => [user, isNobody]);
-    assert.deepEqual(told, [['guest', true], ['new', false]]);
+    assert.deepEqual(told, [
+      ['guest', true],
+      ['new', false],
+    ]);
   });
 
   it('name what others try, however many names one address or network of IPv6 sends', () => {
@@ -51,16 +54,30 @@ describe('counts of refused sign-ins', () => {
       refused.map(({ user, count }) => [user === null ? 'none' : user.slice(0, 4), count].join(' ')).sort(),
       ['alic 1', 'alic 1', ...Array.from({ length: 15 }, () => 'junk 1'), 'junk 2', 'none 492', 'none 492'],
     );
-    for (let index = 1; index <= 8; index += 1) counts.add({ address: '192.0.2.1', user: `${index}`, isNobody: false, at: 1 });
-    assert.ok(counts.take()?.refused.every(({ user }) => user !== null), 'it begins anew');
+    for (let index = 1; index <= 8; index += 1)
+      counts.add({ address: '192.0.2.1', user: `${index}`, isNobody: false, at: 1 });
+    assert.ok(
+      counts.take()?.refused.every(({ user }) => user !== null),
+      'it begins anew',
+    );
   });
 
   it('stay small and whole, whatever is tried, and fit the event', () => {
     const counts = new RefusedSignInCounts();
     for (let index = 0; index < 2_000; index += 1)
-      counts.add({ address: '192.0.2.1', user: `${index}${'\u{1f600}'.repeat(5_000)}`, isNobody: false, at: index });
+      counts.add({
+        address: '192.0.2.1',
+        user: `${index}${'\u{1f600}'.repeat(5_000)}`,
+        isNobody: false,
+        at: index,
+      });
     for (let index = 0; index < 2_000; index += 1)
-      counts.add({ address: `2001:db8:1111:${index}:3333:4444:5555:6666`, user: 'x', isNobody: false, at: index });
+      counts.add({
+        address: `2001:db8:1111:${index}:3333:4444:5555:6666`,
+        user: 'x',
+        isNobody: false,
+        at: index,
+      });
     counts.add({ address: '', user: '\n"', isNobody: false, at: 1 });
     const told = counts.take();
     assert.ok(told);

@@ -60,7 +60,8 @@ describe('a sign-in that smbd refuses', () => {
     assert.equal(refusalIn(line, says), undefined);
     // What a client sends is no proof of it.
     const sent = lineOf({ workstation: '"passwordType": "No-Password"' });
-    for (const cut of [0, 1, 20]) assert.equal(refusalIn(sent.slice(0, sent.length - cut), says)?.user, 'alice');
+    for (const cut of [0, 1, 20])
+      assert.equal(refusalIn(sent.slice(0, sent.length - cut), says)?.user, 'alice');
   });
 
   it('has the time of now where it tells of no time that has been', () => {
