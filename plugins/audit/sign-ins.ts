@@ -20,6 +20,13 @@ const MOST_LINES_EACH = 12;
 /** Addresses in the notice. */
 const MOST_SHOWN = 3;
 
+const GUESSED =
+  'minutes: a device there has a wrong password, or somebody guesses; see `mountkeeper audit` for the names that ' +
+  'were tried, and keep an address that is not yours out by the firewall';
+const NOBODYS =
+  'minutes: all with names that nobody has, as devices try their own users, or somebody guesses; see `mountkeeper ' +
+  'audit` for the names that were tried, and keep an address that is not yours out by the firewall';
+
 const count = Joi.number().integer().min(0).required();
 
 /** Servers count what strangers send, in processes of their own. */
@@ -94,14 +101,8 @@ export class SignIns {
       many.filter((one) => sumOf(one.real) === 0),
     ];
     return [
-      ...noticeOf(real, {
-        level: 'warning',
-        why: 'a device there has a wrong password, or somebody guesses',
-      }),
-      ...noticeOf(nobodys, {
-        level: 'info',
-        why: 'all with names that nobody has, as devices try their own users, or somebody guesses',
-      }),
+      ...noticeOf(real, { level: 'warning', rest: GUESSED }),
+      ...noticeOf(nobodys, { level: 'info', rest: NOBODYS }),
     ];
   }
 
@@ -171,20 +172,13 @@ export class SignIns {
 
 function noticeOf(
   many: readonly Recent[],
-  { level, why }: Pick<Notice, 'level'> & { readonly why: string },
+  { level, rest }: Pick<Notice, 'level'> & { readonly rest: string },
 ): readonly Notice[] {
   if (many.length === 0) return [];
   const from = many.slice(0, MOST_SHOWN).map(({ address }) => address);
   const others = many.length > MOST_SHOWN ? ', …' : '';
-  return [
-    {
-      level,
-      message:
-        `at least ${MANY} sign-ins from ${from.join(', ')}${others} were refused within ${MINUTES} minutes: ${why}; ` +
-        'see `mountkeeper audit` for the names that were tried, and keep an address that is not yours out by the ' +
-        'firewall',
-    },
-  ];
+  const message = `at least ${MANY} sign-ins from ${from.join(', ')}${others} were refused within ${MINUTES} ${rest}`;
+  return [{ level, message }];
 }
 
 function sumOf(counts: readonly number[]): number {
