@@ -45,19 +45,28 @@ export interface RefusedSignIn {
    * too many.
    */
   readonly user: string | null;
+  /** All of them were tried with names that nobody has, as devices try their own users. */
+  readonly isNobody: boolean;
   readonly count: number;
   /** When the first of them was refused, in milliseconds since 1970. */
   readonly since: number;
 }
 
-/**
- * Value of the event that an exporter's plugin gives every few seconds while sign-ins are refused, such as
- * `smb:sign-ins-refused`: those since the one before. Never a password.
- */
+/** Those that one server refused since it told of some before. Never a password. */
 export interface RefusedSignIns {
+  /** At most 100. */
   readonly refused: readonly RefusedSignIn[];
   /** Those of further addresses: a few are told apart at a time. */
   readonly others: number;
+}
+
+/**
+ * Where an exporter's plugin tells of the sign-ins that its server refuses, every few seconds while there are any. No
+ * event, which everybody may hear: a name may be a password that somebody typed in the wrong field.
+ */
+export interface RefusedSignInsService {
+  /** `protocol`: as in a share's `protocols`. Never throws. */
+  add(protocol: string, refused: RefusedSignIns): void;
 }
 
 /** Shows mounted shares to clients of one protocol. Provided under `exporter:<protocol>`. */

@@ -3,7 +3,7 @@ import type { ConfigChanges, ConfigPresets, NasFinder, SetupService } from './co
 import type { ConfigService, Secrets } from './config.ts';
 import type { ConnectionMonitors } from './connections.ts';
 import type { FileDownloads, TabsService } from './dashboard.ts';
-import type { Exporter, ExportersService } from './exporter.ts';
+import type { Exporter, ExportersService, RefusedSignInsService } from './exporter.ts';
 import type { MetricsService } from './metrics.ts';
 import type { WebhookFormatsService } from './notifications.ts';
 import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount.ts';
@@ -31,6 +31,8 @@ export interface Services {
   certificates: CertificatesService;
   /** Provided by the plugin `auth`. */
   signIns: SignInsService;
+  /** Provided by the plugin `audit`. */
+  refusedSignIns: RefusedSignInsService;
   status: StatusService;
   shares: SharesService;
   bandwidth: BandwidthService;

@@ -106,7 +106,7 @@ export type {
 
 export { entranceOf, isShownOver, shareAccess } from './access.ts';
 export type { Entrance, ShareAccess } from './access.ts';
-export { exporterOf, provideExporter, refusedSignInsValue } from './servers/exporter.ts';
+export { exporterOf, provideExporter } from './servers/exporter.ts';
 export type { ExporterParts, ExporterTools, ExporterWiring, ServingExporter } from './servers/exporter.ts';
 export { createExportTable } from './servers/export-table.ts';
 export type { ExportTable, ExportTableOptions } from './servers/export-table.ts';

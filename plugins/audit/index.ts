@@ -7,7 +7,7 @@ import type { AuditConfig } from './config.ts';
 import { entryOfConfig, entryOfRequest } from './entries.ts';
 import { AuditRecord } from './record.ts';
 import { Attempts, isAttempt } from './refusals.ts';
-import { SignIns } from './sign-ins.ts';
+import { refusedSignIns, SignIns } from './sign-ins.ts';
 
 const CLOSE_MS = 2_000;
 
@@ -67,8 +67,13 @@ export default definePlugin<AuditConfig>({
       open.known = next;
       open.record.write(entryOfConfig(next, diff));
     });
-    ctx.on('smb:sign-ins-refused', (refused) => opened()?.signIns.add('smb', refused));
-    ctx.on('webdav:sign-ins-refused', (refused) => opened()?.signIns.add('webdav', refused));
+    ctx.provide('refusedSignIns', () => ({
+      add: (protocol, refused) => {
+        const { error } = refusedSignIns.validate(refused, { convert: false });
+        if (error) ctx.log.error({ protocol }, 'what is told of refused sign-ins cannot be used');
+        else opened()?.signIns.add(protocol, refused);
+      },
+    }));
     ctx.tap('collectNotices', () => {
       const { record, signIns } = opened() ?? {};
       const problem = record?.problem;

@@ -55,23 +55,34 @@ export class Refusals {
   readonly #clock: Clock;
   readonly #write: Write;
   readonly #by: string;
+  readonly #mostEach: number;
   #since = 0;
   #written = 0;
   #unwritten = 0;
   #addresses = new Map<string, number>();
+  #linesOf = new Map<string, number>();
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, write: Write, by: 'known' | 'strangers' | 'anonymous' | 'sign-ins') {
+  /** `mostEach`: lines that one address has at most. */
+  constructor(
+    clock: Clock,
+    write: Write,
+    by: 'known' | 'strangers' | 'anonymous' | 'sign-ins',
+    mostEach = MOST_LINES,
+  ) {
     this.#clock = clock;
     this.#write = write;
     this.#by = by;
+    this.#mostEach = mostEach;
   }
 
   /** `attempts`: how many the line is about. */
   add(entry: Entry, address: string, attempts = 1): void {
-    if (this.#written >= MOST_LINES) return this.count(address, attempts);
+    const lines = this.#linesOf.get(address) ?? 0;
+    if (this.#written >= MOST_LINES || lines >= this.#mostEach) return this.count(address, attempts);
     this.#begin();
     this.#written += 1;
+    this.#linesOf.set(address, lines + 1);
     this.#write(entry);
   }
 
@@ -98,6 +109,7 @@ export class Refusals {
     this.#written = 0;
     this.#unwritten = 0;
     this.#addresses = new Map();
+    this.#linesOf = new Map();
     if (count === 0) return;
     this.#write({
       event: 'more-attempts',

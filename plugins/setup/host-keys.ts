@@ -20,6 +20,8 @@ export async function shownHostKeys(
   { run, signal }: HostKeyTools,
 ): Promise<readonly string[]> {
   const { host, port = SSH_PORT } = options as { readonly host: string; readonly port?: number };
+  // `ssh-keyscan` takes a list of them.
+  if (host.includes(',')) return [];
   // It is not installed, or hangs: the key cannot be shown.
   const unknown = (): { readonly stdout: string } => {
     signal.throwIfAborted();
@@ -50,6 +52,7 @@ export function hostKeyAdvice(keys: readonly string[]): readonly string[] {
   if (keys.length === 0) return [];
   return [
     `the NAS shows these host keys now: ${keys.join(', ')}; compare them with those on its own pages, or with what ` +
-      '`ssh-keygen -l -f` says on it: whoever else answers at its address has others',
+      '`ssh-keygen -l -f` says on it: whoever else answers at its address has others; if ' +
+      'they differ, change the password, which has been sent there already',
   ];
 }

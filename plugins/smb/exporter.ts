@@ -32,6 +32,7 @@ import type { Samba } from './samba.ts';
 import { pathProblem, renderConfig } from './server-config.ts';
 import type { ServedShare } from './server-config.ts';
 import { endSessions, hasHeard, reload, sessionsOf } from './sessions.ts';
+import { isAudit } from './sign-ins/refusal.ts';
 import { RefusedSignInsWatch } from './sign-ins/refused-sign-ins.ts';
 import {
   awaitReady,
@@ -138,6 +139,7 @@ class SmbParts implements ExporterParts<ServedShare> {
       ...tools,
       key: PROCESS_KEY,
       graceMs: GRACE_MS,
+      isNoise: isAudit,
       plan: () => this.shown.inTurn(() => this.#plan()),
       ready: async (process, signal) => {
         const { clock } = tools;

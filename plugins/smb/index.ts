@@ -1,5 +1,4 @@
-import { definePlugin, provideExporter, readDescriptions, refusedSignInsValue } from 'mountkeeper';
-import type { RefusedSignIns } from 'mountkeeper';
+import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
 import { check, logins, schema } from './config.ts';
 import type { SmbConfig } from './config.ts';
 import { checks } from './doctor.ts';
@@ -10,10 +9,6 @@ declare module 'mountkeeper' {
     /** True while a client of SMB that may come in would be served. */
     smbdRunning: boolean;
   }
-  interface Events {
-    /** Sign-ins over SMB were refused. */
-    'smb:sign-ins-refused': RefusedSignIns;
-  }
 }
 
 export default definePlugin<SmbConfig>({
@@ -23,11 +18,6 @@ export default definePlugin<SmbConfig>({
   description: 'Shows shares over SMB with a private Samba server.',
   config: { section: 'smb', schema, check, logins, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
-    const refused = ctx.event({
-      name: 'smb:sign-ins-refused',
-      summary: 'Sign-ins over SMB were refused since the last event.',
-      value: refusedSignInsValue(),
-    });
     const exporter = provideExporter(ctx, {
       protocol: 'smb',
       server: 'SMB server',
@@ -39,7 +29,7 @@ export default definePlugin<SmbConfig>({
           owner: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
           settings: ctx.config,
           config: () => ctx.use('config').current.config,
-          onRefused: refused,
+          onRefused: (refused) => ctx.find('refusedSignIns')?.add('smb', refused),
         }),
     });
     ctx.status('smbdRunning', { default: false, read: () => exporter()?.isServing === true });

@@ -1,5 +1,4 @@
-import { definePlugin, provideExporter, readDescriptions, refusedSignInsValue } from 'mountkeeper';
-import type { RefusedSignIns } from 'mountkeeper';
+import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
 import { check, logins, schema } from './config.ts';
 import type { WebdavConfig } from './config.ts';
 import { checks } from './doctor.ts';
@@ -10,10 +9,6 @@ declare module 'mountkeeper' {
     /** True while a client of WebDAV that may come in would be served. */
     webdavRunning: boolean;
   }
-  interface Events {
-    /** Sign-ins over WebDAV were refused. */
-    'webdav:sign-ins-refused': RefusedSignIns;
-  }
 }
 
 export default definePlugin<WebdavConfig>({
@@ -23,11 +18,6 @@ export default definePlugin<WebdavConfig>({
   description: 'Shows shares over WebDAV, each at /<name>/.',
   config: { section: 'webdav', schema, check, logins, descriptions: readDescriptions(import.meta.url) },
   register(ctx) {
-    const refused = ctx.event({
-      name: 'webdav:sign-ins-refused',
-      summary: 'Sign-ins over WebDAV were refused since the last event.',
-      value: refusedSignInsValue(),
-    });
     const exporter = provideExporter(ctx, {
       protocol: 'webdav',
       server: 'WebDAV proxy',
@@ -40,7 +30,7 @@ export default definePlugin<WebdavConfig>({
           certificates: ctx.use('certificates'),
           settings: ctx.config,
           config: () => ctx.use('config').current.config,
-          onRefused: refused,
+          onRefused: (refused) => ctx.find('refusedSignIns')?.add('webdav', refused),
           // As last known while the plugin that mounts is being replaced.
           rclone: () => (rclone = ctx.find('rclone')?.command ?? rclone),
         });

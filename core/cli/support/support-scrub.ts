@@ -32,6 +32,9 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(\bhooks\.slack\.com\/[a-z]{1,20}\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
   [/(\bapi\.telegram\.org\/(?:file\/)?bot)[^\s"'<>\\/]+/gi, `$1${MASK}`],
   [/(\bdiscord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  // Names that were tried, by smbd and in the record of changes: somebody may have typed a password there.
+  [/("(?:client|mapped|became)(?:Account|Domain)":\s?")(?:[^"\\\n]|\\.)*/g, `$1${MASK}`],
+  [/("event":"refused","protocol":"[a-z]{1,20}","user":")(?:[^"\\\n]|\\.)*/g, `$1${MASK}`],
   // A header goes to the end of its line.
   [/((?:authorization|cookie)\s{0,8}:\s{0,8})(?![\s"'[{\\])[^\r\n"'\\]+/gi, `$1${MASK}`],
 ];

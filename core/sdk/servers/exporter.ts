@@ -8,13 +8,11 @@ import type {
   ExportersService,
   ListenAddress,
   Offer,
-  RefusedSignIns,
 } from '../../contract/exporter.ts';
 import type { Notice } from '../../contract/notifications.ts';
 import type { Made, PluginContext } from '../../contract/plugin.ts';
 import type { Clock, Logger, MountTable, Paths, Processes } from '../../contract/platform.ts';
 import type { SharesService } from '../../contract/shares.ts';
-import Joi from '#joi';
 import type { ManagedServer } from './managed-server.ts';
 import type { ExportTable } from './export-table.ts';
 
@@ -182,16 +180,4 @@ export function provideExporter<E extends ServingExporter, C extends object>(
     run: async (signal) => exporter()?.look(signal),
   });
   return exporter;
-}
-
-/** Schema of the event by which an exporter's plugin tells that sign-ins were refused. */
-export function refusedSignInsValue(): Joi.ObjectSchema<RefusedSignIns> {
-  const number = (): Joi.NumberSchema => Joi.number().integer().min(0).required();
-  const one = Joi.object({
-    address: Joi.string().max(64).required(),
-    user: Joi.string().allow('', null).max(64).required(),
-    count: number(),
-    since: number(),
-  });
-  return Joi.object<RefusedSignIns>({ refused: Joi.array().items(one).required(), others: number() });
 }

@@ -33,6 +33,8 @@ export interface ManagedServerOptions {
   readonly answerMs?: number;
   /** Cleans up after the server; called after each end and before each start, while none of it is running. */
   readonly cleanUp: () => Promise<void>;
+  /** Lines of its output that say nothing of why it ended; may hold what strangers sent. Never told nor logged. */
+  readonly isNoise?: (line: string) => boolean;
 }
 
 export interface ManagedServer {
@@ -165,7 +167,9 @@ class Keeper implements ManagedServer {
     try {
       await Promise.race([
         ready(process, this.#end.signal),
-        process.exited.then(({ lastLines }) => Promise.reject(new Error(endSentence(lastLines)))),
+        process.exited.then(({ lastLines }) =>
+          Promise.reject(new Error(endSentence(this.#telling(lastLines)))),
+        ),
       ]);
     } catch (error) {
       if (this.#end.signal.aborted) return;
@@ -180,12 +184,17 @@ class Keeper implements ManagedServer {
     const { code, signal, lastLines } = await process.exited;
     this.#isAnswering = false;
     log.warn(
-      { key, code, signal, lastLines: lastLines.slice(-3) },
+      { key, code, signal, lastLines: this.#telling(lastLines).slice(-3) },
       'server ended by itself and is restarted',
     );
     await this.#options.cleanUp();
     this.#problem = 'it ended and is being restarted';
     this.#failures += 1;
+  }
+
+  #telling(lines: readonly string[]): readonly string[] {
+    const { isNoise } = this.#options;
+    return isNoise ? lines.filter((line) => !isNoise(line)) : lines;
   }
 
   /**

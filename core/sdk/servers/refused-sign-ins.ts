@@ -3,16 +3,21 @@
  * send: names beyond the bound count for their address alone, and addresses beyond theirs without it.
  */
 import type { RefusedSignIn, RefusedSignIns } from '../../contract/exporter.ts';
+import { addressKey } from '../http/client-address.ts';
 
 /** An event of the plugin that tells them holds no more. */
 const MOST_NAMED = 48;
 const MOST_UNNAMED = 48;
+/** Of one address, or one network of IPv6: its noise hides no names that others try. */
+const MOST_NAMES_EACH = 8;
 const LONGEST_NAME = 64;
 
 /** One that was refused; `at` in milliseconds since 1970. */
 export interface RefusedAttempt {
   readonly address: string;
   readonly user: string | null;
+  /** Nobody has that name. */
+  readonly isNobody: boolean;
   readonly at: number;
 }
 
@@ -21,16 +26,27 @@ type Counted = { -readonly [K in keyof RefusedSignIn]: RefusedSignIn[K] };
 export class RefusedSignInCounts {
   #named = new Map<string, Counted>();
   #unnamed = new Map<string, Counted>();
+  #namesOf = new Map<string, number>();
   #others = 0;
 
-  add({ address: told, user, at }: RefusedAttempt): void {
+  add({ address: told, user, ...rest }: RefusedAttempt): void {
     // A connection that has just been closed has none.
     const address = told === '' ? 'unknown' : told;
+    const who = addressKey(address);
     const name = user === null ? null : shortened(user);
     const isCounted =
-      (name !== null && count(this.#named, `${address} ${name}`, { address, user: name, at }, MOST_NAMED)) ||
-      count(this.#unnamed, address, { address, user: null, at }, MOST_UNNAMED);
+      (name !== null && this.#addNamed(who, { address, user: name, ...rest })) ||
+      count(this.#unnamed, who, { address, user: null, ...rest }, MOST_UNNAMED);
     if (!isCounted) this.#others += 1;
+  }
+
+  #addNamed(who: string, attempt: RefusedAttempt): boolean {
+    const names = this.#namesOf.get(who) ?? 0;
+    const most = names < MOST_NAMES_EACH ? MOST_NAMED : 0;
+    const before = this.#named.size;
+    const isCounted = count(this.#named, `${who} ${attempt.user}`, attempt, most);
+    if (this.#named.size > before) this.#namesOf.set(who, names + 1);
+    return isCounted;
   }
 
   /** Those since it was called before; undefined where there were none. */
@@ -38,6 +54,7 @@ export class RefusedSignInCounts {
     const told = { refused: [...this.#named.values(), ...this.#unnamed.values()], others: this.#others };
     this.#named = new Map();
     this.#unnamed = new Map();
+    this.#namesOf = new Map();
     this.#others = 0;
     return told.refused.length === 0 ? undefined : told;
   }
@@ -47,12 +64,14 @@ export class RefusedSignInCounts {
 function count(
   counts: Map<string, Counted>,
   key: string,
-  { address, user, at }: RefusedAttempt,
+  { address, user, isNobody, at }: RefusedAttempt,
   most: number,
 ): boolean {
   const known = counts.get(key);
-  if (known) known.count += 1;
-  else if (counts.size < most) counts.set(key, { address, user, count: 1, since: at });
+  if (known) {
+    known.count += 1;
+    known.isNobody &&= isNobody;
+  } else if (counts.size < most) counts.set(key, { address, user, isNobody, count: 1, since: at });
   else return false;
   return true;
 }

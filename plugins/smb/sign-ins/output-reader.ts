@@ -3,7 +3,7 @@
  * file is another one after a start of the process, and is cut to nothing when it is large: by this, or else by who
  * keeps the process.
  */
-import { open, readFile, truncate } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { undefinedWhenMissing, writeWhole } from 'mountkeeper';
 
@@ -32,15 +32,19 @@ export class OutputReader {
   async read(file: string, take: (line: string) => void): Promise<void> {
     this.#position ??= await this.#noted();
     const former = this.#position;
-    const handle = await open(file, 'r');
+    const handle = await open(file, 'r+');
     try {
       const { ino: inode, size } = await handle.stat();
       const isSame = former?.inode === inode && former.offset <= size;
       const begin = isSame ? former.offset : 0;
-      const end = await readLines(handle, [begin, size], take);
+      let end = await readLines(handle, [begin, size], take);
       if (isSame && end === begin) return;
       const isLarge = end > MOST_KEPT;
-      if (isLarge) await truncate(file, 0);
+      if (isLarge) {
+        // What came meanwhile. By the handle: another file may have the name by now.
+        end = await readLines(handle, [end, (await handle.stat()).size], take);
+        await handle.truncate(0);
+      }
       this.#position = { inode, offset: isLarge ? 0 : end };
     } finally {
       await handle.close();

@@ -10,13 +10,16 @@ const LONGEST = 4_096;
 const SHORT_MS = 1_000;
 /** Quotes within are escaped, so none of a client's own texts begins like it. */
 const ACCOUNT = /"clientAccount": ("(?:[^"\\]|\\.){0,300}")/;
-const MAPS_TO_GUEST = 'NT_STATUS_NO_SUCH_USER';
+/** Let in, where there are guests. */
+const NO_SUCH_USER = 'NT_STATUS_NO_SUCH_USER';
 
 interface Said {
   readonly timestamp: string;
   readonly status: string;
   readonly remoteAddress: string;
   readonly clientAccount: string | null;
+  /** Clients try first with the name of the system's user and no password, and nobody can come in by that. */
+  readonly hasPassword: boolean;
 }
 
 export interface SmbdSays {
@@ -35,29 +38,31 @@ export function isAudit(line: string): boolean {
 export function refusalIn(line: string, { now, hasGuests }: SmbdSays): RefusedAttempt | undefined {
   if (!isAudit(line)) return undefined;
   const said = (line.length <= LONGEST ? whole(line) : undefined) ?? beginning(line.slice(0, LONGEST));
-  if (!said || isLetIn(said, hasGuests)) return undefined;
+  if (!said || !said.hasPassword || isLetIn(said, hasGuests)) return undefined;
   const at = Date.parse(said.timestamp);
   return {
     address: addressOf(said.remoteAddress),
     user: said.clientAccount === '' ? null : said.clientAccount,
+    isNobody: said.status === NO_SUCH_USER,
     at: at >= 0 && at <= now + SHORT_MS ? at : now,
   };
 }
 
 function isLetIn({ status }: Said, hasGuests: boolean): boolean {
-  return status === 'NT_STATUS_OK' || (hasGuests && status === MAPS_TO_GUEST);
+  return status === 'NT_STATUS_OK' || (hasGuests && status === NO_SUCH_USER);
 }
 
 function whole(line: string): Said | undefined {
   try {
     const { timestamp, type, Authentication: said } = JSON.parse(line) as Readonly<Record<string, unknown>>;
     if (type !== 'Authentication' || typeof said !== 'object' || said === null) return undefined;
-    const { status, remoteAddress, clientAccount } = said as Readonly<Record<string, unknown>>;
+    const { status, remoteAddress, clientAccount, passwordType } = said as Readonly<Record<string, unknown>>;
     return {
       timestamp: textOf(timestamp),
       status: textOf(status),
       remoteAddress: textOf(remoteAddress),
       clientAccount: typeof clientAccount === 'string' ? clientAccount : null,
+      hasPassword: passwordType !== 'No-Password',
     };
   } catch {
     // Broken off, or mixed with what another process of smbd wrote: its beginning may be whole.
@@ -72,7 +77,13 @@ function beginning(line: string): Said | undefined {
   const remoteAddress = textAfter(line, '"remoteAddress": "');
   if (status === undefined || remoteAddress === undefined) return undefined;
   const timestamp = textAfter(line, '"timestamp": "') ?? '';
-  return { timestamp, status, remoteAddress, clientAccount: unquoted(ACCOUNT.exec(line)?.[1]) };
+  return {
+    timestamp,
+    status,
+    remoteAddress,
+    clientAccount: unquoted(ACCOUNT.exec(line)?.[1]),
+    hasPassword: true,
+  };
 }
 
 function textAfter(line: string, mark: string): string | undefined {

@@ -358,7 +358,7 @@ export class WebdavExporter implements ServingExporter {
     await this.#backends.keepOnly(new Set(this.#shares));
   }
 
-  /** Never rejects: a proxy that does not answer now keeps its counts. */
+  /** Never rejects. Counts of an answer that does not arrive are lost: the proxy has given them away. */
   async #tellRefused(signal: AbortSignal): Promise<void> {
     if (!this.#isReady || !this.#server.process) return;
     const { clock, log, onRefused } = this.#tools;

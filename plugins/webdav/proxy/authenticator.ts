@@ -50,6 +50,7 @@ export class Authenticator {
   #users = '';
   #digest = new CredentialDigest();
   #right: readonly Buffer[] = [];
+  #names: ReadonlySet<string> = new Set();
   #isOpen = false;
   #refusesInClear = true;
   #hostnames: ReadonlySet<string> = new Set();
@@ -60,6 +61,7 @@ export class Authenticator {
     if (told !== this.#users) this.#digest = new CredentialDigest();
     this.#users = told;
     this.#right = users.map(({ name, password }) => this.#digest.of({ username: name, password }));
+    this.#names = new Set(users.map(({ name }) => name));
     this.#isOpen = isOpen;
     this.#refusesInClear = refusesInClear === true;
     const own = hostname().toLowerCase();
@@ -100,8 +102,12 @@ export class Authenticator {
     const verify = (): boolean => this.#isRight(credentials);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
     if (verdict === 'right') return { user: credentials.username, address };
-    if (!isOwn) this.refused.add({ address, user: credentials.username, at: clock.now() });
+    if (!isOwn) this.#count(credentials.username, address);
     return { refusal: verdict === 'wrong' ? CHALLENGE : TOO_OFTEN };
+  }
+
+  #count(user: string, address: string): void {
+    this.refused.add({ address, user, isNobody: !this.#names.has(user), at: clock.now() });
   }
 
   /** Compares with every user, so that the time taken reveals nothing. */

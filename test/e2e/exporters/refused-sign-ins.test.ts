@@ -166,6 +166,18 @@ describe('sign-ins that are refused', { timeout: 300_000 }, () => {
     assert.doesNotMatch(await record(), new RegExp(WRONG));
   });
 
+  it('are none of a client that asks without a password, as all do first', async () => {
+    const { output } = await runClient(
+      'smbclient',
+      ['-N', '-p', String(ports.smb), '-U', 'alice', '-L', '//127.0.0.1'],
+      60_000,
+    );
+    assert.match(output, /LOGON_FAILURE|ACCESS_DENIED/);
+    await overSmb(`after%${WRONG}`);
+    await until('another one has a line', async () => (await counted('smb', 'after')) === 1, SOON);
+    assert.equal(await counted('smb', 'alice'), 1);
+  });
+
   it('are none of guests who are let in by any name', async () => {
     await daemon.submit(daemon.text({ sections: { smb: { guest: true } } }));
     const isIn = async () => (await overSmb(`guest-1%${WRONG}`)).includes('plain.bin');

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { definePlugin, documented, secret, Joi } from 'mountkeeper';
-import type { LoadedConfig, Requester } from 'mountkeeper';
+import type { LoadedConfig, RefusedSignIns, Requester } from 'mountkeeper';
 import { createManualClock, createTestHost } from 'mountkeeper/testing';
 import type { TestHost } from 'mountkeeper/testing';
 import audit from '../../../plugins/audit/index.ts';
@@ -24,6 +24,9 @@ const afterwards: { begin: () => void; done: Promise<Requester | undefined> | un
   done: undefined,
 };
 
+/** As an exporter does. */
+let tellRefused: (told: object) => void = () => undefined;
+
 /** Lets in whoever names herself, and has a route of each kind. */
 const rooms = definePlugin<{ password: string }>({
   name: 'rooms',
@@ -34,6 +37,7 @@ const rooms = definePlugin<{ password: string }>({
     schema: Joi.object({ password: secret().default('').description('A password.').meta({ tier: 'live' }) }),
   },
   register(ctx) {
+    tellRefused = (told) => ctx.find('refusedSignIns')?.add('gate', told as RefusedSignIns);
     ctx.hapi(
       {
         name: 'door',
@@ -166,6 +170,14 @@ describe('the record of changes', () => {
     const [counted] = await told('more-attempts', 1);
     assert.deepEqual([counted?.['by'], counted?.['count']], ['anonymous', 1], 'no credentials, no line');
     assert.doesNotMatch(await readFile(file(), 'utf8'), /Z2Vo|geheim/);
+  });
+
+  it('has the sign-ins that an exporter tells of as refused, and nothing that is none', async () => {
+    const one = { address: '192.0.2.7', user: 'alice', isNobody: false, count: 1, since: 0 };
+    for (const refused of ['x', [{ ...one, count: 'x' }], [{ ...one, user: 'x'.repeat(65) }], [one]])
+      tellRefused({ refused, others: 0 });
+    const [line] = await told('refused', 1);
+    assert.deepEqual([line?.['protocol'], line?.['user'], line?.['count']], ['gate', 'alice', 1]);
   });
 
   it('cannot be made to hold a line that nobody wrote', async () => {

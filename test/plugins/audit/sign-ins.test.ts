@@ -14,6 +14,7 @@ function begin() {
   const one = (given: Partial<RefusedSignIn> = {}): RefusedSignIn => ({
     address: '192.0.2.7',
     user: 'alice',
+    isNobody: false,
     count: 1,
     since: clock.now(),
     ...given,
@@ -34,7 +35,7 @@ describe('refused sign-ins in the record', () => {
       { event: 'refused', protocol: 'smb', from: { address: '192.0.2.8' }, count: 1, since },
     ]);
     signIns.add('webdav', {
-      refused: [{ address: '192.0.2.7', user: 'alice', count: 1, since: 0 }],
+      refused: [{ address: '192.0.2.7', user: 'alice', isNobody: false, count: 1, since: 0 }],
       others: 0,
     });
     assert.equal(written.at(-1)?.['protocol'], 'webdav');
@@ -72,6 +73,26 @@ describe('refused sign-ins in the record', () => {
     assert.equal(written.length, 61);
   });
 
+  it('have lines for what others try, however many names one address or network of IPv6 sends', async () => {
+    const { clock, written, add } = begin();
+    for (let index = 1; index <= 200; index += 1) {
+      add({ user: `junk-${index}` }, { address: `2001:db8::${index.toString(16)}`, user: `junk-${index}` });
+      if (index % 8 === 0) await clock.advance(3_000);
+    }
+    add({ address: '192.0.2.9' }, { address: '2001:db8:0:1::1' });
+    assert.deepEqual(
+      written.slice(24).map(({ user, from }) => [user, (from as { address: string }).address]),
+      [
+        ['alice', '192.0.2.9'],
+        ['alice', '2001:db8:0:1::1'],
+      ],
+    );
+    await clock.advance(10 * MINUTE);
+    const { count, addresses } = written[26] as Entry;
+    assert.equal(count, 376);
+    assert.deepEqual(addresses, { '192.0.2.7': 188, '2001:db8:0:0::/64': 188 });
+  });
+
   it('bring a notice from 20 within ten minutes on, which goes when it is over', async () => {
     const { clock, add, signIns } = begin();
     add({ count: 19 });
@@ -88,9 +109,40 @@ describe('refused sign-ins in the record', () => {
     for (let index = 1; index < 30; index += 1) add({ address: `2001:db8::${index}`, user: null });
     add({ address: '192.0.2.9', count: 500 }, { address: '192.0.2.10', count: 400 });
     add({ address: '192.0.2.11', count: 300 }, { address: '192.0.2.12', count: 200 });
-    assert.match(signIns.notices()[0]?.message ?? '', /from 192\.0\.2\.9, 192\.0\.2\.10, 192\.0\.2\.11 were/);
+    assert.match(
+      signIns.notices()[0]?.message ?? '',
+      /from 192\.0\.2\.9, 192\.0\.2\.10, 192\.0\.2\.11, … were/,
+    );
     await clock.advance(11 * MINUTE);
     assert.deepEqual(signIns.notices(), []);
     assert.equal(clock.pending, 0, 'nothing is kept, and nothing waits');
+  });
+
+  it("bring another notice where all names are nobody's", () => {
+    const { add, signIns } = begin();
+    add({ user: 'guest', isNobody: true, count: 30 });
+    const [notice, ...more] = signIns.notices();
+    assert.deepEqual([notice?.level, more.length], ['info', 0]);
+    assert.match(notice?.message ?? '', /192\.0\.2\.7 were .* all with names that nobody has/);
+    add({ address: '192.0.2.8', count: 20 });
+    assert.deepEqual(
+      signIns.notices().map(({ level, message }) => [level, /192\.0\.2\.\d/.exec(message)?.[0]]),
+      [
+        ['warning', '192.0.2.8'],
+        ['info', '192.0.2.7'],
+      ],
+    );
+    add({ count: 1 });
+    assert.deepEqual(
+      signIns.notices().map(({ level }) => level),
+      ['warning'],
+    );
+  });
+
+  it('bring no notice of what was long ago, nor of an address that is not known', () => {
+    const { clock, add, signIns, written } = begin();
+    add({ count: 30, since: clock.now() - 11 * MINUTE }, { address: 'unknown', count: 30 });
+    assert.deepEqual(signIns.notices(), []);
+    assert.equal(written.length, 2);
   });
 });

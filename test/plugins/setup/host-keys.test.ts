@@ -28,7 +28,7 @@ describe('the host keys that a NAS shows', () => {
     assert.deepEqual(args, ['-T', '5', '-p', '22', '--', 'nas']);
     assert.match(
       hostKeyAdvice(keys)[0] ?? '',
-      /shows these host keys now: SHA256:\S{43} \(ed25519\); compare/,
+      /host keys now: SHA256:\S{43} \(ed25519\); compare.*; if they differ, change the password, which has been sent/,
     );
     assert.deepEqual(hostKeyAdvice([]), []);
     const { keys: both, args: at } = await shown(
@@ -36,6 +36,8 @@ describe('the host keys that a NAS shows', () => {
       { host: '-x', port: 2222 },
     );
     assert.equal(both.length, 2);
+    const { keys: ofList, args: none } = await shown(`nas ssh-ed25519 ${KEY}\n`, { host: 'nas,other' });
+    assert.deepEqual([ofList, none], [[], undefined], 'a host is no list');
     assert.deepEqual(at?.slice(2), ['-p', '2222', '--', '-x'], 'a host is no option');
   });
 

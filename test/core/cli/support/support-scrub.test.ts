@@ -48,6 +48,15 @@ describe('what leaves the machine', () => {
     ['a key', '-----BEGIN OPENSSH PRIVATE KEY-----\nSECRET\nSECRET\n-----END OPENSSH PRIVATE KEY-----'],
     ['a hash', '$scrypt$ln=15,r=8$SECRET$SECRET'],
     ['a cookie', 'cookie: session=SECRET'],
+    [
+      'a name that smbd refused',
+      '"clientDomain": "SECRET", "clientAccount": "a\\\\\\"SECRET", "workstation": "x"',
+    ],
+    ['a name that smbd refused, broken off', '"mappedAccount": "SECRET +>\n{"timestamp": "x"'],
+    [
+      'a name in the record',
+      '"event":"refused","protocol":"smb","user":"\\"SECRET","from":{"address":"192.0.2.7"}',
+    ],
     ['JSON in a text', String.raw`{"body":"{\"password\":\"SECRET\"}"}`],
     ['JSON in a text of a text', String.raw`"{\\\"a\\\":{\\\"token\\\":\\\"x\\\\\\\"SECRET\\\"}}"`],
     ['a list', '"set-cookie":["sid=x]SECRET","b=SECRET"], "pass":["SECRET"]'],

@@ -85,6 +85,23 @@ describe('a server that is kept running', () => {
     await server.stop();
   });
 
+  it('tells and logs no line that is noise, whether it ended at once or later', async () => {
+    const script = "echo 'no such interface'; echo 'noise: geheim'; sleep 0.3; exit 1";
+    const plan = async () => ({ key: KEY, command: 'sh', args: ['-c', script], fingerprint: 'noise' });
+    const isNoise = (line: string): boolean => line.startsWith('noise');
+    const logged: unknown[] = [];
+    const told = Object.assign(Object.create(log) as typeof log, {
+      warn: (fields: unknown) => void logged.push(fields),
+    });
+    const never = keep({ plan, isNoise, ready: () => new Promise(() => undefined) });
+    await until('it says why', () => never.problem === 'it ended at once (no such interface)', PATIENCE);
+    await never.stop();
+    const later = keep({ plan, isNoise, log: told });
+    await until('its end is logged', () => logged.length > 0, PATIENCE);
+    await later.stop();
+    assert.match(JSON.stringify(logged), /"lastLines":\["no such interface"\]/);
+  });
+
   it('is adopted when it is wanted as it is, and replaced when it is wanted otherwise', async () => {
     let fingerprint = 'one';
     const first = keep({ fingerprint: () => fingerprint });

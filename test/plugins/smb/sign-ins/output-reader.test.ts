@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
 import { appendFile, readFile, rename, stat, truncate, writeFile } from 'node:fs/promises';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { OutputReader } from '../../../../plugins/smb/sign-ins/output-reader.ts';
@@ -54,6 +55,26 @@ describe("what is read of a process's output", () => {
     await appendFile(file, 'last\n');
     assert.deepEqual(await lines(), ['last']);
     assert.equal((await stat(file)).size, 5);
+  });
+
+  it('is also what came while a large file was read, which is cut, and not another one of its name', async () => {
+    const large = `${'x'.repeat(1_000)}\n`.repeat(5_000);
+    const during = async (act: () => void): Promise<string[]> => {
+      const found: string[] = [];
+      await reader.read(file, (line) => {
+        if (found.push(line) === 5_000) act();
+      });
+      return found;
+    };
+    await appendFile(file, large);
+    assert.equal((await during(() => appendFileSync(file, 'late\n'))).at(-1), 'late');
+    assert.equal((await stat(file)).size, 0);
+    await appendFile(file, large);
+    await during(() => {
+      renameSync(file, `${file}.1`);
+      writeFileSync(file, 'new\n');
+    });
+    assert.deepEqual(await lines(), ['new']);
   });
 
   it('is all of a large file and nothing of a line without an end; a broken note costs nothing', async () => {

@@ -36,6 +36,7 @@ describe('a sign-in that smbd refuses', () => {
     assert.deepEqual(refusalIn(lineOf(), says), {
       address: '192.0.2.7',
       user: 'alice',
+      isNobody: false,
       at: NOW - 750,
     });
     const addresses = ['ipv6:2001:db8::7:50000', 'ipv6:::ffff:192.0.2.8:50000', 'unix:', '7', ''].map(
@@ -49,9 +50,18 @@ describe('a sign-in that smbd refuses', () => {
   it('is none that was let in, nor a name that guests come in by', () => {
     assert.equal(refusalIn(lineOf({ status: 'NT_STATUS_OK' }), says), undefined);
     const unknown = lineOf({ status: 'NT_STATUS_NO_SUCH_USER' });
-    assert.equal(refusalIn(unknown, says)?.user, 'alice');
+    assert.deepEqual([refusalIn(unknown, says)?.user, refusalIn(unknown, says)?.isNobody], ['alice', true]);
     assert.equal(refusalIn(unknown, { ...says, hasGuests: true }), undefined);
     assert.equal(refusalIn(lineOf(), { ...says, hasGuests: true })?.user, 'alice');
+  });
+
+  it('is none without a password: clients begin so, and nobody comes in by it', () => {
+    const line = lineOf({ passwordType: 'No-Password' });
+    assert.equal(refusalIn(line, says), undefined);
+    // What a client sends is no proof of it.
+    const sent = lineOf({ workstation: '"passwordType": "No-Password"' });
+    for (const cut of [0, 1, 20])
+      assert.equal(refusalIn(sent.slice(0, sent.length - cut), says)?.user, 'alice');
   });
 
   it('has the time of now where it tells of no time that has been', () => {
@@ -60,7 +70,7 @@ describe('a sign-in that smbd refuses', () => {
   });
 
   it('is found in a line that is too long, broken off or mixed with others, with its name where that is whole', () => {
-    const named = { address: '192.0.2.7', user: 'alice', at: NOW - 750 };
+    const named = { address: '192.0.2.7', user: 'alice', isNobody: false, at: NOW - 750 };
     const nameless = { ...named, user: null };
     assert.deepEqual(refusalIn(lineOf({ clientAccount: 'x'.repeat(5_000) }), says), nameless);
     assert.deepEqual(refusalIn(lineOf({ workstation: '"'.repeat(90_000) }), says), named);

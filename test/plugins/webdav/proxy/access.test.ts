@@ -322,11 +322,14 @@ describe('refused sign-ins over WebDAV', () => {
     await admit(basic('alice', 'wrong-0'), true);
     assert.equal(authenticator.refused.take(), undefined);
     await admit(basic('alice', 'wrong-1'));
-    await admit(basic('alice', 'wrong-2'));
+    await admit(basic('guest', 'wrong-2'));
     const told = authenticator.refused.take();
     assert.deepEqual(
-      told?.refused.map(({ address, user, count }) => [address, user, count]),
-      [['192.0.2.7', 'alice', 2]],
+      told?.refused.map(({ address, user, isNobody, count }) => [address, user, isNobody, count]),
+      [
+        ['192.0.2.7', 'alice', false, 1],
+        ['192.0.2.7', 'guest', true, 1],
+      ],
     );
     assert.doesNotMatch(JSON.stringify(told), /wrong/);
   });
