@@ -120,8 +120,9 @@ export interface Tab {
    */
   controls?(view: View): Content;
   /**
-   * Where it differs from the last time (`===`), `controls` are drawn anew on open pages, too; what a form has that
-   * somebody has typed into stays. Asked with every published status. Absent: they are as when the page was opened.
+   * Where it differs from the last time (`===`), `controls` and `buttons` are drawn anew on open pages, too; what a
+   * form has that somebody has typed into stays. Asked with every published status. Absent: they are as when the page
+   * was opened.
    */
   readonly controlsVersion?: () => unknown;
   /** Fragments that the tab loads by itself; each is served at `view.part(name)`. */

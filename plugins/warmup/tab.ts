@@ -140,6 +140,7 @@ export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {
       texts: TEXTS,
       render: () => null,
       actions: { start: (view) => warmShare(parts, view) },
+      controlsVersion: () => JSON.stringify(parts.ctx.config.rules.map(({ share }) => share)),
       // Without a rule it could only fail; folders are fetched from the share's files.
       buttons: ({ share }) =>
         parts.ctx.config.rules.some((rule) => rule.share === share)

@@ -36,13 +36,12 @@ function navigationPart({ sources, reader }: ModelTraits, path: string): Part {
   return { id: NAVIGATION, isOutside: true, draw: () => navigationOf(sources, reader, path) };
 }
 
-/** What buttons and controls of a frame depend on: a plugin that is loaded anew has others, and so have settings. */
+/** Whose buttons and controls a frame has, and which; a plugin that is loaded anew has others. */
 function layoutOf(
   { sources, reader }: ModelTraits,
   ...places: readonly ('card' | 'share')[]
 ): readonly unknown[] {
-  const tabs = places.flatMap((place) => sources.tabs(place, reader));
-  return [sources.config, ...tabs.flatMap((owned) => drawnOf(sources, owned))];
+  return places.flatMap((place) => sources.tabs(place, reader).flatMap((owned) => drawnOf(sources, owned)));
 }
 
 function drawnOf(sources: Sources, owned: OwnedTab): readonly unknown[] {
