@@ -54,20 +54,25 @@ describe('the page to sign in', { skip: !hasBrowser && SKIPS.chromium.reason }, 
         });
         const { page, context } = watched;
         await page.goto(`${origin()}/tabs/setup`);
-        const system = await page.evaluate<readonly string[]>(LOOKS);
+        const looksOf = async (): Promise<readonly string[]> => {
+          // With its style sheet.
+          await page.waitForLoadState('load');
+          return page.evaluate<readonly string[]>(LOOKS);
+        };
+        const system = await looksOf();
         await watched.signIn(PASSWORD);
         await page.locator('button.primary').first().waitFor();
         assert.deepEqual(
           system.slice(1),
-          (await page.evaluate<readonly string[]>(LOOKS)).slice(1),
+          (await looksOf()).slice(1),
           'the system’s',
         );
         await page.click(`footer button[value=${theme}]`);
         await page.locator(`html[data-theme=${theme}]`).waitFor();
-        const dashboard = await page.evaluate<readonly string[]>(LOOKS);
+        const dashboard = await looksOf();
         await context.clearCookies({ name: /(?<!language|theme)$/ });
         await page.goto(`${origin()}/sign-in`);
-        const looks = await page.evaluate<readonly string[]>(LOOKS);
+        const looks = await looksOf();
         assert.deepEqual(looks, dashboard, `${theme} on a system that prefers ${colorScheme}`);
         assert.notDeepEqual(looks, system);
         await watched.assertAccessible(`sign-in, ${theme}`);
