@@ -266,11 +266,10 @@ class Draft {
   #learn(entry: ScanEntry, place: string, isTree: boolean): void {
     this.#add(entry, place, { hold: UNLEARNT, isUnlearnt: true });
     if (this.#unlearnt.has(parentOf(entry.path))) return;
-    const { remote, isShown = false } = this.#known.places.get(place) ?? {};
-    const isGone = remote?.kind === 'folder' && isShown;
+    const isGone = isGoneFolder(this.#known.places.get(place));
     const folder = entry.kind === 'folder' ? entry.key : undefined;
     const made = { ...bornOf(entry), ...changedOf(entry, this.#scan) };
-    const wasThere = entry.kind === 'whiteout';
+    const wasThere = isGone || entry.kind === 'whiteout';
     this.#lessons.push({ place, isTree, isGone, wasThere, ...made, ...(folder !== undefined && { folder }) });
   }
 
@@ -379,8 +378,16 @@ class Draft {
     const { path } = move.entry;
     const record = this.#known.places.get(path);
     const isTargetLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
-    if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path)))
-      this.#lessons.push({ place: path, isTree: true, ...changedOf(move.entry, this.#scan) });
+    if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path))) {
+      const isGone = isGoneFolder(record);
+      this.#lessons.push({
+        place: path,
+        isTree: true,
+        isGone,
+        wasThere: isGone,
+        ...changedOf(move.entry, this.#scan),
+      });
+    }
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     // A remote that tells no case apart would find the target taken, by the file itself.
     const isDetour = folded(move.source) === folded(path);
@@ -471,6 +478,11 @@ class Draft {
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }
+}
+
+/** A folder that the uploader has put there, and that has been shown: nothing of it is here, so users took it away. */
+function isGoneFolder(record: PlaceRecord | undefined): boolean {
+  return record?.remote.kind === 'folder' && record.isShown === true;
 }
 
 function bornOf({ kind, key }: ScanEntry): Pick<Lesson, 'bornMs'> {

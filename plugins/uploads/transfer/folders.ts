@@ -51,7 +51,10 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   if (left === 'untold' && isInTheWay !== true)
     await tell(tools, { path: place, copy: place, what: 'deleted' });
   tools.touched(parentOf(place));
-  records.set(place, { remote: NOTHING, ...(left !== 'nothing' && { isKept: true }) });
+  const isKept = left === 'told' || left === 'untold';
+  records.set(place, { remote: NOTHING, ...(isKept && { isKept: true }) });
+  // It may be on a disk that the remote has just lost.
+  if (left === 'absent') tools.proved(place, record);
   await records.saved();
 }
 
@@ -69,17 +72,17 @@ async function checkDeletion(
   if (stats !== undefined && stats.kind !== 'whiteout' && isInTheWay !== true) throw new Changed();
 }
 
-/** What stays there, and whether that was reported. */
+/** What stays there, and whether that was reported; `absent`: it was not there any more. */
 async function removeFrom(
   { place, isSimilar }: Item,
   record: PlaceRecord,
   tools: StepTools,
-): Promise<'nothing' | 'told' | 'untold'> {
+): Promise<'absent' | 'nothing' | 'told' | 'untold'> {
   const { records, remote, signal } = tools;
   if (isSimilar === true) records.noteTwin(place);
   const isNamed = isSimilar === true || records.twins.hasAround(place);
   const now = await (isNamed ? askExactly : ask)(tools, place);
-  if (now.kind === 'nothing') return 'nothing';
+  if (now.kind === 'nothing') return 'absent';
   if (now.kind === 'folder') return removeFolderFrom(place, record, tools);
   const isOurs = record.sending !== undefined && looksLike(now.version, record.sending, remote.precisionMs);
   if (!isOurs && !isSameThing(now, record.remote, remote.precisionMs)) return 'untold';

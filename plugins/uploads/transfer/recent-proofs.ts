@@ -1,8 +1,9 @@
 /**
- * Uploads that were proved since the remote's folder was last found. If it turns out to be lost, they may lie on
+ * Uploads that were proved, and deletions of what was not there, since the remote's folder was last found. If it turns out to be lost, they may lie on
  * another disk: each counts again as an upload whose answer was lost, and is compared and sent once the folder is back.
  */
 import type { RemoteFiles } from 'mountkeeper';
+import { isSameWriting } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
 
 /** Where nobody can tell whether the folder is there, older ones are believed. */
@@ -33,9 +34,17 @@ export class RecentProofs {
     if (!root.isLost || this.#proofs.length === 0) return;
     // The newest first: what was there before the oldest is what the right folder has.
     for (const { place, before, after } of this.#proofs.reverse())
-      // What has become of it since is known better.
-      if (records.places.get(place) === after) records.set(place, before);
+      // What has become of it since is known better, but where it was proved anew, or could not leave.
+      if (isStill(records.places.get(place), after)) records.set(place, before);
     this.#proofs = [];
     await records.saved();
   }
+}
+
+function isStill(now: PlaceRecord | undefined, after: PlaceRecord | undefined): boolean {
+  if (now === after || now === undefined || after === undefined) return now === after;
+  if (after.proved !== undefined) return isSameWriting(now.proved, after.proved);
+  const isDeleted = ({ remote, sending, isKept }: PlaceRecord): boolean =>
+    remote.kind === 'nothing' && sending === undefined && isKept !== true;
+  return isDeleted(after) && isDeleted(now);
 }

@@ -25,7 +25,10 @@ export interface StepTools {
   readonly onConflict: (conflict: Conflict) => void;
   /** Called with a folder in which something changed on the remote. */
   readonly touched: (folder: string) => void;
-  /** Called with the place of an upload that was proved, and its record while it was under way. */
+  /**
+   * Called with the place of an upload that was proved, and its record while it was under way; or of a deletion of what
+   * was not there, and its record before.
+   */
   readonly proved: (place: string, before: PlaceRecord) => void;
   /**
    * Called before what is at these places is taken out of the upper folder. The returned function is called with

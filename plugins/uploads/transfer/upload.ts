@@ -71,6 +71,8 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
   const expected = expectedAt(record);
   const decision = await decide({ now, expected, local, record, target }, step);
   if (await isTheirsAlone(decision, { now, record, local }, step)) {
+    // Reading it took a while.
+    if ((records.places.get(place) ?? record) !== record) throw new Changed();
     records.set(place, { ...record, proved: local });
     return records.saved();
   }

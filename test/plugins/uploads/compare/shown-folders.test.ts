@@ -3,7 +3,7 @@
  * them is on record at once, whether the remote answers or not.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
@@ -92,5 +92,38 @@ describe('in a folder that was renamed', () => {
       'of users',
     ]);
     assert.equal(share.conflicts.length, 1);
+  });
+
+  it('a folder whose rename was not answered, deleted and replaced by another, does not come back', async () => {
+    mkdirSync(join(share.nas, 'plan/d'));
+    share.othersWrite('plan/d/x', 'deleted');
+    mkdirSync(join(share.nas, 'c'));
+    share.othersWrite('c/y', 'of c');
+    share.down();
+    share.up();
+    renameSync(share.at('plan/d'), share.at('plan/e'));
+    let answer = (): void => undefined;
+    const isMoved = new Promise<void>((resolve) => (answer = resolve));
+    let hasMoved = false;
+    const unanswered = share.uploader((call, when) => {
+      hasMoved ||= call === 'moveFolder' && when === 'after';
+      if (!hasMoved) return undefined;
+      answer();
+      return new Promise(() => undefined);
+    });
+    await Promise.race([settle(unanswered).catch(() => undefined), isMoved]);
+    rmSync(share.at('plan/e'), { recursive: true });
+    renameSync(share.at('c'), share.at('plan/e'));
+    share.notYetShown = new Set(['plan/e', 'plan/e/x']);
+    const uploader = share.uploader((call, when) => {
+      // A listing that is read anew shows it.
+      if (call === 'forget' && when === 'after') share.notYetShown = new Set();
+    });
+    await settle(uploader);
+    await uploader.stop();
+    const there = treeOf(share.nas);
+    assert.equal(there.get('plan/e/y'), 'of c');
+    assert.ok(![...there.values()].includes('deleted'), [...there.keys()].join());
+    assert.deepEqual(share.conflicts, []);
   });
 });

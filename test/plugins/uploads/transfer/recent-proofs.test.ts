@@ -1,6 +1,6 @@
 /** A NAS loses the folder while files go up: what may have gone to another disk goes up again. */
 import assert from 'node:assert/strict';
-import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteFiles } from 'mountkeeper';
@@ -80,6 +80,36 @@ describe('what was proved before the folder was found to be lost', () => {
       ['/', 'of users', 'of users, later', 'written here'].sort(),
       'the disk keeps what it has',
     );
+  });
+
+  it('waits again where its mode alone has been changed since, and it was proved anew', async () => {
+    root.foundAtMs = clock.monotonic();
+    share.hasHashes = true;
+    put(share.at('seen/new'), 'written here', SECOND);
+    await lose();
+    chmodSync(share.at('seen/new'), 0o600);
+    await settle(uploader);
+    root.isLost = true;
+    assert.equal((await look()).dirtyFiles, 1);
+    await bringBack();
+    assert.equal(treeOf(share.nas).get('seen/new'), 'written here');
+  });
+
+  it('a deletion of what was not there waits again, and is done when the folder is back', async () => {
+    root.foundAtMs = clock.monotonic();
+    // Its whiteout stays for a while.
+    share.live = 'drops names';
+    unlinkSync(share.at('seen/old'));
+    // The disk goes before the deletion, and nobody has noticed.
+    renameSync(share.nas, away());
+    mkdirSync(join(share.nas, 'seen'), { recursive: true });
+    const version = { bytes: 10, modifiedMs: (SECOND - 100) * 1_000 };
+    share.stillShown = new Map([['seen/old', { name: 'old', kind: 'file', version }]]);
+    await settle(uploader);
+    root.isLost = true;
+    assert.equal((await look()).dirtyFiles, 1);
+    await bringBack();
+    assert.equal(treeOf(share.nas).get('seen/old'), undefined);
   });
 
   it('is believed where the folder has been found since', async () => {
