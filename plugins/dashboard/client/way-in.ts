@@ -12,6 +12,11 @@ interface LoadEvent extends Event {
 let hasTyped = false;
 let isSaid = false;
 
+/** Also by a button that fills in, as that of a preset does: leaving asks then. */
+function isTyped(): boolean {
+  return hasTyped || document.querySelector('[data-typed]:not([method=get])') !== null;
+}
+
 /** The banner says so, or that the page is out of date, and nothing else any more. */
 export function isSaying(): boolean {
   return isSaid;
@@ -46,14 +51,14 @@ export async function findWayIn(): Promise<void> {
   const answer = await fetch(location.pathname, { method: 'HEAD', headers });
   const to = answer.headers.get('hx-redirect');
   if (to === null) return;
-  if (hasTyped) say(to, 'signedOut', 'signIn');
+  if (isTyped()) say(to, 'signedOut', 'signIn');
   else location.assign(to);
 }
 
 document.addEventListener('input', () => (hasTyped = true));
 document.addEventListener('htmx:beforeOnLoad', (event) => {
   const to = (event as LoadEvent).detail.xhr.getResponseHeader('hx-redirect');
-  if (to === null || !hasTyped) return;
+  if (to === null || !isTyped()) return;
   event.preventDefault();
   say(to, 'signedOut', 'signIn');
 });

@@ -29,14 +29,17 @@ export class RefusedSignInsWatch {
     this.#isReading = true;
     const { clock, log, hasGuests, tell } = this.#options;
     const says = { now: clock.now(), hasGuests };
-    await this.#reader
-      .read(logFile, (line) => {
-        const refusal = refusalIn(line, says);
-        if (refusal) this.#counts.add(refusal);
-      })
-      .catch(logIgnored(log, 'reading what smbd has refused', { logFile }));
-    const told = this.#counts.take();
-    if (told) tell(told);
-    this.#isReading = false;
+    try {
+      await this.#reader
+        .read(logFile, (line) => {
+          const refusal = refusalIn(line, says);
+          if (refusal) this.#counts.add(refusal);
+        })
+        .catch(logIgnored(log, 'reading what smbd has refused', { logFile }));
+      const told = this.#counts.take();
+      if (told) tell(told);
+    } finally {
+      this.#isReading = false;
+    }
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Uploads that were proved, and deletions of what was not there, since the remote's folder was last found. If it turns out to be lost, they may lie on
- * another disk: each counts again as an upload whose answer was lost, and is compared and sent once the folder is back.
+ * Uploads that were proved, and deletions of what was not there, since the remote's folder was last found. If it turns
+ * out to be lost, they may lie on another disk: each counts again as an upload whose answer was lost, or as one that is
+ * still to come, and is compared and done once the folder is back.
  */
 import type { RemoteFiles } from 'mountkeeper';
 import { isSameWriting } from '../compare/records.ts';

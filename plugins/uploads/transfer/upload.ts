@@ -61,6 +61,17 @@ async function uploadContent(item: Item, step: Upload): Promise<void> {
   await compareAndSend(item, local, step);
 }
 
+/** Reading the file took a while: what has become of its record meanwhile is known better. */
+function noteProved(
+  place: string,
+  record: PlaceRecord,
+  { local, records }: { readonly local: Identity } & Pick<StepTools, 'records'>,
+): Promise<void> {
+  if ((records.places.get(place) ?? record) !== record) throw new Changed();
+  records.set(place, { ...record, proved: local });
+  return records.saved();
+}
+
 /** Asks what the remote has there, and decides by that. */
 async function compareAndSend(item: Item, local: Identity, step: Upload): Promise<void> {
   const { records } = step;
@@ -70,12 +81,8 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
   const now = await askForNew(step, target);
   const expected = expectedAt(record);
   const decision = await decide({ now, expected, local, record, target }, step);
-  if (await isTheirsAlone(decision, { now, record, local }, step)) {
-    // Reading it took a while.
-    if ((records.places.get(place) ?? record) !== record) throw new Changed();
-    records.set(place, { ...record, proved: local });
-    return records.saved();
-  }
+  if (await isTheirsAlone(decision, { now, record, local }, step))
+    return noteProved(place, record, { local, records });
   if (decision === 'conflict') return sendBeside(item, { record, local, now }, step);
   if (decision !== 'send') {
     await stayNamed(target, local, step);

@@ -102,7 +102,8 @@ export class Authenticator {
     const verify = (): boolean => this.#isRight(credentials);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
     if (verdict === 'right') return { user: credentials.username, address };
-    if (!isOwn) this.#count(credentials.username, address);
+    // Before it was told who there is, nobody was wrong.
+    if (!isOwn && this.#users !== '') this.#count(credentials.username, address);
     return { refusal: verdict === 'wrong' ? CHALLENGE : TOO_OFTEN };
   }
 

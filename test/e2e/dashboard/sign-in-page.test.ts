@@ -62,11 +62,7 @@ describe('the page to sign in', { skip: !hasBrowser && SKIPS.chromium.reason }, 
         const system = await looksOf();
         await watched.signIn(PASSWORD);
         await page.locator('button.primary').first().waitFor();
-        assert.deepEqual(
-          system.slice(1),
-          (await looksOf()).slice(1),
-          'the system’s',
-        );
+        assert.deepEqual(system.slice(1), (await looksOf()).slice(1), 'the system’s');
         await page.click(`footer button[value=${theme}]`);
         await page.locator(`html[data-theme=${theme}]`).waitFor();
         const dashboard = await looksOf();

@@ -13,11 +13,11 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until, within } from '../../support/platform/wait.ts';
 
-const FLOOD = 2_000;
+const FLOOD = 1_000;
 const WRONG = 'geheim';
 const HOSTILE = 'e"vil\n{"event":"config"}\u202e\u0007';
 const SOON = { timeoutMs: 20_000, everyMs: 200 };
-const MOST_GROWTH_BYTES = 40 * 1_048_576;
+const MOST_GROWTH_BYTES = 80 * 1_048_576;
 
 interface Line {
   readonly event: string;
