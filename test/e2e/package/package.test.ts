@@ -51,9 +51,10 @@ function outsideBundle(modules: readonly string[]): readonly string[] {
   const bundled = /^dist\/(?:core|plugins\/[^/]+)\/chunks\/|^dist\/plugins\/[^/]+\/index\.js$/;
   const entries = /^dist\/core\/(?:main|sdk\/entrance|testing\/index)\.js$/;
   const files =
-    /^dist\/core\/(?:sdk\/(?:standalone|access|token-bucket|http\/[\w-]+|servers\/refused-sign-ins)|platform\/[\w/-]+)\.js$/;
+    /^dist\/core\/(?:sdk\/(?:standalone|access|token-bucket|http\/[\w-]+)|platform\/[\w/-]+)\.js$/;
+  const inServers = /^dist\/core\/sdk\/servers\/refused-sign-ins\.js$/;
   return modules.filter(
-    (path) => path.endsWith('js') && ![bundled, entries, files].some((one) => one.test(path)),
+    (path) => path.endsWith('js') && ![bundled, entries, files, inServers].some((one) => one.test(path)),
   );
 }
 
