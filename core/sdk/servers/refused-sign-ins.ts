@@ -5,7 +5,7 @@
 import type { RefusedSignIn, RefusedSignIns } from '../../contract/exporter.ts';
 import { addressKey } from '../http/client-address.ts';
 
-/** An event of the plugin that tells them holds no more. */
+/** Together no more than are told at once (`RefusedSignIns`). */
 const MOST_NAMED = 48;
 const MOST_UNNAMED = 48;
 /** Of one address, or one network of IPv6: its noise hides no names that others try. */

@@ -73,6 +73,8 @@ async function readLines(
   [begin, size]: readonly [begin: number, size: number],
   take: (line: string) => void,
 ): Promise<number> {
+  // Somebody else has cut it.
+  if (size <= begin) return begin;
   const buffer = Buffer.allocUnsafe(Math.min(CHUNK, size - begin));
   let offset = begin;
   while (offset < size) {
