@@ -162,7 +162,7 @@ describe('what Mountkeeper says, in other languages', () => {
         'The share photos has failed: the mount point /mnt/x is not empty ("a" lies there); move its contents ' +
           'away or choose another mount_point',
       ),
-      '共享 photos 失败：挂载点 /mnt/x 不为空（其中有“a”）；请移走其内容，或另选 mount_point',
+      '共享 photos 失败：挂载点 /mnt/x 不为空（其中有“a”）；' + '请移走其内容，或另选 mount_point',
     );
     assert.equal(
       said('Not delivered: the receiver answered 500; it is tried again'),

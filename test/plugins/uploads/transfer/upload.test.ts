@@ -167,53 +167,55 @@ describe('an upload', () => {
     );
   });
 
+  /** Sends `a` with that content; at the first such call something happens. */
+  const send = async (
+    content: string,
+    [call, when]: readonly [call: string, when: 'before' | 'after'],
+    happens: () => void,
+  ): Promise<void> => {
+    let isFirst = true;
+    const uploader = share.uploader((called, at) => {
+      if (called !== call || at !== when || !isFirst) return;
+      isFirst = false;
+      happens();
+    });
+    writeFileSync(share.at('a'), content);
+    await settle(uploader);
+    await uploader.stop();
+  };
+  const unanswered = (): never => {
+    throw refusal('No answer.', 'silent');
+  };
+  const assertBothStay = (ours: string): void => {
+    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', ours]);
+  };
+
   for (const precisionMs of [1_000, Infinity])
     it(`leaves what others save with its size while its answer is lost (precision ${precisionMs})`, async () => {
       share.precisionMs = precisionMs;
       share.ignoresTimesBy = 0;
-      let isFirst = true;
-      const uploader = share.uploader((call, when) => {
-        if (call !== 'upload' || when !== 'after' || !isFirst) return;
-        isFirst = false;
+      await send('theMin', ['upload', 'after'], () => {
         share.othersWrite('a', 'THEIRS');
-        throw refusal('No answer.', 'silent');
+        unanswered();
       });
-      writeFileSync(share.at('a'), 'theMin');
-      await settle(uploader);
-      await uploader.stop();
-      assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
-      assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
+      assertBothStay('theMin');
     });
 
   it('leaves what others save with its size while it is read back from a NAS without times', async () => {
     share.precisionMs = Infinity;
     share.ignoresTimesBy = 0;
-    let isFirst = true;
-    const uploader = share.uploader((call, when) => {
-      if (call !== 'readBack' || when !== 'before' || !isFirst) return;
-      isFirst = false;
-      share.othersWrite('a', 'THEIRS');
-    });
-    writeFileSync(share.at('a'), 'theMin');
-    await settle(uploader);
-    await uploader.stop();
-    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
-    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'theMin']);
+    await send('theMin', ['readBack', 'before'], () => share.othersWrite('a', 'THEIRS'));
+    assertBothStay('theMin');
   });
 
   it('may be replaced on a NAS without times by what users write before it is read back', async () => {
     share.precisionMs = Infinity;
     share.ignoresTimesBy = 5_000;
-    let isFirst = true;
-    const uploader = share.uploader((call, when) => {
-      if (call !== 'readBack' || when !== 'before' || !isFirst) return;
-      isFirst = false;
+    await send('short', ['readBack', 'before'], () => {
       writeFileSync(share.at('a'), 'longer than before');
-      throw refusal('No answer.', 'silent');
+      unanswered();
     });
-    writeFileSync(share.at('a'), 'short');
-    await settle(uploader);
-    await uploader.stop();
     assert.deepEqual(treeOf(share.nas), new Map([['a', 'longer than before']]));
     assert.deepEqual(share.conflicts, []);
   });
@@ -221,19 +223,12 @@ describe('an upload', () => {
   it('leaves what others save with its size while users write again, on a NAS without times', async () => {
     share.precisionMs = Infinity;
     share.ignoresTimesBy = 0;
-    let isFirst = true;
-    const uploader = share.uploader((call, when) => {
-      if (call !== 'upload' || when !== 'after' || !isFirst) return;
-      isFirst = false;
+    await send('theMin', ['upload', 'after'], () => {
       share.othersWrite('a', 'THEIRS');
       writeFileSync(share.at('a'), 'longer than before');
-      throw refusal('No answer.', 'silent');
+      unanswered();
     });
-    writeFileSync(share.at('a'), 'theMin');
-    await settle(uploader);
-    await uploader.stop();
-    assert.equal(readFileSync(join(share.nas, 'a'), 'utf8'), 'THEIRS');
-    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['THEIRS', 'longer than before']);
+    assertBothStay('longer than before');
   });
 
   for (const { name, change } of [
