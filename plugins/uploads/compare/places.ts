@@ -46,9 +46,7 @@ type Moves = ReadonlyMap<string, MoveRecord>;
 
 export function findPlaces(scan: Scan, known: Moves): Places {
   const origins = originsOf(scan, known);
-  const moves = new Map(
-    [...origins].filter(([path, { source, going }]) => source !== path || going !== undefined),
-  );
+  const moves = movesOf(origins);
   const former = [...known].flatMap(([key, move]) => (move.former ?? []).map((from) => ({ key, from })));
   const taken = new Set([
     ...[...moves.values()].map(({ source }) => source),
@@ -71,6 +69,20 @@ export function findPlaces(scan: Scan, known: Moves): Places {
     former,
     byFormer: new PathIndex(former.map((one) => [one.from, one])),
   };
+}
+
+/**
+ * Those that the remote has elsewhere. Also what it has by the very path, where that lies in another folder than the
+ * one that users see there: it has to get out of the way of that one first.
+ */
+function movesOf(origins: ReadonlyMap<string, PendingMove>): Map<string, PendingMove> {
+  const moves = new Map<string, PendingMove>();
+  // Parents come first.
+  for (const [path, move] of origins) {
+    const isInMoved = ancestors(path).some((folder) => moves.has(folder));
+    if (move.source !== path || move.going !== undefined || isInMoved) moves.set(path, move);
+  }
+  return moves;
 }
 
 /** Whether no other move must be done before this one. */

@@ -18,7 +18,10 @@ export const START: Readonly<Record<string, number>> = {
   t: 400,
 };
 
-/** Each was wrong once: what was renamed into or within a folder was looked for below before its mark was renewed. */
+/**
+ * Each was wrong once: what was renamed into or within a folder was looked for below before its mark was renewed, or
+ * was back by its former path in a folder that had come in the place of its own.
+ */
 export const ONCE_WRONG: readonly string[] = [
   'mv A C; mv B D; mv D/x C/f; sleep 4; rm -r D',
   'mv A C; mv B D; mv D/x C/f',
@@ -32,6 +35,8 @@ export const ONCE_WRONG: readonly string[] = [
   'mv A/f A/k; mv A/y A/f; mv A C',
   'mv A C; mv E D; mv D/s/q C/f',
   'mv A C; sleep 0.4; printf x >> C/f; mv C D',
+  'mv E/s/q B/q && rmdir E/s && mv B E/s',
+  'mv E/s/q B/q && mv -T B E/s',
 ];
 
 const PAUSES = ['0.1', '0.3', '0.5', '0.8', '1.2', '2', '3', '5'];
@@ -47,6 +52,8 @@ class Names {
   readonly #next: Random;
   #files: readonly string[] = Object.keys(START);
   #folders: readonly string[] = ['A', 'B', 'E', 'E/s'];
+  /** Names that are free again: programs give them back, as when a folder is replaced by a new one. */
+  #former: readonly string[] = [];
   #count = 0;
 
   constructor(next: Random) {
@@ -67,21 +74,30 @@ class Names {
         () => this.#swap(),
       ])();
       if (command === undefined) continue;
-      commands.push(this.#next() < 0.45 ? `${command}; sleep ${this.#pick(PAUSES)}` : command);
+      commands.push(command);
     }
-    return commands.join('; ');
+    // Joined, the uploader hardly ever looks in between.
+    const between = (): string => this.#pick(['; ', ' && ', ' && ', `; sleep ${this.#pick(PAUSES)}; `]);
+    return commands.reduce((all, command) => all + between() + command);
   }
 
   #pick<T>(all: readonly T[]): T {
     return all[Math.floor(this.#next() * all.length)]!;
   }
 
-  #fresh(folder: string): string {
+  /** A name in a folder that nothing has: the one that `from` has in its own, one that is free again, or a new one. */
+  #free(folder: string, from: string): string {
+    const taken = new Set([...this.#files, ...this.#folders]);
+    const isIn = (path: string): boolean => path.slice(0, Math.max(path.lastIndexOf('/'), 0)) === folder;
+    const kept = `${folder === '' ? '' : `${folder}/`}${from.slice(from.lastIndexOf('/') + 1)}`;
+    const free = [kept, ...this.#former.filter(isIn)].filter((path) => path !== from && !taken.has(path));
+    if (free.length > 0 && this.#next() < 0.5) return this.#pick(free);
     this.#count += 1;
     return `${folder === '' ? '' : `${folder}/`}n${this.#count}`;
   }
 
   #carry(from: string, to: string): void {
+    this.#former = [...this.#former, from];
     const along = (path: string): string =>
       path === from || path.startsWith(`${from}/`) ? to + path.slice(from.length) : path;
     this.#files = this.#files.map(along);
@@ -89,6 +105,7 @@ class Names {
   }
 
   #drop(path: string): void {
+    this.#former = [...this.#former, path];
     const stays = (one: string): boolean => one !== path && !one.startsWith(`${path}/`);
     this.#files = this.#files.filter(stays);
     this.#folders = this.#folders.filter(stays);
@@ -97,7 +114,7 @@ class Names {
   #renameFolder(): string | undefined {
     if (this.#folders.length === 0) return undefined;
     const from = this.#pick(this.#folders);
-    const to = this.#fresh(from.includes('/') ? from.slice(0, from.lastIndexOf('/')) : '');
+    const to = this.#free(from.includes('/') ? from.slice(0, from.lastIndexOf('/')) : '', from);
     this.#carry(from, to);
     return `mv ${from} ${to}`;
   }
@@ -107,7 +124,7 @@ class Names {
     const from = this.#pick(this.#folders);
     const others = this.#folders.filter((one) => one !== from && !one.startsWith(`${from}/`));
     if (others.length === 0) return undefined;
-    const to = this.#fresh(this.#pick(others));
+    const to = this.#free(this.#pick(others), from);
     this.#carry(from, to);
     return `mv ${from} ${to}`;
   }
@@ -115,8 +132,8 @@ class Names {
   #moveFile(): string | undefined {
     if (this.#files.length === 0) return undefined;
     const from = this.#pick(this.#files);
-    const to = this.#fresh(this.#pick([...this.#folders, '']));
-    this.#files = this.#files.map((path) => (path === from ? to : path));
+    const to = this.#free(this.#pick([...this.#folders, '']), from);
+    this.#carry(from, to);
     return `mv ${from} ${to}`;
   }
 
@@ -150,6 +167,6 @@ class Names {
   #swap(): string | undefined {
     if (this.#files.length < 2) return undefined;
     const [one, other] = [this.#pick(this.#files), this.#pick(this.#files)];
-    return one === other ? undefined : `mv ${one} aside; mv ${other} ${one}; mv aside ${other}`;
+    return one === other ? undefined : `mv ${one} aside && mv ${other} ${one} && mv aside ${other}`;
   }
 }

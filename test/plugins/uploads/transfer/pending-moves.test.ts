@@ -23,7 +23,7 @@ import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { until } from '../../../support/platform/wait.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
-import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { clock, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 describe('moves on the NAS', () => {
   let share: TestShare;
@@ -61,6 +61,30 @@ describe('moves on the NAS', () => {
     await settle(uploader);
     assert.ok(existsSync(join(share.nas, 'e/x')));
     await uploader.stop();
+  });
+
+  it('keep what is back by its former path, in a folder that has come in the place of its own', async () => {
+    for (const folder of ['e', 'f', 'f/in']) mkdirSync(join(share.nas, folder));
+    writeFileSync(join(share.nas, 'f/in/z'), 'of the folder in it');
+    share.down();
+    share.up();
+    renameSync(share.at('d/x'), share.at('e/x'));
+    renameSync(share.at('f/in'), share.at('e/in'));
+    renameSync(share.at('e'), share.at('d'));
+    renameSync(share.at('d'), share.at('f'));
+    renameSync(share.at('f/x'), share.at('x'));
+    mkdirSync(share.at('d'));
+    renameSync(share.at('x'), share.at('d/x'));
+    const uploader = share.uploader();
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(Object.fromEntries(treeOf(share.nas)), {
+      d: '/',
+      'd/x': 'first',
+      f: '/',
+      'f/in': '/',
+      'f/in/z': 'of the folder in it',
+    });
   });
 
   it('are waited for until users see them, as long as the asker likes', async () => {
