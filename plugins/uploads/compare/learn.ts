@@ -7,7 +7,7 @@ import { withRealTimes } from './made-up-times.ts';
 import { ancestors, below as inFolder, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
-import type { Records, Thing } from './records.ts';
+import type { PlaceRecord, Records, Thing } from './records.ts';
 
 export interface LearnOptions {
   readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'held' | 'heldSinceMs'>;
@@ -42,7 +42,9 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   const { renames } = records;
   const due = dueNow(lessons, options, fail);
   const seen = await look(due, options, fail);
-  const folders = [...seen].filter(([, found]) => found?.kind === 'folder').map(([place]) => place);
+  const isListed = ([place, found]: [string, RemoteEntry | undefined]): boolean =>
+    found?.kind === 'folder' && !isHidden(records.places.get(place));
+  const folders = [...seen].filter(isListed).map(([place]) => place);
   // A folder is learnt completely or not at all: half a listing would be taken for the whole.
   const isStill = folders.length === 0 || (await attempt(() => options.isStill(), options)) === true;
   const trees = isStill ? await treesAt(folders, options) : new Map<string, Tree>();
@@ -50,7 +52,7 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   // A move that ended meanwhile has given these places other names.
   const isMoved = records.renames !== renames;
   const treeOf = (place: string): Tree =>
-    isMoved ? UNSTILL : seen.get(place)?.kind === 'folder' ? (trees.get(place) ?? UNSTILL) : EMPTY;
+    isMoved ? UNSTILL : folders.includes(place) ? (trees.get(place) ?? UNSTILL) : EMPTY;
   for (const lesson of due.filter(({ place }) => seen.has(place) && !hasLeft(place))) {
     const { place } = lesson;
     const tree = treeOf(place);
@@ -161,7 +163,7 @@ function isUnsure({ place, isGone, wasThere }: Lesson, { records: { places } }: 
   if (isGone === true || wasThere !== true) return false;
   return ancestors(place).some((folder) => {
     const { remote, isShown } = places.get(folder) ?? {};
-    return remote?.kind === 'folder' && isShown === true;
+    return remote?.kind === 'folder' && isShown !== undefined;
   });
 }
 
@@ -208,7 +210,18 @@ function note(
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
   const remote = former?.remote ?? held ?? thingOf(found);
-  records.set(place, { ...former, remote, isTree: true, ...(folder !== undefined && { folder }) });
+  records.set(place, learnt(former, remote, folder));
+}
+
+/** Users have seen all that is on record there, and what was shown to them before is gone. */
+function learnt(former: PlaceRecord | undefined, remote: Thing, folder: string | undefined): PlaceRecord {
+  return {
+    ...former,
+    remote,
+    isTree: true,
+    ...(former?.isShown !== undefined && { isShown: false }),
+    ...(folder !== undefined && { folder }),
+  };
 }
 
 /**
@@ -292,6 +305,15 @@ interface Branch {
   readonly folder: string;
 }
 
+/**
+ * Whether users have never seen what others put into the folder: they made it, or deleted the one that was there, and
+ * it has not been shown to them since. What they saw in it is on record.
+ */
+function isHidden(record: PlaceRecord | undefined): boolean {
+  if (record === undefined || record.isShown === true) return false;
+  return record.remote.kind === 'nothing' || record.isTree === true || record.folder !== undefined;
+}
+
 /** Everything in these folders, level by level. */
 async function treesAt(roots: readonly string[], options: LearnOptions): Promise<Map<string, Tree>> {
   const trees = new Map<string, Tree>(roots.map((root) => [root, { inside: [] }]));
@@ -302,11 +324,9 @@ async function treesAt(roots: readonly string[], options: LearnOptions): Promise
   }));
   while (level.length > 0) {
     const looked = await listed([...new Set(level.map(({ folder }) => folder))], options);
-    // What users deleted earlier stays recorded as they saw it: they have never seen what others put there
-    // since.
     level = level
       .flatMap((branch) => grown(branch, looked))
-      .filter(({ folder }) => options.records.places.get(folder)?.isTree !== true);
+      .filter(({ folder }) => !isHidden(options.records.places.get(folder)));
   }
   return trees;
 }

@@ -48,7 +48,10 @@ export interface PlaceRecord {
   readonly copy?: { readonly path: string; readonly version?: RemoteVersion };
   /** For a folder that users deleted or replaced: its whole content is recorded, too. */
   readonly isTree?: boolean;
-  /** For a folder: what others put into it is visible to users, so they know all of its content. */
+  /**
+   * For a folder that the uploader has put there: what others put into it is visible to users, so they know all of its
+   * content. False once they have taken it away.
+   */
   readonly isShown?: boolean;
   /** Users deleted it, but others had changed it: that version stays and is to become visible again. */
   readonly isKept?: boolean;

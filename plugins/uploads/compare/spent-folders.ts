@@ -1,9 +1,9 @@
 /**
- * Finds folders that users created and that needlessly hide what others put into them. Ordinary folders
- * stay: they may be somebody's working directory.
+ * Finds folders that users created and that needlessly hide what others put into them, and what becomes visible with
+ * them. Ordinary folders stay: they may be somebody's working directory.
  */
 import type { LeavingEntry } from 'mountkeeper';
-import { ancestors } from './paths.ts';
+import { ancestors, isInside, parentOf } from './paths.ts';
 import type { Conditions, Item } from './plan-types.ts';
 import type { Places } from './places.ts';
 import type { Scan } from './scan.ts';
@@ -29,4 +29,13 @@ export function spentFolders(
     }),
   );
   return all.filter(({ path }) => !busy.has(path));
+}
+
+/** A folder and what is shown together with it: the folders in it that hide nothing by themselves. */
+export function shownWith(path: string, entries: Scan['entries']): ReadonlySet<string> {
+  const shown = new Set([path]);
+  for (const { path: inside, kind, isOpaque } of entries.values())
+    if (kind === 'folder' && !isOpaque && isInside(inside, path) && shown.has(parentOf(inside)))
+      shown.add(inside);
+  return shown;
 }

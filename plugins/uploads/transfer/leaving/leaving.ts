@@ -3,6 +3,7 @@ import type { Clock, LeavingEntry } from 'mountkeeper';
 import { parentOf } from '../../compare/paths.ts';
 import type { Plan } from '../../compare/plan-types.ts';
 import type { Scan, ScanEntry } from '../../compare/scan.ts';
+import { shownWith } from '../../compare/spent-folders.ts';
 import type { StepTools } from '../step-tools.ts';
 import { renewMoved, takeOutDone } from './take-out.ts';
 
@@ -28,6 +29,7 @@ export class Leaving {
   readonly #options: LeavingOptions;
   readonly #touched = new Set<string>();
   #done: readonly LeavingEntry[] = [];
+  #entries: Scan['entries'] = new Map();
   /** Entries that users still look for at a former place. */
   #stale: readonly LeavingEntry[] = [];
   #isRenewing = false;
@@ -51,6 +53,7 @@ export class Leaving {
     for (const path of this.#refused.keys()) if (!entries.has(path)) this.#refused.delete(path);
     const isDue = ({ path }: LeavingEntry): boolean => (this.#refused.get(path) ?? 0) <= now;
     this.#done = done.filter(isDue);
+    this.#entries = entries;
     // All or none: the listing that is read anew for one lacks the former names of the others.
     this.#stale = stale;
   }
@@ -98,14 +101,14 @@ export class Leaving {
   /** True when this changed the upper folder, or an entry must be removed in another way. */
   async takeOut(): Promise<boolean> {
     const { clock, tools, learnFirst } = this.#options;
-    const entries = this.#done;
+    const [entries, all] = [this.#done, this.#entries];
     const folders = [...new Set([...this.#touched, ...entries.map(({ path }) => parentOf(path))])];
     this.#done = [];
     this.#touched.clear();
     this.#isTakingOut = true;
     try {
       await learnFirst();
-      const taken = await takeOutDone(entries, folders, tools());
+      const taken = await takeOutDone(entries, folders, tools(), (path) => shownWith(path, all));
       for (const { path, movedFrom } of entries) {
         if (taken.has(path) || this.#isKept(path)) this.#refused.delete(path);
         else this.#rest(path, movedFrom === undefined ? REST_MS : MOVED_REST_MS);

@@ -9,13 +9,14 @@ import type { StepTools } from '../step-tools.ts';
 
 /**
  * First the share's mount refreshes these folders, so that the remote's version becomes visible. Files are
- * recorded as leaving before, because their absence would look like a deletion. Resolves with the removed
- * paths.
+ * recorded as leaving before, because their absence would look like a deletion. `shown`: what becomes visible with a
+ * folder that hides nothing any more. Resolves with the removed paths.
  */
 export async function takeOutDone(
   entries: readonly LeavingEntry[],
   folders: readonly string[],
   tools: StepTools,
+  shown: (folder: string) => Iterable<string> = (folder) => [folder],
 ): Promise<ReadonlySet<string>> {
   const { records, remote, signal } = tools;
   await remote.forget(folders, { signal });
@@ -24,7 +25,7 @@ export async function takeOutDone(
   for (const entry of entries) {
     if (!taken.has(entry.path)) stayed(entry.path, tools);
     else if (leavesItself(entry)) left(entry, tools);
-    else setShown(entry.path, tools);
+    else for (const path of shown(entry.path)) setShown(path, tools);
   }
   await records.saved();
   // The remote may be slow, or not answer: what has left and what has not is known by then.
@@ -104,9 +105,10 @@ async function noteHiding({ path, kind, copy }: LeavingEntry, tools: StepTools):
   if (places.get(path) === record) tools.records.set(path, { remote: NOTHING, ...record, isKept: true });
 }
 
+/** What is on record of its content is no longer all of it. */
 function setShown(path: string, { records }: StepTools): void {
-  const record = records.places.get(path);
-  if (record !== undefined) records.set(path, { ...record, isShown: true });
+  const { isTree: _, ...record } = records.places.get(path) ?? { remote: NOTHING };
+  if (record.remote.kind === 'folder') records.set(path, { ...record, isShown: true });
 }
 
 /** What could not be brought back yet is missing, and not because users deleted it. */
