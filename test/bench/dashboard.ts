@@ -24,6 +24,8 @@ const PAGES = 50;
 const CYCLE_MS = 2_000;
 const SPAN_MS = 20_000;
 const OPENINGS = 5;
+/** In one span of ten cycles a large collection of garbage makes up to a third of the figure. */
+const UPDATE_SPANS = 3;
 /** One of a hundred meets the cycle itself: with a few hundred it would be chance which one is the hundredth. */
 const ASKS = 1_600;
 const PLAYED = 'Mounts are played by a plugin that gives other figures at each poll; all else is real.';
@@ -115,11 +117,14 @@ async function updateMs(browser: Browser, origin: string): Promise<number> {
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
   await page.goto(`${origin}/`);
   await sleep(CYCLE_MS * 2);
-  const before = await metric(session, 'TaskDuration');
-  await sleep(SPAN_MS);
-  const perCycle = (((await metric(session, 'TaskDuration')) - before) * 1_000 * CYCLE_MS) / SPAN_MS;
+  const perCycle: number[] = [];
+  for (let span = 0; span < UPDATE_SPANS; span += 1) {
+    const before = await metric(session, 'TaskDuration');
+    await sleep(SPAN_MS);
+    perCycle.push((((await metric(session, 'TaskDuration')) - before) * 1_000 * CYCLE_MS) / SPAN_MS);
+  }
   await page.close();
-  return perCycle;
+  return median(perCycle);
 }
 
 interface Opening {
@@ -156,8 +161,8 @@ async function benchPage(browser: Browser, origin: string): Promise<Figure[]> {
       ratio: times(update / CYCLE_MS),
       aim: '< 30 ms',
       note:
-        'Processor time of the main thread of Chromium without a graphics card, all cards changed, mean of ' +
-        `${SPAN_MS / CYCLE_MS} cycles. ${PLAYED}`,
+        'Processor time of the main thread of Chromium without a graphics card, all cards changed; mean of ' +
+        `${SPAN_MS / CYCLE_MS} cycles, median of ${UPDATE_SPANS} such means. ${PLAYED}`,
     },
     {
       what: `dashboard with ${SHARES} shares: first paint`,
