@@ -79,7 +79,7 @@ function movesOf(origins: ReadonlyMap<string, PendingMove>): Map<string, Pending
   const moves = new Map<string, PendingMove>();
   // Parents come first.
   for (const [path, move] of origins) {
-    const isInMoved = ancestors(path).some((folder) => moves.has(folder));
+    const isInMoved = ancestors(path).some((folder) => (moves.get(folder)?.source ?? folder) !== folder);
     if (move.source !== path || move.going !== undefined || isInMoved) moves.set(path, move);
   }
   return moves;

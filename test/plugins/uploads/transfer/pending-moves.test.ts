@@ -23,6 +23,7 @@ import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { until } from '../../../support/platform/wait.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
+import { crashAfter } from '../../../support/write-layer/uploader-crash.ts';
 import { clock, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 describe('moves on the NAS', () => {
@@ -85,6 +86,23 @@ describe('moves on the NAS', () => {
       'f/in': '/',
       'f/in/z': 'of the folder in it',
     });
+  });
+
+  it('that nobody has answered and users took back hold up nothing that was moved into the folder before', async () => {
+    mkdirSync(join(share.nas, 'e'));
+    share.down();
+    share.up();
+    renameSync(share.at('d'), share.at('e/s'));
+    const first = share.uploader();
+    await settle(first);
+    await first.stop();
+    renameSync(share.at('e'), share.at('d'));
+    await crashAfter(share, 3);
+    renameSync(share.at('d'), share.at('e'));
+    const uploader = share.uploader();
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(Object.fromEntries(treeOf(share.nas)), { e: '/', 'e/s': '/', 'e/s/x': 'first' });
   });
 
   it('are waited for until users see them, as long as the asker likes', async () => {
