@@ -22,7 +22,7 @@ export function orderItems(items: Items, known: Pick<Known, 'places'>): void {
   for (const item of items.values()) {
     if (item.isDisplaced === true) continue;
     if (item.action === 'delete') orderDeletion(item, items, { known, sent, moves, awaited });
-    else if (item.move?.isDetour !== true) need(item, items, parentOf(item.place));
+    else if (!isElsewhere(item)) need(item, items, parentOf(item.place));
   }
 }
 
@@ -59,8 +59,14 @@ function makeWait(deletion: Item, items: Items, above: string): void {
   for (const action of ['delete', 'upload', 'move', 'make folder'] as const) {
     if (action === 'make folder' && above !== deletion.place) continue;
     const other = items.get(idOf(action, above));
-    if (other !== deletion) other?.needs.add(deletion.id);
+    if (other === undefined || other === deletion || isElsewhere(other)) continue;
+    other.needs.add(deletion.id);
   }
+}
+
+/** It does not come to its place yet: it goes by another name first, or is only found out on the remote. */
+function isElsewhere({ move }: Item): boolean {
+  return move?.isDetour === true || move?.going !== undefined;
 }
 
 function need(item: Item, items: Items, folder: string): void {

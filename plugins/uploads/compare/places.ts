@@ -86,15 +86,26 @@ function movesOf(origins: ReadonlyMap<string, PendingMove>): Map<string, Pending
 }
 
 /** Whether no other move must be done before this one. */
-export function isFree(
-  { entry: { path, key }, source }: PendingMove,
+export function isFree(move: PendingMove, places: Places): boolean {
+  const { path } = move.entry;
+  if (!isTargetHere(move, places) || isInside(path, move.source)) return false;
+  return places.bySource
+    .atOrInside(path)
+    .every((other) => other.source === path && other.entry.path === path);
+}
+
+/**
+ * Whether what the remote has at its target is what users replaced: neither that place nor a folder above it is one
+ * that something else has to leave.
+ */
+export function isTargetHere(
+  { entry: { path, key } }: PendingMove,
   { of, byFormer, bySource }: Places,
 ): boolean {
   const parent = parentOf(path);
-  if (parent !== '' && (of.has(parent) ? of.get(parent) !== parent : false)) return false;
-  const isRemembered = byFormer.near(path).some((one) => one.key !== key);
-  if (isRemembered || isInside(path, source)) return false;
-  return bySource.atOrInside(path).every((other) => other.source === path && other.entry.path === path);
+  if (of.has(parent) && of.get(parent) !== parent) return false;
+  if (byFormer.near(path).some((one) => one.key !== key)) return false;
+  return bySource.atOrAbove(path).every((other) => other.entry.path === path);
 }
 
 /** Whether what is in the way of a move waits for that move itself, and not for one that may be held. */

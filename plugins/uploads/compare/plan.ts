@@ -13,7 +13,7 @@
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, depth, folded, parentOf, PathIndex } from './paths.ts';
 import { idOf, orderItems } from './order.ts';
-import { findPlaces, isFree, isInCircle } from './places.ts';
+import { findPlaces, isFree, isInCircle, isTargetHere } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
 import { DETOUR_PREFIX } from './plan-types.ts';
 import type { CleanFile, Conditions, Item, Known, Lesson, Plan } from './plan-types.ts';
@@ -368,26 +368,20 @@ class Draft {
     const mayDetour = (move: PendingMove): boolean =>
       !move.source.startsWith(DETOUR_PREFIX) && (free.length === 0 || isInCircle(move, this.#places));
     const detour = isDetourDue ? blocked.find(mayDetour) : undefined;
-    for (const move of blocked) {
-      if (move === detour) this.#putMove(move, true, this.#isSourceLearnt(move) ? undefined : UNLEARNT);
-      else this.#putMove(move, false, 'Something else has to be moved on the remote first.');
-    }
+    for (const move of blocked) this.#addBlockedMove(move, move === detour);
+  }
+
+  #addBlockedMove(move: PendingMove, isDetour: boolean): void {
+    // Now, though it is replaced later: what others save there meanwhile is not what users saw.
+    if (isTargetHere(move, this.#places)) this.#isTargetLearnt(move);
+    if (isDetour) this.#putMove(move, true, this.#isSourceLearnt(move) ? undefined : UNLEARNT);
+    else this.#putMove(move, false, 'Something else has to be moved on the remote first.');
   }
 
   #addMove(move: PendingMove): void {
     const { path } = move.entry;
     const record = this.#known.places.get(path);
-    const isTargetLearnt = record === undefined ? !this.#isHidden(move.entry) : this.#isTreeKnown(path);
-    if (!isTargetLearnt && !this.#unlearnt.has(parentOf(path))) {
-      const isGone = isGoneFolder(record);
-      this.#lessons.push({
-        place: path,
-        isTree: true,
-        isGone,
-        wasThere: isGone,
-        ...changedOf(move.entry, this.#scan),
-      });
-    }
+    const isTargetLearnt = this.#isTargetLearnt(move);
     const isLearnt = this.#isSourceLearnt(move) && isTargetLearnt;
     // A remote that tells no case apart would find the target taken, by the file itself.
     const isDetour = folded(move.source) === folded(path);
@@ -395,6 +389,24 @@ class Draft {
     this.#putMove(move, isDetour, isLearnt ? use : UNLEARNT);
     // What it replaces goes right before it, not hours earlier.
     if (isLearnt && record !== undefined && mayBeThere(record)) this.#addDeletion(path, path, use);
+  }
+
+  /** For what it replaces it must be known what users saw of it. */
+  #isTargetLearnt({ entry }: PendingMove): boolean {
+    const { path } = entry;
+    const record = this.#known.places.get(path);
+    const isLearnt = record === undefined ? !this.#isHidden(entry) : this.#isTreeKnown(path);
+    if (!isLearnt && !this.#unlearnt.has(parentOf(path))) {
+      const isGone = isGoneFolder(record);
+      this.#lessons.push({
+        place: path,
+        isTree: true,
+        isGone,
+        wasThere: isGone,
+        ...changedOf(entry, this.#scan),
+      });
+    }
+    return isLearnt;
   }
 
   #useOf({ entry: { path, kind } }: PendingMove): string | undefined {

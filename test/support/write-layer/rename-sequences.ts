@@ -62,7 +62,7 @@ class Names {
 
   sequence(length: number): string {
     const commands: string[] = [];
-    while (commands.length < length) {
+    while (commands.length < length && this.#files.length + this.#folders.length > 0) {
       const command = this.#pick([
         () => this.#renameFolder(),
         () => this.#moveFolder(),
