@@ -29,7 +29,7 @@ const MAX_OUTPUT_BYTES = 67_108_864;
 /** Far below the kernel's limit for arguments. */
 const PATHS_AT_ONCE = 500;
 /** Of one path, which may hold line breaks: what is said of another before it is not passed over. */
-const GONE = /^getfattr: (?:(?!\ngetfattr: ).)*?: No such file or directory$/gms;
+const GONE = /^getfattr: (?:(?!\ngetfattr: ).)*?: (?:No such file or|Not a) directory$/gms;
 const ATTRIBUTES = '^trusted\\.overlay\\.(opaque|redirect|metacopy)$';
 
 /** Path → its marks. Paths without marks and missing paths are left out. */

@@ -227,6 +227,8 @@ describe('the scanner', () => {
     renameSync(share.at('a'), share.at('b'));
     const gone = 'getfattr: /upper/line\nbreak: No such file or directory\n';
     await scan(gone + gone);
+    // A folder whose name a file has by now.
+    await scan(`getfattr: /upper/A/x: Not a directory\n${gone}`);
     await assert.rejects(
       scan(`getfattr: /upper/b: Input/output error\n${gone}`),
       /cannot be read: getfattr: .*b/,
