@@ -12,12 +12,14 @@ import type { RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import type { Ledger } from '../plugins/instance/ledger.ts';
 import { timeBox, timeBoxOr } from '../platform/deadline.ts';
+import { messageOf } from '../platform/log/thrown.ts';
 import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
 import { answerFor } from './third-party-routes.ts';
+import { withProperErrors } from './proper-errors.ts';
 import { reportAnswers } from './requests.ts';
 import type { Answered } from './requests.ts';
 
@@ -161,7 +163,7 @@ function watchHandlers(server: Server, stalls: StallWatch): void {
     if (plugin === undefined || typeof handler !== 'function') continue;
     const place = { plugin, at: `route ${route.method.toUpperCase()} ${route.path}` };
     settings.handler = function timed(this: unknown, ...args: readonly unknown[]): unknown {
-      return stalls.call(place, () => handler.apply(this, args) as unknown);
+      return withProperErrors(() => stalls.call(place, () => handler.apply(this, args) as unknown));
     };
   }
 }
@@ -200,7 +202,7 @@ async function assemble(server: Server, options: RoutingOptions): Promise<void> 
     try {
       await inTime(registerLedger(server, ledger, options), options.clock);
     } catch (error) {
-      throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
+      throw new Error(`routes of plugin ${ledger.plugin}: ${messageOf(error)}`, { cause: undefined });
     }
   }
   watchHandlers(server, new StallWatch(options));

@@ -10,7 +10,7 @@ import type { Plugin } from '../contract/plugin.ts';
 import { pluginToBlame } from './blame.ts';
 import type { FoundPlugin } from './discovery/found.ts';
 import { isEnabled } from './instance/own-config.ts';
-import { sentence } from './instance/sentence.ts';
+import { sentence } from '../platform/log/thrown.ts';
 
 export interface BrokenOffOptions {
   readonly log: Logger;

@@ -16,7 +16,7 @@ import { dryRun } from '../instance/instance.ts';
 import { installedFolder } from './installed.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
-import { sentence } from '../instance/sentence.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 import { importModule, loadModule } from '../../platform/load-module.ts';
 import {
   judgeContent,

@@ -15,6 +15,7 @@ import type { JobScheduler, Recurring } from './recurring.ts';
 import { routePrefixOf } from './route-place.ts';
 import { createScope } from './scope.ts';
 import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';
 
 /** What instances need from the host. */
@@ -181,7 +182,10 @@ class ActiveInstance implements Instance {
       try {
         listener(next as never, previous as never);
       } catch (error) {
-        this.#log.error({ err: error }, 'plugin failed to take over its changed configuration');
+        this.#log.error(
+          { err: error ?? sentence(error) },
+          'plugin failed to take over its changed configuration',
+        );
       }
     }
   }

@@ -7,10 +7,10 @@ import { pluginIn } from '../../blame.ts';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
-import { inspect } from 'node:util';
 import type { Logger } from '../../../contract/platform.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import { importModule } from '../../../platform/load-module.ts';
+import { stackOf } from '../../../platform/log/thrown.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { dryRun } from '../../instance/instance.ts';
@@ -64,8 +64,7 @@ function lastWords(reason: string, stack: string): void {
 }
 
 function breakOff(what: string, error: unknown): void {
-  const said = error instanceof Error ? told(error) : inspect(error);
-  lastWords(`${what}: ${said}${placeOf(error)}`, error instanceof Error ? String(error.stack) : '');
+  lastWords(`${what}: ${told(error)}${placeOf(error)}`, stackOf(error));
   leave(1);
 }
 
