@@ -47,11 +47,14 @@ export class UncaughtErrors {
   }
 
   #survives(error: unknown): boolean {
-    const plugin = this.#judge?.host.condemn(error);
-    if (plugin === undefined) return false;
+    const guilt = this.#judge?.host.condemn(error);
+    if (!guilt) return false;
+    const { plugin, isSwitchedOff } = guilt;
     this.#judge?.log.error(
       { plugin, err: error ?? sentence(error) },
-      'a plugin caused an uncaught error and is switched off',
+      isSwitchedOff
+        ? 'a plugin caused an uncaught error and is switched off'
+        : 'what a former version of a plugin, or one that is off, has left behind caused an uncaught error',
     );
     return true;
   }
