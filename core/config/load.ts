@@ -20,6 +20,7 @@ import { describeProblems, locate, schemaProblems } from './checks/problems.ts';
 import type { Assembly } from './schema/schema.ts';
 import { asReferences } from './secrets/shown-text.ts';
 import type { KeptSecret } from './secrets/shown-text.ts';
+import { messageOf } from '../platform/log/thrown.ts';
 
 const SCHEMA_OPTIONS = { abortEarly: false, convert: false, errors: { wrap: { label: false } } } as const;
 const MOST_WARNINGS = 20;
@@ -59,7 +60,7 @@ export async function load(text: string, options: LoadOptions): Promise<LoadResu
   try {
     return await loadSteps(text, options);
   } catch (error) {
-    return failure('validate', [{ message: `the document cannot be checked: ${(error as Error).message}` }]);
+    return failure('validate', [{ message: `the document cannot be checked: ${messageOf(error)}` }]);
   }
 }
 

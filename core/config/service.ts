@@ -34,6 +34,7 @@ import type { ThirdPartyPlugins } from './checks/third-party.ts';
 import type { Assembly, ContributionEntry } from './schema/schema.ts';
 import { writeWhole } from '../platform/files/atomic-file.ts';
 import { undefinedWhenMissing } from '../platform/files/missing.ts';
+import { messageOf } from '../platform/log/thrown.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 import { withTranslations } from './translations.ts';
 import { createFileWriter } from './write.ts';
@@ -222,14 +223,14 @@ class FileConfigService implements OwnedConfigService {
       await beforeWrite?.(loaded, former);
       await this.write(loaded.text, former);
     } catch (error) {
-      return { ok: false, stage: 'write', message: reasonOf(error), diff };
+      return { ok: false, stage: 'write', message: messageOf(error), diff };
     }
     try {
       // Without a daemon it holds as soon as it is written.
       if (this.#options.reload) await this.#options.reload(loaded);
       else this.commit(loaded);
     } catch (error) {
-      return { ok: false, stage: 'send', message: reasonOf(error), diff };
+      return { ok: false, stage: 'send', message: messageOf(error), diff };
     }
     return undefined;
   }
@@ -353,8 +354,4 @@ function readReason(error: unknown): string {
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied';
   return message;
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

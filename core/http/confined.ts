@@ -6,6 +6,7 @@
 import type { Lifecycle, Plugin as HapiPlugin, Request, Server, ServerRoute } from '@hapi/hapi';
 import type { Clock } from '../contract/platform.ts';
 import { timeBox } from '../platform/deadline.ts';
+import { withProperErrors } from './proper-errors.ts';
 import { OwnEvents } from './confined-events.ts';
 import { placedPath } from '../plugins/instance/route-place.ts';
 
@@ -146,7 +147,9 @@ function withConfined(fn: AnyFn, to: Confinement): AnyFn {
 function forOwn(method: AnyFn, { owns, clock, timeoutMs }: Confinement): Lifecycle.Method {
   return function extension(this: unknown, request, h, error) {
     if (!owns(request)) return h.continue;
-    const given = method.call(this, request, h, error) as Lifecycle.ReturnValue;
-    return given instanceof Promise ? timeBox(clock, timeoutMs, given) : given;
+    return withProperErrors(() => {
+      const given = method.call(this, request, h, error) as Lifecycle.ReturnValue;
+      return given instanceof Promise ? timeBox(clock, timeoutMs, given) : given;
+    }) as Lifecycle.ReturnValue;
   };
 }

@@ -10,14 +10,18 @@ import { server as createHapiServer } from '@hapi/hapi';
 import type { Lifecycle, Request, ResponseObject, ResponseToolkit, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
+import { actAs } from '../plugins/instance/acting-plugin.ts';
+import type { Actor } from '../plugins/instance/acting-plugin.ts';
 import type { Ledger } from '../plugins/instance/ledger.ts';
 import { timeBox, timeBoxOr } from '../platform/deadline.ts';
+import { messageOf } from '../platform/log/thrown.ts';
 import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
 import { answerFor } from './third-party-routes.ts';
+import { withProperErrors } from './proper-errors.ts';
 import { reportAnswers } from './requests.ts';
 import type { Answered } from './requests.ts';
 
@@ -153,15 +157,21 @@ function inOrder(ledgers: readonly Ledger[]): readonly Ledger[] {
 }
 
 /** Wraps the handlers of all plugins' routes, also of routes that their native hapi plugins have added. */
-function watchHandlers(server: Server, stalls: StallWatch): void {
+function watchHandlers(
+  server: Server,
+  stalls: StallWatch,
+  actorOf: (plugin: string) => Actor | undefined,
+): void {
   for (const route of server.table()) {
     const plugin = ownerOf(route.realm, server.realm);
     const settings = route.settings as { handler?: unknown };
     const { handler } = settings;
     if (plugin === undefined || typeof handler !== 'function') continue;
     const place = { plugin, at: `route ${route.method.toUpperCase()} ${route.path}` };
+    const actor = actorOf(plugin);
     settings.handler = function timed(this: unknown, ...args: readonly unknown[]): unknown {
-      return stalls.call(place, () => handler.apply(this, args) as unknown);
+      const handle = (): unknown => actAs(actor, () => handler.apply(this, args) as unknown);
+      return withProperErrors(() => stalls.call(place, handle));
     };
   }
 }
@@ -198,13 +208,15 @@ async function assemble(server: Server, options: RoutingOptions): Promise<void> 
     // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
     await new Promise((resolve) => setImmediate(resolve));
     try {
-      await inTime(registerLedger(server, ledger, options), options.clock);
+      const registering = actAs(ledger.actor, () => registerLedger(server, ledger, options));
+      await inTime(registering, options.clock);
     } catch (error) {
-      throw new Error(`routes of plugin ${ledger.plugin}: ${(error as Error).message}`, { cause: error });
+      throw new Error(`routes of plugin ${ledger.plugin}: ${messageOf(error)}`, { cause: undefined });
     }
   }
-  watchHandlers(server, new StallWatch(options));
   const { ledgers, log, clock, routeMs } = options;
+  const actors = new Map(ledgers.map(({ plugin, actor }) => [plugin, actor]));
+  watchHandlers(server, new StallWatch(options), (plugin) => actors.get(plugin));
   const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
   const thirdPartyAt = (realm: ServerRealm): string | undefined => {
     const owner = ownerOf(realm, server.realm);

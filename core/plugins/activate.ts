@@ -7,7 +7,7 @@ import type { Clock, Logger } from '../contract/platform.ts';
 import { timeBoxOr } from '../platform/deadline.ts';
 import type { Instance } from './instance/instance.ts';
 import { conflictIn, providerOf, withdraw } from './plugin-set.ts';
-import { sentence } from './instance/sentence.ts';
+import { sentence } from '../platform/log/thrown.ts';
 import type { Failure, MakeInstance, Member, Members } from './plugin-set.ts';
 import { sortByServices } from './order.ts';
 

@@ -1,5 +1,7 @@
 /** Finds the plugin that caused an uncaught error, by the error's stack. */
 import { pathToFileURL } from 'node:url';
+import { PACKAGE_DIR } from '../platform/package.ts';
+import { stackOf } from '../platform/log/thrown.ts';
 
 /** Name and folder of each; a name may have several. */
 type Folders = Iterable<readonly [name: string, folder: string]>;
@@ -29,15 +31,27 @@ function ownerOf(place: string, folders: Folders): string | undefined {
 }
 
 /**
- * Name of the plugin in whose folder the failed work began: the outermost frame that is not Node's own. An
- * error that passed through the core is nobody's, because the core's own work was left half done.
+ * Name of the plugin whose work has failed: the one in whose folder the outermost frame is that is not Node's own. Where
+ * there is no such frame, or it is nobody's, `acting` is: the plugin that the code works for. An error that
+ * passed through the core is nobody's, because the core's own work was left half done; unless the plugin's own code
+ * threw it in what the plugin itself had begun, such as a timer of the core's clock.
  * `folders`: name → the folder that its code was loaded from.
  */
-export function pluginToBlame(error: unknown, folders: ReadonlyMap<string, string>): string | undefined {
-  const stack = error instanceof Error && typeof error.stack === 'string' ? error.stack : '';
-  const last = stack
+export function pluginToBlame(
+  error: unknown,
+  folders: ReadonlyMap<string, string>,
+  acting?: string,
+): string | undefined {
+  const places = stackOf(error)
     .split('\n')
     .filter((line) => FRAME.test(line) && !line.includes('node:'))
-    .at(-1);
-  return last === undefined ? undefined : ownerOf(placeIn(last), folders);
+    .map(placeIn);
+  const [innermost = '', outermost = innermost] = [places[0], places.at(-1)];
+  const owner = ownerOf(outermost, folders);
+  if (owner !== undefined || acting === undefined || !isCore(outermost)) return owner ?? acting;
+  return ownerOf(innermost, folders) === acting ? acting : undefined;
+}
+
+function isCore(place: string): boolean {
+  return ownerOf(place, [['core', PACKAGE_DIR]]) !== undefined;
 }

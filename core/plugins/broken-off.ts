@@ -3,14 +3,22 @@
  * process of their own that ended too often. Each stays off until its files change or somebody
  * brings it back: by `mountkeeper plugin enable`, or by switching it off and on.
  */
-import { oneLine } from '../sdk/one-line.ts';
+import { LONGEST_SENTENCE as LONGEST, oneLine } from '../sdk/one-line.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 import type { Config } from '../contract/config.ts';
 import type { Logger } from '../contract/platform.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { pluginToBlame } from './blame.ts';
 import type { FoundPlugin } from './discovery/found.ts';
+import { actorNow } from './instance/acting-plugin.ts';
 import { isEnabled } from './instance/own-config.ts';
-import { sentence } from './instance/sentence.ts';
+
+/** Who caused an uncaught error. */
+export interface Guilt {
+  readonly plugin: string;
+  /** False where it was left behind by a former version, or by one that is off: nothing is left to switch off. */
+  readonly isSwitchedOff: boolean;
+}
 
 export interface BrokenOffOptions {
   readonly log: Logger;
@@ -32,16 +40,20 @@ export class BrokenOff {
     return this.#reasons;
   }
 
-  /** Puts aside the plugin that caused an uncaught error. Its name; undefined when it was none of these. */
-  blame(error: unknown, found: readonly FoundPlugin[]): string | undefined {
+  /** Puts aside the plugin that caused an uncaught error. Undefined when it was none. */
+  blame(error: unknown, found: readonly FoundPlugin[]): Guilt | undefined {
     const folders = found.flatMap((one) =>
       one.plugin && one.stagedFolder !== undefined ? [[one.name, one.stagedFolder] as const] : [],
     );
-    const name = pluginToBlame(error, new Map(folders));
+    const actor = actorNow();
+    const name = pluginToBlame(error, new Map(folders), actor?.name);
+    if (name === undefined) return undefined;
     const plugin = found.find((one) => one.name === name)?.plugin;
-    if (name === undefined || !plugin) return undefined;
-    this.#reasons.set(plugin, `it caused an uncaught error: ${oneLine(sentence(error))}; ${wayBack(name)}`);
-    return name;
+    // What a former version left behind says nothing of the one that is there now.
+    const isItself = name !== actor?.name || actor.plugin === undefined || actor.plugin === plugin;
+    if (!plugin || !isItself) return { plugin: name, isSwitchedOff: false };
+    this.#reasons.set(plugin, `it caused an uncaught error: ${reasonOf(error, LONGEST)}; ${wayBack(name)}`);
+    return { plugin: name, isSwitchedOff: true };
   }
 
   /** Puts aside one whose process has ended too often. */

@@ -15,6 +15,7 @@ import {
   UnfitValue,
 } from './instance/given-values.ts';
 import type { Ledger, ShareStatusEntry } from './instance/ledger.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 
 /** Of one plugin, of one share, in a cycle: there are many shares. */
 const SHARE_VALUES = 10_000;
@@ -197,7 +198,7 @@ export class Contributions {
     const { plugin } = ledger;
     const told = this.#told.get(ledger) ?? new Map<string, string>();
     this.#told.set(ledger, told);
-    const reason = why instanceof Error ? why.message : String(why);
+    const reason = reasonOf(why);
     if (told.get(field) === reason || (told.size >= MOST_TOLD && !told.has(field))) return;
     told.set(field, reason);
     this.#options.log.error(

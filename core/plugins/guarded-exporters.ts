@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
 import type { Exporter, ExportersService, ListenAddress, Offer } from '../contract/exporter.ts';
 import { EXPORTER, protocolsOf } from './discovery/found.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 import { enforced } from '../sdk/servers/enforced.ts';
 import type { Guarding } from '../sdk/servers/enforced.ts';
 import { plainCopy, UnfitValue } from './instance/given-values.ts';
@@ -127,7 +128,7 @@ export class GuardedExporters {
       this.#told.delete(key);
       return value;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       if (this.#told.get(key) !== reason)
         this.#log.error(
           { plugin, protocol, what, reason },

@@ -11,6 +11,8 @@ import { bandwidth, check, notice, shareLimit, shareTrouble } from './instance/g
 import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
+import { isA, sentence } from '../platform/log/thrown.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 
 /** Checks what the taps of a plugin return; each throws a sentence about a value that cannot be used. */
@@ -136,8 +138,8 @@ function wrapTap(
       call = Promise.resolve(given);
       return await timeBox(clock, leftMs, call);
     } catch (error) {
-      log.error({ ...fields, err: error }, 'plugin failed in a hook and was skipped');
-      if (error instanceof TimeBoxError && call) patience.hangs(tap, call);
+      log.error({ ...fields, err: error ?? sentence(error) }, 'plugin failed in a hook and was skipped');
+      if (call && isA(error, TimeBoxError)) patience.hangs(tap, call);
       return undefined;
     } finally {
       if (call) patience.spend(tap, args, clock.monotonic() - begunMs);
@@ -151,7 +153,8 @@ function resolveTap(
   { log, stalls }: WatchedOptions,
 ): (value: unknown) => unknown {
   const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
-  const skip = (err: unknown) => {
+  const skip = (error: unknown) => {
+    const err = error ?? sentence(error);
     log.error({ plugin: tap.plugin, hook: tap.hook, err }, 'plugin failed in a hook and was skipped');
     return undefined;
   };
@@ -169,6 +172,18 @@ function resolveTap(
   };
 }
 
+/** At most one item more than may be used; undefined where nothing was given, null where it is no list. */
+function listed(given: unknown): readonly unknown[] | undefined | null {
+  if (given === undefined) return undefined;
+  try {
+    // Not by its own methods, which may be anything.
+    return Array.isArray(given) ? Array.prototype.slice.call(given, 0, MOST_ITEMS + 1) : null;
+  } catch {
+    // It throws when it is looked at.
+    return null;
+  }
+}
+
 /** The valid items; the log says once per call what is wrong with the others. */
 function usable(list: readonly unknown[], { plugin, hook }: Tap, log: Logger): unknown[] {
   const reasons = new Set<string>();
@@ -176,7 +191,7 @@ function usable(list: readonly unknown[], { plugin, hook }: Tap, log: Logger): u
     try {
       return [ANSWERS[hook as CollectHook](item, plugin)];
     } catch (error) {
-      reasons.add((error as Error).message);
+      reasons.add(reasonOf(error));
       return [];
     }
   });
@@ -238,9 +253,9 @@ function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: WatchedOpti
       );
       const place = hook.taps.length;
       hook.tapPromise(at, async (args, lists) => {
-        const list = await guarded(args);
-        if (Array.isArray(list)) lists[place] = usable(list, tap, options.log);
-        else if (list !== undefined) ignore('an array');
+        const list = listed(await guarded(args));
+        if (list) lists[place] = usable(list, tap, options.log);
+        else if (list === null) ignore('an array');
       });
     }
   }

@@ -14,6 +14,8 @@ import type { Isolation, ThirdPartyPlugins } from '../config/checks/third-party.
 import type { Clock, Logger } from '../contract/platform.ts';
 import { activateMembers, inspectMembers } from './activate.ts';
 import { BrokenOff } from './broken-off.ts';
+import type { Guilt } from './broken-off.ts';
+import { actAsCore } from './instance/acting-plugin.ts';
 import { CommandHandlers } from './instance/command-handlers.ts';
 import { discoverPlugins } from './discovery/discover.ts';
 import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
@@ -25,7 +27,7 @@ import { logLevelOf } from './instance/own-config.ts';
 import type { Instance, InstanceEnv } from './instance/instance.ts';
 import { createExporters } from './guarded-exporters.ts';
 import { readmeOf } from './readme.ts';
-import { Runners } from './runner/runners.ts';
+import { carriedIn, Runners } from './runner/runners.ts';
 import { createLatestQueue } from '../sdk/latest.ts';
 import { sameLedgers } from './instance/ledger.ts';
 import type { Ledger, Projector } from './instance/ledger.ts';
@@ -98,10 +100,10 @@ export interface PluginHost {
   apply(next: LoadedConfig, diff?: ConfigDiff): Promise<void>;
   /**
    * Switches off the third-party plugin in whose code an uncaught error began; it comes back when its files
-   * change, it is switched off and on, or by `enable`. Returns its name; undefined when no plugin is to blame, or the
-   * core is.
+   * change, it is switched off and on, or by `enable`. To be called where the error came up. Undefined when no plugin
+   * is to blame, or the core is.
    */
-  condemn(error: unknown): string | undefined;
+  condemn(error: unknown): Guilt | undefined;
   /** Brings back a plugin that was switched off since it broke off; false for every other one. */
   enable(name: string): boolean;
   /** Its README; undefined where there is none. */
@@ -213,7 +215,8 @@ class Host implements PluginHost {
       log,
       scheduler,
       limits,
-      isThirdParty: (name) => !this.#found.some((one) => one.name === name && !one.thirdParty),
+      isThirdParty: this.#isThirdParty,
+      runsHere: (plugin) => this.#isThirdParty(plugin.name) && carriedIn(plugin) === undefined,
       // The only service that differs per plugin.
       service: (name, plugin) => (name === 'store' ? store.of(plugin) : this.#service(name)),
       logLevel: (name) => this.#lastConfig && logLevelOf(name, this.#lastConfig),
@@ -278,13 +281,13 @@ class Host implements PluginHost {
 
   apply(next: LoadedConfig): Promise<void> {
     this.#lastConfig = next.config;
-    return this.#queue.push(next.config);
+    return actAsCore(() => this.#queue.push(next.config));
   }
 
-  condemn(error: unknown): string | undefined {
-    const name = this.#lastConfig && this.#brokenOff.blame(error, this.#found);
-    if (name !== undefined) this.#lookAgain();
-    return name;
+  condemn(error: unknown): Guilt | undefined {
+    const guilt = this.#lastConfig && this.#brokenOff.blame(error, this.#found);
+    if (guilt?.isSwitchedOff) this.#lookAgain();
+    return guilt;
   }
 
   enable(name: string): boolean {
@@ -358,6 +361,8 @@ class Host implements PluginHost {
     await this.#disposeGone(new Map(), () => reason);
   }
 
+  readonly #isThirdParty = (name: string): boolean =>
+    !this.#found.some((one) => one.name === name && !one.thirdParty);
   readonly #isActive = (name: string): boolean => this.#members.get(name)?.instance?.active === true;
   readonly #isCoreService = (name: string): boolean => Object.hasOwn(this.#coreServices, name);
   readonly #make: MakeInstance = (plugin, config) => createInstance(plugin, config, this.#env);
@@ -425,11 +430,10 @@ class Host implements PluginHost {
   /** A change without a new configuration, for states that plugins have changed by themselves. */
   readonly #lookAgain = (): void => {
     if (this.#stopping || !this.#lastConfig) return;
-    void this.#queue
-      .push(this.#lastConfig)
-      .catch((err: unknown) =>
-        this.#options.log.error({ err }, 'the set of plugins was not brought up to date'),
-      );
+    const config = this.#lastConfig;
+    void actAsCore(() => this.#queue.push(config)).catch((err: unknown) =>
+      this.#options.log.error({ err }, 'the set of plugins was not brought up to date'),
+    );
   };
 
   /** Without an await in between, so that readers see either the old set or the new one. */

@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { MetricFamily, MetricsService } from '../contract/metrics.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 import type { Ledger } from './instance/ledger.ts';
 
 export interface MetricReadingsOptions {
@@ -15,7 +16,7 @@ export interface MetricReadingsOptions {
 export function createMetricReadings({ ledgers, log }: MetricReadingsOptions): MetricsService {
   const told = new Map<string, string>();
   const refuse = (plugin: string, metric: string, why: unknown): void => {
-    const reason = why instanceof Error ? why.message : String(why);
+    const reason = reasonOf(why);
     if (told.get(metric) === reason) return;
     told.set(metric, reason);
     log.error({ plugin, metric, reason }, 'what the plugin gives as a metric cannot be used and is left out');

@@ -6,7 +6,7 @@ import type { FoundPlugin } from './discovery/found.ts';
 import { isCoreField, isCoreShareField } from './instance/given-values.ts';
 import type { Instance } from './instance/instance.ts';
 import { emptyLedger } from './instance/ledger.ts';
-import { sentence } from './instance/sentence.ts';
+import { sentence } from '../platform/log/thrown.ts';
 import type { Ledger } from './instance/ledger.ts';
 import { configStep, isEnabled, ownConfig } from './instance/own-config.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { BuiltProjection, Ledger, Projector } from './instance/ledger.ts';
 import { conflictIn, ledgersOf, withdraw } from './plugin-set.ts';
-import { sentence } from './instance/sentence.ts';
+import { sentence } from '../platform/log/thrown.ts';
 import type { Members } from './plugin-set.ts';
 
 export interface Build {

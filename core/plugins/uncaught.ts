@@ -4,6 +4,7 @@
  */
 import type { PluginHost } from './host.ts';
 import type { Logger } from '../contract/platform.ts';
+import { sentence, stackOf } from '../platform/log/thrown.ts';
 
 /** Finds out which plugin caused an error; exists once there are plugins. */
 export interface Judge {
@@ -25,7 +26,8 @@ export class UncaughtErrors {
     });
     process.on('unhandledRejection', (error) => {
       if (this.#survives(error)) return;
-      if (this.#judge) this.#judge.log.error({ err: error }, 'unhandled promise rejection');
+      if (this.#judge)
+        this.#judge.log.error({ err: error ?? sentence(error) }, 'unhandled promise rejection');
       else this.#fatal(error);
     });
     // A library that a plugin uses must not end the daemon for everybody.
@@ -45,15 +47,21 @@ export class UncaughtErrors {
   }
 
   #survives(error: unknown): boolean {
-    const plugin = this.#judge?.host.condemn(error);
-    if (plugin === undefined) return false;
-    this.#judge?.log.error({ plugin, err: error }, 'a plugin caused an uncaught error and is switched off');
+    const guilt = this.#judge?.host.condemn(error);
+    if (!guilt) return false;
+    const { plugin, isSwitchedOff } = guilt;
+    this.#judge?.log.error(
+      { plugin, err: error ?? sentence(error) },
+      isSwitchedOff
+        ? 'a plugin caused an uncaught error and is switched off'
+        : 'what a former version of a plugin, or one that is off, has left behind caused an uncaught error',
+    );
     return true;
   }
 
   #fatal(error: unknown): void {
     if (this.#onFatal) return this.#onFatal(error);
-    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.stderr.write(`${stackOf(error) || sentence(error)}\n`);
     endProcess(1);
   }
 }

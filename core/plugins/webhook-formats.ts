@@ -5,6 +5,7 @@
 import type { WebhookEvent, WebhookFormatsService, WebhookMessage } from '../contract/notifications.ts';
 import type { Clock } from '../contract/platform.ts';
 import { timeBox } from '../platform/deadline.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 import { plainCopy, UnfitValue } from './instance/given-values.ts';
 import type { Ledger } from './instance/ledger.ts';
 
@@ -43,10 +44,8 @@ export function createWebhookFormats(ledgers: () => readonly Ledger[], clock: Cl
         const copy = Object.freeze(structuredClone(event));
         return messageIn(await timeBox(clock, RENDER_MS, (async () => found.format.render(copy))()));
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        throw new Error(`the format "${name}" of a plugin failed: ${why.slice(0, LONGEST_HEADER)}`, {
-          cause: error,
-        });
+        // Without the cause: it may be whatever the plugin has thrown.
+        throw new Error(`the format "${name}" of a plugin failed: ${reasonOf(error)}`, { cause: undefined });
       }
     },
   };

@@ -8,6 +8,7 @@ import type { Mount, MountStats, RemoteEvidence, RemoteFailure } from '../contra
 import type { TakenFigures } from '../contract/shares.ts';
 import { limited, timeBox } from '../platform/deadline.ts';
 import { StrandedFiles } from './orphans.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 
 const STATS_DEADLINE_MS = 2_000;
 const REMOTE_CHECK_EVERY_MS = 2_900;
@@ -234,7 +235,7 @@ export class ShareMonitor {
       await this.freshStats();
     } catch (error) {
       if (this.#end.signal.aborted) return;
-      this.#why = (error as Error).message;
+      this.#why = reasonOf(error);
       this.#options.log.debug(
         { share: this.#options.mount.shareName, err: error },
         'mount figures not collected',

@@ -9,6 +9,7 @@ import type {
 } from '../contract/mount.ts';
 import { withGrace } from '../platform/deadline.ts';
 import type { RunnerEnvironment } from './environment.ts';
+import { messageOf } from '../platform/log/thrown.ts';
 
 /** Used while no prober is active. */
 const PROBE_DEADLINE_MS = 10_000;
@@ -51,8 +52,8 @@ export async function mountShare(options: MountShareOptions): Promise<MountResul
     return probed.ok ? { mount } : { mount, probeFailure: failureOf(probed) };
   } catch (error) {
     return error instanceof Error
-      ? { reason: error.message, remote: (error as RemoteFailure).remote }
-      : { reason: String(error) };
+      ? { reason: messageOf(error), remote: (error as RemoteFailure).remote }
+      : { reason: messageOf(error) };
   }
 }
 

@@ -18,6 +18,7 @@ import { mountShare } from './mounting.ts';
 import type { MountResult } from './mounting.ts';
 import { ShareSettings } from './settings.ts';
 import type { RunnerEnvironment } from './environment.ts';
+import { reasonOf } from '../sdk/reason-of.ts';
 
 /** A mount that lived at least this long did not die early. */
 const SETTLED_MS = 2_000;
@@ -202,7 +203,7 @@ export class ShareRunner {
     if (!this.#share.active)
       this.#health.enter({
         kind: 'fail',
-        reason: `unexpected error: ${(error as Error).message}`,
+        reason: `unexpected error: ${reasonOf(error)}`,
       });
     await this.#around.clock.sleep(STUMBLE_MS);
   }

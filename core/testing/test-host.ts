@@ -21,7 +21,7 @@ import { createHost } from '../plugins/host.ts';
 import type { PluginHost, PluginHostOptions } from '../plugins/host.ts';
 import { dryRun } from '../plugins/instance/instance.ts';
 import { manifestProblem } from '../plugins/discovery/manifest.ts';
-import { sentence } from '../plugins/instance/sentence.ts';
+import { sentence } from '../platform/log/thrown.ts';
 import type { JobScheduler } from '../plugins/instance/recurring.ts';
 import { packageDir } from '../plugins/discovery/stage.ts';
 import type { Clock, Logger } from '../contract/platform.ts';

@@ -5,6 +5,7 @@
 import type { Config, ConfigProblem } from '../../contract/config.ts';
 import type { Services } from '../../contract/services.ts';
 import { timeBox } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/log/thrown.ts';
 import { oneLine } from '../../sdk/one-line.ts';
 import { isOn } from '../schema/schema.ts';
 import type { Assembly, ContributionEntry } from '../schema/schema.ts';
@@ -86,16 +87,7 @@ function cannotCheck({ owner, thirdParty }: ContributionEntry, error: unknown): 
 
 /** Of whatever a plugin has thrown: `Promise.reject()` throws undefined. */
 export function thrownBy(thirdParty: boolean, error: unknown): string {
-  return thirdParty ? oneLine(textOf(error)) : textOf(error);
-}
-
-function textOf(thrown: unknown): string {
-  try {
-    return String(thrown instanceof Error ? thrown.message : thrown);
-  } catch {
-    // It has no text, or its own code for that throws.
-    return 'it threw what is no text';
-  }
+  return thirdParty ? oneLine(messageOf(error)) : messageOf(error);
 }
 
 /** Throws a sentence where it is no list of problems. */

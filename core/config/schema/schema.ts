@@ -5,6 +5,7 @@
  */
 import Joi from 'joi';
 import type { ArraySchema, ObjectSchema } from 'joi';
+import { messageOf } from '../../platform/log/thrown.ts';
 import { described } from './described.ts';
 import { buildNode } from './key-tree.ts';
 import type { KeyNode } from './key-tree.ts';
@@ -91,7 +92,7 @@ function assembleAnew(entries: readonly ContributionEntry[]): Assembly {
       own.set(entry.owner, ownTable(entry));
       joined.push(entry);
     } catch (error) {
-      rejected.push({ owner: entry.owner, reason: (error as Error).message });
+      rejected.push({ owner: entry.owner, reason: messageOf(error) });
     }
   }
   return { ...finish(parts, own), entries: joined, rejected, plugins: entries.map((entry) => entry.owner) };
@@ -211,8 +212,8 @@ function emptyProblem(schema: ObjectSchema, owner: string): string | undefined {
   try {
     return schema.validate({}).error?.message;
   } catch (error) {
-    throw new Error(`plugin ${owner}: its schema cannot be used: ${(error as Error).message}`, {
-      cause: error,
+    throw new Error(`plugin ${owner}: its schema cannot be used: ${messageOf(error)}`, {
+      cause: undefined,
     });
   }
 }

@@ -6,6 +6,7 @@
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import { formatLine } from './log-line.ts';
+import { loggedError } from './logged-error.ts';
 import { createRedaction, maskAddresses } from './redaction.ts';
 import { createFileSink, createStderrSink } from './log-sink.ts';
 import type { FileSink, LogSink } from './log-sink.ts';
@@ -64,6 +65,7 @@ export function createLogger(options: LoggerOptions): LoggerHandle {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: loggedError },
     },
     { write },
   );

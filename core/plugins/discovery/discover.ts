@@ -12,11 +12,12 @@ import type { Isolation } from '../../config/checks/third-party.ts';
 import { contributionProblems } from '../../config/schema/schema.ts';
 import { compareFound, dormantContribution, entryOf } from './found.ts';
 import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './found.ts';
+import { actAs } from '../instance/acting-plugin.ts';
 import { dryRun } from '../instance/instance.ts';
 import { installedFolder } from './installed.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
-import { sentence } from '../instance/sentence.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 import { importModule, loadModule } from '../../platform/load-module.ts';
 import {
   judgeContent,
@@ -389,7 +390,7 @@ async function moduleOf(
     passed.add(entry);
     log.info({ plugin: name, hash, loaded: passed.size }, 'third-party plugin loaded');
   }
-  return importModule(entry);
+  return actAs({ name }, () => importModule(entry));
 }
 
 /**

@@ -10,7 +10,7 @@ import { dryRun } from '../instance/instance.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from './manifest.ts';
 import type { Declared } from './manifest.ts';
 import { importModule } from '../../platform/load-module.ts';
-import { sentence } from '../instance/sentence.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 
 const [entry = '', name = '', declared = ''] = process.argv.slice(2);
 

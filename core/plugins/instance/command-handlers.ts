@@ -5,6 +5,7 @@
  */
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { timeBoxOr } from '../../platform/deadline.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 import type { Ledger } from './ledger.ts';
 
 export interface CommandHandlersOptions {
@@ -45,7 +46,9 @@ export class CommandHandlers {
     if ((this.#hanging.get(key) ?? 0) > 0) return;
     const call = Promise.resolve()
       .then(handle)
-      .catch((err: unknown) => log.error({ plugin, command, err }, 'command failed'));
+      .catch((error: unknown) =>
+        log.error({ plugin, command, err: error ?? sentence(error) }, 'command failed'),
+      );
     await timeBoxOr(clock, timeoutMs, call, () => {
       log.error(
         { plugin, command },

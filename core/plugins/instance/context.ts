@@ -9,6 +9,7 @@ import type { Tab } from '../../contract/dashboard.ts';
 import type { WebhookFormat } from '../../contract/notifications.ts';
 import { hookKinds } from './hook-kinds.ts';
 import type { Logger } from '../../contract/platform.ts';
+import { reasonOf } from '../../sdk/reason-of.ts';
 import { isTable } from '../../sdk/toml/document.ts';
 import { plainCopy } from './given-values.ts';
 import { declareMetric } from './metric.ts';
@@ -61,7 +62,7 @@ function plainDefault(verb: string, value: unknown): unknown {
   try {
     return plainCopy(value);
   } catch (error) {
-    throw new Error(`the default of ${verb} ${(error as Error).message}`, { cause: error });
+    throw new Error(`the default of ${verb} ${reasonOf(error)}`, { cause: undefined });
   }
 }
 

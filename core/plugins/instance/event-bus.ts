@@ -5,6 +5,7 @@
  */
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { TimeBoxError, timeBox } from '../../platform/deadline.ts';
+import { isA, sentence } from '../../platform/log/thrown.ts';
 import { createSerialQueue } from '../../platform/serial-queue.ts';
 import { StallWatch } from '../../sdk/stall-watch.ts';
 import type { Ledger, ListenerEntry } from './ledger.ts';
@@ -109,8 +110,9 @@ class Queue {
     try {
       await timeBox(clock, timeoutMs, call);
     } catch (error) {
-      const isLate = error instanceof TimeBoxError;
-      log.error({ plugin, event, err: error }, 'plugin failed to take an event; others have heard of it');
+      const isLate = isA(error, TimeBoxError);
+      const err = error ?? sentence(error);
+      log.error({ plugin, event, err }, 'plugin failed to take an event; others have heard of it');
       if (!isLate) return;
       this.#hanging.add(listener);
       const back = (): void => void this.#hanging.delete(listener);

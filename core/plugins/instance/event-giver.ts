@@ -1,6 +1,7 @@
 /** The events that one plugin gives: checked here, by their schema in the process in which the plugin runs. */
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { Allowance } from '../../platform/allowance.ts';
+import { reasonOf } from '../../sdk/reason-of.ts';
 import { Budget, refusePromise, UnfitValue } from './given-values.ts';
 import type { EventEntry } from './ledger.ts';
 
@@ -8,7 +9,6 @@ const MOST_VALUES = 1_000;
 const MOST_CHARACTERS = 16_384;
 /** Plugins that answer each other's events must not take the whole processor. */
 const MOST = { most: 100, everyMs: 1_000 };
-const REASON_LENGTH = 1_000;
 
 export interface EventGiverOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -42,7 +42,7 @@ export class EventGiver {
   }
 
   #refuse(event: string, why: unknown): void {
-    const reason = (why instanceof Error ? why.message : String(why)).slice(0, REASON_LENGTH);
+    const reason = reasonOf(why);
     if (this.#told.get(event) === reason) return;
     this.#told.set(event, reason);
     this.#options.log.error(

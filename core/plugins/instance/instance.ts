@@ -4,6 +4,8 @@
  */
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
+import { actAs, actAsCore } from './acting-plugin.ts';
+import type { Actor } from './acting-plugin.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
 import { createRecorder } from './ledger.ts';
@@ -15,6 +17,7 @@ import type { JobScheduler, Recurring } from './recurring.ts';
 import { routePrefixOf } from './route-place.ts';
 import { createScope } from './scope.ts';
 import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';
 
 /** What instances need from the host. */
@@ -27,6 +30,8 @@ export interface InstanceEnv {
   logLevel?(plugin: string): string | undefined;
   /** Whether the plugin of this name does not come with Mountkeeper. */
   isThirdParty(plugin: string): boolean;
+  /** Whether it is a third party's, and its code runs in this process. Default: no. */
+  runsHere?(plugin: Plugin): boolean;
   /** A service of the core or of an active plugin, as `plugin` sees it. */
   service(name: string, plugin: string): unknown;
   send(command: string, args: readonly unknown[]): Promise<unknown>;
@@ -62,10 +67,15 @@ export interface Instance {
 }
 
 /** Makes a ledger. A plugin whose `register()` throws is invalid. */
-export function declare(plugin: Plugin, runtime: ContextRuntime, isThirdParty: boolean): Ledger {
-  const prefix = isThirdParty ? routePrefixOf(plugin.name) : '';
-  const recorder = createRecorder(plugin.name, plugin.guard === true, prefix);
-  const returned: unknown = plugin.register(createContext(plugin.name, recorder, runtime));
+export function declare(
+  plugin: Plugin,
+  runtime: ContextRuntime,
+  { isThirdParty, actor }: { readonly isThirdParty: boolean; readonly actor?: Actor | undefined },
+): Ledger {
+  const routePrefix = isThirdParty ? routePrefixOf(plugin.name) : '';
+  const recorder = createRecorder(plugin.name, { guard: plugin.guard === true, routePrefix, actor });
+  const ctx = createContext(plugin.name, recorder, runtime);
+  const returned: unknown = actAs(actor, () => plugin.register(ctx));
   recorder.freeze();
   if (returned instanceof Promise) {
     // What it says is of no use: it should not have returned a promise at all.
@@ -89,7 +99,7 @@ export function dryRun(plugin: Plugin, log: Logger, isThirdParty = false): Ledge
     use: () => undefined,
     send: async () => undefined,
   };
-  return declare(plugin, idle, isThirdParty);
+  return declare(plugin, idle, { isThirdParty });
 }
 
 export function createInstance(plugin: Plugin, config: object, env: InstanceEnv): Instance {
@@ -107,6 +117,8 @@ class ActiveInstance implements Instance {
   /** By what was declared: what it has made and not released. */
   readonly #made = new Map<EffectEntry | ServiceEntry, unknown>();
   readonly #recurring: Recurring[] = [];
+  /** Of a third party's whose code runs in this process. */
+  readonly #actor: Actor | undefined;
   #config: object;
   #started = false;
   #active = false;
@@ -121,7 +133,12 @@ class ActiveInstance implements Instance {
     this.takeLogLevel();
     this.#scope = createScope({ clock: env.clock, log: this.#log, ...env.limits });
     this.#events = new EventGiver({ clock: env.clock, log: this.#log, give: env.give });
-    this.ledger = declare(plugin, this.#runtime(), env.isThirdParty(plugin.name));
+    const { name } = plugin;
+    if (env.runsHere?.(plugin) === true) this.#actor = { name, plugin };
+    this.ledger = declare(plugin, this.#runtime(), {
+      isThirdParty: env.isThirdParty(name),
+      actor: this.#actor,
+    });
   }
 
   get config(): object {
@@ -152,7 +169,7 @@ class ActiveInstance implements Instance {
   }
 
   activate(): Promise<void> {
-    this.#activation ??= this.#bringUp();
+    this.#activation ??= actAs(this.#actor, () => this.#bringUp());
     return this.#activation;
   }
 
@@ -179,9 +196,12 @@ class ActiveInstance implements Instance {
     if (!this.#active) return;
     for (const listener of this.ledger.configListeners) {
       try {
-        listener(next as never, previous as never);
+        actAs(this.#actor, () => listener(next as never, previous as never));
       } catch (error) {
-        this.#log.error({ err: error }, 'plugin failed to take over its changed configuration');
+        this.#log.error(
+          { err: error ?? sentence(error) },
+          'plugin failed to take over its changed configuration',
+        );
       }
     }
   }
@@ -193,18 +213,18 @@ class ActiveInstance implements Instance {
 
   async refresh(): Promise<void> {
     for (const one of this.#recurring) {
-      await one
-        .refresh()
-        .catch((error: unknown) => this.#log.error({ err: error }, 'schedule could not be changed'));
+      await actAs(this.#actor, () => one.refresh()).catch((error: unknown) =>
+        this.#log.error({ err: error }, 'schedule could not be changed'),
+      );
     }
   }
 
   async dispose(reason: DisposeReason): Promise<void> {
     this.#active = false;
     this.#recurring.length = 0;
-    await this.#scope
-      .dispose(reason)
-      .catch((error: unknown) => this.#log.error({ reason, err: error }, 'plugin left something behind'));
+    await actAs(this.#actor, () => this.#scope.dispose(reason)).catch((error: unknown) =>
+      this.#log.error({ reason, err: error }, 'plugin left something behind'),
+    );
     this.#made.clear();
   }
 
@@ -222,10 +242,10 @@ class ActiveInstance implements Instance {
       signal: this.#scope.signal,
       made: (entry) => this.#made.get(entry),
       give: (entry, value) => {
-        if (this.#started && !this.#scope.signal.aborted) this.#events.give(entry, value);
+        if (this.#started && !this.#scope.signal.aborted) actAsCore(() => this.#events.give(entry, value));
       },
       use: (name) => this.provided(name) ?? this.#env.service(name, this.plugin.name),
-      send: (command, args) => this.#env.send(command, args),
+      send: (command, args) => actAsCore(() => this.#env.send(command, args)),
     };
   }
 

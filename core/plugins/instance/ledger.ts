@@ -13,6 +13,8 @@ import type { Interval, Job, WithRelease } from '../../contract/plugin.ts';
 import type { Services } from '../../contract/services.ts';
 import type { Tab } from '../../contract/dashboard.ts';
 import type { WebhookFormat } from '../../contract/notifications.ts';
+import { entryOf as actingEntry } from './acting-plugin.ts';
+import type { Actor } from './acting-plugin.ts';
 import type { DeclaredMetric } from './metric.ts';
 
 export interface TapEntry {
@@ -65,6 +67,8 @@ export interface Ledger {
   readonly guard: boolean;
   /** A third party's routes are here and below; empty for a plugin that comes with Mountkeeper. */
   readonly routePrefix: string;
+  /** Of a third party's whose code runs in this process. */
+  readonly actor?: Actor;
   readonly taps: readonly TapEntry[];
   readonly handlers: readonly HandlerEntry[];
   readonly statusFields: readonly StatusEntry[];
@@ -107,7 +111,7 @@ export type { Config };
 
 /** The parts of a ledger that are lists. */
 export type LedgerList = {
-  [K in keyof Ledger]: Ledger[K] extends readonly unknown[] ? K : never;
+  [K in keyof Ledger]-?: Ledger[K] extends readonly unknown[] ? K : never;
 }[keyof Ledger];
 
 type Draft = { -readonly [K in keyof Ledger]: Ledger[K] extends readonly (infer E)[] ? E[] : Ledger[K] };
@@ -166,8 +170,28 @@ export function isEmptyLedger(ledger: Ledger): boolean {
   return Object.values(ledger).every((value) => !Array.isArray(value) || value.length === 0);
 }
 
-export function createRecorder(plugin: string, guard: boolean, routePrefix = ''): Recorder {
-  const draft = emptyLedger(plugin, guard, routePrefix) as Draft;
+/** Lists of what the core calls by itself; what else is called runs within the plugin's activation, or a route. */
+const CALLED: ReadonlySet<LedgerList> = new Set<LedgerList>([
+  'taps',
+  'handlers',
+  'statusFields',
+  'shareStatus',
+  'tabs',
+  'webhookFormats',
+  'listeners',
+  'metrics',
+  'intervals',
+  'jobs',
+]);
+
+export interface RecorderOptions {
+  readonly guard: boolean;
+  readonly routePrefix?: string;
+  readonly actor?: Actor | undefined;
+}
+
+export function createRecorder(plugin: string, { guard, routePrefix, actor }: RecorderOptions): Recorder {
+  const draft = { ...emptyLedger(plugin, guard, routePrefix), ...(actor && { actor }) } as Draft;
   let frozen = false;
   return {
     ledger: draft,
@@ -177,7 +201,8 @@ export function createRecorder(plugin: string, guard: boolean, routePrefix = '')
           `plugin ${plugin} called ctx.${verb}() after register() had returned; declare everything inside register()`,
         );
       }
-      (draft[list] as unknown[]).push(...entries);
+      const own = actor && CALLED.has(list) ? entries.map((entry) => actingEntry(actor, entry)) : entries;
+      (draft[list] as unknown[]).push(...own);
     },
     freeze() {
       frozen = true;

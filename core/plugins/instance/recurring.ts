@@ -4,6 +4,7 @@
  */
 import type { Interval, Job } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
+import { sentence } from '../../platform/log/thrown.ts';
 
 /** The scheduler as the host uses it; keys are unique among all plugins. */
 export interface JobScheduler {
@@ -38,7 +39,10 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
       await interval.run(signal);
     } catch (error) {
       if (!signal.aborted)
-        log.error({ interval: interval.name, err: error }, 'interval failed; it will run again');
+        log.error(
+          { interval: interval.name, err: error ?? sentence(error) },
+          'interval failed; it will run again',
+        );
     }
     lastEnd = clock.monotonic();
     running = undefined;
@@ -82,7 +86,10 @@ export async function startJob(
         await job.run?.(AbortSignal.any([signal, jobSignal]));
       } catch (error) {
         if (!signal.aborted)
-          log.error({ job: job.name, err: error }, 'job failed; it will run again on its schedule');
+          log.error(
+            { job: job.name, err: error ?? sentence(error) },
+            'job failed; it will run again on its schedule',
+          );
       }
     });
   const start = async (): Promise<Release | undefined> =>

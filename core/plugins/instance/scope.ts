@@ -4,6 +4,7 @@
  */
 import type { Awaitable, Clock, Logger, Release } from '../../contract/platform.ts';
 import { TimeBoxError, timeBox, unlessAborted } from '../../platform/deadline.ts';
+import { isA } from '../../platform/log/thrown.ts';
 
 export type DisposeReason = 'reload' | 'disable' | 'shutdown' | 'handover' | 'failure';
 export interface ScopeOptions {
@@ -70,7 +71,7 @@ class SerialScope implements Scope {
       if (typeof release !== 'function') throw new Error('it did not return its release, a function');
       this.#disposables.push({ label, release });
     } catch (error) {
-      if (error instanceof TimeBoxError) void this.#releaseLate(label, starting);
+      if (isA(error, TimeBoxError)) void this.#releaseLate(label, starting);
       throw new Error(`effect "${label}"`, { cause: error });
     }
   }

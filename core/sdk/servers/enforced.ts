@@ -2,6 +2,7 @@
 import type { Exporter } from '../../contract/exporter.ts';
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { timeBox } from '../../platform/deadline.ts';
+import { reasonOf } from '../reason-of.ts';
 
 /** A request over HTTP waits for it, so it is short. */
 const LONGEST_MS = 5_000;
@@ -34,7 +35,7 @@ export async function enforced({ clock, guarding, log }: EnforcementOptions): Pr
       await timeBox(clock, Math.max(1, end - clock.monotonic()), Promise.resolve(exporter.enforce?.()));
       sure.add(protocol);
     } catch (error) {
-      reasons.set(protocol, error instanceof Error ? error.message : String(error));
+      reasons.set(protocol, reasonOf(error));
     }
   };
   for (;;) {

@@ -9,6 +9,7 @@ import type { Mount, ShareSpec } from '../../contract/mount.ts';
 import type { Clock, Logger, MountTable } from '../../contract/platform.ts';
 import type { LiveShare, SharesService } from '../../contract/shares.ts';
 import { createSerialQueue } from '../../platform/serial-queue.ts';
+import { reasonOf } from '../reason-of.ts';
 
 /** Shares of a former daemon that no mounted share has claimed after this time are removed. */
 const CLAIM_MS = 30_000;
@@ -219,7 +220,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
   }
 
   #noteFailure(share: string, waiting: Unapplied, error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     this.#unapplied.set(share, { ...waiting, reason });
     if (waiting.reason !== reason)
       this.#options.log.error(
@@ -262,7 +263,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
       this.#refused.delete(name);
       return entry;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       if (this.#refused.get(name) !== reason)
         this.#options.log.error({ share: name, reason }, 'share cannot be shown');
       this.#refused.set(name, reason);

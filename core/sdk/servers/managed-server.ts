@@ -5,6 +5,7 @@
  */
 import { pause } from '../../platform/deadline.ts';
 import type { Clock, Logger, ManagedProcess, Processes, ProcessSpec } from '../../contract/platform.ts';
+import { reasonOf } from '../reason-of.ts';
 
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 5_000;
@@ -116,7 +117,7 @@ class Keeper implements ManagedServer {
     } catch (error) {
       if (signal.aborted || this.process !== process) return;
       this.#heard(process, false);
-      log.warn({ key, reason: (error as Error).message, silences: this.#silences }, 'server does not answer');
+      log.warn({ key, reason: reasonOf(error), silences: this.#silences }, 'server does not answer');
       if (this.#silences >= PATIENCE) process.signal('SIGKILL');
     }
   }
@@ -252,7 +253,7 @@ class Keeper implements ManagedServer {
   }
 
   #fail(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     if (reason !== this.#problem)
       this.#options.log.error(
         { key: this.#options.key, reason },

@@ -109,7 +109,7 @@ describe("a third party's plugin and the document", () => {
           throw undefined;
         },
       },
-      'could not fill in its defaults: undefined',
+      'could not fill in its defaults: it threw undefined, which is no error',
     ],
     [
       'throws while it checks',
@@ -123,7 +123,7 @@ describe("a third party's plugin and the document", () => {
     [
       'throws nothing while it checks',
       { check: () => Promise.reject() as never },
-      'could not check the document: undefined',
+      'could not check the document: it threw undefined, which is no error',
     ],
     [
       'throws what is no text',
@@ -132,7 +132,7 @@ describe("a third party's plugin and the document", () => {
           throw Object.create(null);
         },
       },
-      'could not check the document: it threw what is no text',
+      'could not check the document: it threw [Object: null prototype] {}, which is no error',
     ],
     [
       'never answers',
@@ -172,7 +172,7 @@ describe("a third party's plugin and the document", () => {
     const loaded = accepted(await opened.service.check(ON, 'file'));
     opened.service.commit(loaded);
     const { message } = refused(await opened.service.check(ON.replace('photos', 'pictures'), 'http'));
-    assert.match(message, /plugin odd could not check the document: undefined/);
+    assert.match(message, /plugin odd could not check the document: it threw undefined, which is no error/);
   });
 
   const opinions = (said: unknown): Room => stranger({ check: () => said as never });

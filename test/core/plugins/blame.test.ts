@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { stackOf } from '../../../core/platform/log/thrown.ts';
 import { pluginToBlame } from '../../../core/plugins/blame.ts';
+import { ODD_THROWS } from '../../support/plugins/odd-throws.ts';
 
 const FOLDERS = new Map([
   ['garden', '/state/plugins/garden@1'],
@@ -73,6 +75,43 @@ describe('an error that nobody caught', () => {
       pluginToBlame(Object.assign(new Error('x'), { stack: '/state/plugins/gar/x.js:1:1' }), FOLDERS),
       undefined,
       'a message is no frame',
+    );
+  });
+
+  it('is that of the plugin that the code works for where the stack names no place', () => {
+    for (const error of [
+      thrown(),
+      thrown(...TIMER),
+      'a text',
+      undefined,
+      null,
+      Symbol('odd'),
+      ...Object.values(ODD_THROWS),
+    ])
+      if (!stackOf(error).includes('file:')) assert.equal(pluginToBlame(error, FOLDERS, 'garden'), 'garden');
+    assert.equal(
+      pluginToBlame(thrown('file:///state/plugins/garden@former/index.js:1:1'), FOLDERS, 'garden'),
+      'garden',
+      'a former copy',
+    );
+    assert.equal(
+      pluginToBlame(thrown('x (file:///state/plugins/gar/index.js:1:1)'), FOLDERS, 'garden'),
+      'gar',
+      'the stack counts more',
+    );
+  });
+
+  it("is nobody's where the core's own code threw it in what a plugin had begun", () => {
+    const core = `Cycle.run (${new URL('../../../core/shares/supervisor.js', import.meta.url).href}:1:1)`;
+    const plugin = 'tap (file:///state/plugins/garden@1/index.js:4:9)';
+    assert.equal(pluginToBlame(thrown(core, ...TIMER), FOLDERS, 'garden'), undefined);
+    assert.equal(pluginToBlame(thrown(core, plugin, core, ...TIMER), FOLDERS, 'garden'), undefined);
+    assert.equal(pluginToBlame(thrown(plugin, core, ...TIMER), FOLDERS), undefined);
+    assert.equal(pluginToBlame(thrown(plugin, core, ...TIMER), FOLDERS, 'gar'), undefined);
+    assert.equal(
+      pluginToBlame(thrown(plugin, core, ...TIMER), FOLDERS, 'garden'),
+      'garden',
+      "a timer of the core's clock",
     );
   });
 });

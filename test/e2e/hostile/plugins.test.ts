@@ -12,6 +12,11 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 import { place, plugin } from '../../support/plugins/strangers.ts';
 
+/** An effect that does something a moment later, where nobody catches. */
+function later(what: string): string {
+  return `ctx.effect('timer', () => { setTimeout(() => { ${what}; }, 300); return () => undefined; });`;
+}
+
 /** What stands in `register`, by the plugin's name. */
 const PLUGINS: Readonly<Record<string, string>> = {
   // One plugin each where one fault would hide another: every plugin is tried in a process of its own before
@@ -37,6 +42,18 @@ const PLUGINS: Readonly<Record<string, string>> = {
     'return () => undefined; });',
   'ends-all':
     "ctx.effect('timer', () => { setTimeout(() => process.exit(0), 300); return () => undefined; });",
+  'bare-socket': later('connect(1, "127.0.0.1")'),
+  'bare-file': later('void readFile("/nowhere/at/all")'),
+  'bare-null': later('throw null'),
+  'bare-undefined': later('void Promise.reject()'),
+  'bare-proxy': later('throw new Proxy(new Error(), { get: trap, getPrototypeOf: trap })'),
+  'core-clock':
+    "ctx.effect('timer', () => ctx.use('clock').after(300, () => { throw new Error('by the clock'); }));",
+  'in-route':
+    "ctx.route({ method: 'GET', path: '/', handler: () => { setImmediate(() => { throw 'by a route'; }); return 'lit'; } });",
+  'in-cycle': "ctx.tap('afterCycle', () => { setImmediate(() => { throw 'by a hook'; }); });",
+  again:
+    "ctx.effect('timer', () => { setInterval(() => { throw new Error('again and again'); }, 700); return () => undefined; });",
   leaks:
     "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); " +
     "createServer().listen(0, '127.0.0.1'); return () => undefined; });",
@@ -46,13 +63,26 @@ const BREAK_OFF: Readonly<Record<string, RegExp>> = {
   'throws-later': /caused an uncaught error: .*out of a timer/,
   'rejects-later': /caused an uncaught error: .*out of a promise/,
   'ends-all': /caused an uncaught error: .*process\.exit\(0\)/,
+  'bare-socket': /caused an uncaught error: connect ECONNREFUSED 127\.0\.0\.1:1; /,
+  'bare-file': /caused an uncaught error: ENOENT: .*\/nowhere\/at\/all/,
+  'bare-null': /caused an uncaught error: it threw null, which is no error; /,
+  'bare-undefined': /caused an uncaught error: it threw undefined, which is no error; /,
+  'bare-proxy': /caused an uncaught error: it threw something that cannot be put into words; /,
+  'core-clock': /caused an uncaught error: by the clock; /,
+  'in-route': /caused an uncaught error: by a route; /,
+  'in-cycle': /caused an uncaught error: by a hook; /,
+  again: /caused an uncaught error: again and again; /,
 };
 
-function source(name: string, body: string, imports = "import { createServer } from 'node:net';"): string {
+function source(
+  name: string,
+  body: string,
+  imports = "import { connect, createServer } from 'node:net'; import { readFile } from 'node:fs/promises';",
+): string {
   return (
     `import { definePlugin } from 'mountkeeper';\n${imports}\n` +
     `export default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, ` +
-    `description: 'Hostile.',\n  register(ctx) { void createServer; ${body} } });\n`
+    `description: 'Hostile.',\n  register(ctx) { void [connect, createServer, readFile]; ${body} } });\nfunction trap() { throw new Error('a trap'); }\n`
   );
 }
 
@@ -125,6 +155,7 @@ describe("hostile plugins in the daemon's process", () => {
   });
 
   it('switches off those that threw outside of their calls, says why, and keeps the others', async () => {
+    await daemon.get('/ext/in-route').catch(() => undefined);
     for (const [name, sentence] of Object.entries(BREAK_OFF)) {
       const { state, reason } = await until(
         `${name} is out`,
@@ -166,6 +197,17 @@ describe("hostile plugins in the daemon's process", () => {
       timeoutMs: 30_000,
     });
     assert.equal(daemon.pid, pid);
+  });
+
+  it('pay for nothing that a former version has left behind', async () => {
+    await place(scratch, 'again', source('again', "ctx.status('mended', () => true);"));
+    await until('it is up again', async () => (await plugin(daemon, 'again'))?.state === 'active', {
+      timeoutMs: 30_000,
+    });
+    await until('it is named', () => logged('again', 'has left behind caused an uncaught error'), {
+      timeoutMs: 20_000,
+    });
+    assert.equal((await plugin(daemon, 'again'))?.state, 'active');
   });
 
   it('let the daemon end by a signal, though they left things open', async () => {

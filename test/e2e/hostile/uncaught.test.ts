@@ -11,9 +11,11 @@ import { isAlive } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 
-/** An error of which nobody can tell where it began. */
+/** An error that went through the core, which left its own work half done. */
 const PLUGIN = `import { definePlugin } from 'mountkeeper';
-const error = Object.assign(new Error('nobody caught this'), { stack: 'Error: nobody caught this' });
+const core = new URL('core/shares/supervisor.js', import.meta.resolve('mountkeeper').replace(/core\\/.*$/, '')).href;
+const stack = 'Error: nobody caught this\\n    at Cycle.run (' + core + ':1:1)';
+const error = Object.assign(new Error('nobody caught this'), { stack });
 const handler = () => { setImmediate(() => { throw error; }); return 'lit'; };
 export default definePlugin({
   name: 'bomb', version: '1.0.0', apiVersion: 1, description: 'Throws where nobody catches.',

@@ -9,7 +9,7 @@ import type { SecretReference } from '../../../config/secrets/secrets.ts';
 import type { PluginContext } from '../../../contract/plugin.ts';
 import type { LiveShare } from '../../../contract/shares.ts';
 import type { Declaration } from './declaration.ts';
-import { sentence } from '../../instance/sentence.ts';
+import { sentence } from '../../../platform/log/thrown.ts';
 import { shownSnapshot } from './shown-snapshot.ts';
 import type { DaemonSnapshot, ResolvedSecret } from '../protocol.ts';
 

@@ -1,7 +1,7 @@
 /** An error of Node's permission model, with what the author has to ask for. */
 import type { Permission } from '../../../contract/services.ts';
 import { howToAsk } from '../../permissions.ts';
-import { sentence } from '../../instance/sentence.ts';
+import { sentence, withCauses } from '../../../platform/log/thrown.ts';
 
 /** By Node's names. */
 const ASKED: Readonly<Record<string, Permission>> = {
@@ -42,8 +42,15 @@ function askedFor(permission: string, resource: string): Permission | undefined 
 }
 
 function denialIn(error: unknown): Denial | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const denial = error as Denial;
-  if (denial.code === 'ERR_ACCESS_DENIED' || denial.code === 'ERR_DLOPEN_DISABLED') return denial;
-  return denialIn(error.cause);
+  return withCauses(error).find(isDenial);
+}
+
+function isDenial(error: unknown): error is Denial {
+  try {
+    const { code } = error as Denial;
+    return error instanceof Error && (code === 'ERR_ACCESS_DENIED' || code === 'ERR_DLOPEN_DISABLED');
+  } catch {
+    // It is null, or throws when it is looked at.
+    return false;
+  }
 }

@@ -56,6 +56,7 @@ export class LoadedPlugin {
       clock,
       log: voice.log,
       isThirdParty: () => true,
+      runsHere: () => true,
       logLevel: () => this.#logLevel,
       limits: { acquireMs: ACQUIRE_MS, releaseMs: RELEASE_MS },
       scheduler: lateScheduler(clock, voice.log),

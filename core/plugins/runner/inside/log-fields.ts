@@ -1,5 +1,6 @@
 /** The fields of a line that a plugin logs, as they can be sent. */
 import { inspect } from 'node:util';
+import { isReadableError, sentence, stackOf, withCauses } from '../../../platform/log/thrown.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,7 +16,7 @@ export function plainFields(...all: readonly Fields[]): Record<string, unknown> 
 }
 
 function written(key: string, value: unknown): unknown {
-  return key === 'err' && value instanceof Error ? plainError(value) : value;
+  return key === 'err' && isThrown(value) ? plainError(value) : value;
 }
 
 function plain(read: () => unknown): unknown {
@@ -26,7 +27,7 @@ function plain(read: () => unknown): unknown {
     return text === undefined ? undefined : (JSON.parse(text) as unknown);
   } catch {
     // Not JSON: a value in a circle, or one that throws.
-    return inspect(value);
+    return inspect(value, { customInspect: false });
   }
 }
 
@@ -34,25 +35,24 @@ function bigIntsToo(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? Number(value) : value;
 }
 
-/** As pino writes one: its kind, what it says with its causes, its stack, and what else it has. */
-function plainError(error: Error): object {
-  const causes = causesOf(error);
-  return {
-    type: error.constructor.name,
-    ...error,
-    cause: undefined,
-    message: causes.map((one) => one.message).join(': '),
-    stack: causes.map((one) => String(one.stack)).join('\ncaused by: '),
-  };
+/** An error, or what throws when that is asked. */
+function isThrown(value: unknown): boolean {
+  try {
+    return value instanceof Error;
+  } catch {
+    return true;
+  }
 }
 
-/** Itself first. */
-function causesOf(error: Error): readonly Error[] {
-  const found: Error[] = [];
-  let at: unknown = error;
-  while (at instanceof Error && !found.includes(at)) {
-    found.push(at);
-    at = at.cause;
+/** As pino writes one: its kind, what it says with its causes, its stack, and what else it has. */
+function plainError(thrown: unknown): unknown {
+  const stack = withCauses(thrown).map(stackOf).join('\ncaused by: ');
+  const said = { type: typeof thrown, message: sentence(thrown), stack };
+  if (!isReadableError(thrown)) return said;
+  try {
+    return { ...thrown, ...said, type: thrown.constructor.name, cause: undefined };
+  } catch {
+    // Some field of it throws.
+    return said;
   }
-  return found;
 }

@@ -1,4 +1,5 @@
 /** Where an error comes from, for whoever mends the plugin. */
+import { stackOf } from '../../../platform/log/thrown.ts';
 import { placeIn } from '../../blame.ts';
 
 /**
@@ -6,8 +7,8 @@ import { placeIn } from '../../blame.ts';
  * author nothing.
  */
 export function placeOf(error: unknown, folder = ''): string {
-  const lines = error instanceof Error ? String(error.stack ?? '').split('\n') : [];
-  const places = lines
+  const places = stackOf(error)
+    .split('\n')
     .filter((line) => /^ {4}at /.test(line) && !line.includes('node:'))
     .map((line) => placeIn(line).replace('file://', '').replace(/\)$/, ''));
   const place = places.find((one) => folder === '' || one.startsWith(`${folder}/`));

@@ -7,12 +7,13 @@ import { pluginIn } from '../../blame.ts';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
-import { inspect } from 'node:util';
 import type { Logger } from '../../../contract/platform.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import { importModule } from '../../../platform/load-module.ts';
+import { stackOf } from '../../../platform/log/thrown.ts';
 import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
+import { actAs, actorNow } from '../../instance/acting-plugin.ts';
 import { dryRun } from '../../instance/instance.ts';
 import { ownFolder } from '../process/confinement.ts';
 import type { Declaration } from '../carried/declaration.ts';
@@ -52,7 +53,7 @@ function say(message: FromRunner): void {
 function lastWords(reason: string, stack: string): void {
   if (isEnding) return;
   isEnding = true;
-  const by = pluginIn(stack, folders);
+  const by = pluginIn(stack, folders) ?? actorNow()?.name;
   try {
     writeSync(
       CHANNEL,
@@ -64,8 +65,7 @@ function lastWords(reason: string, stack: string): void {
 }
 
 function breakOff(what: string, error: unknown): void {
-  const said = error instanceof Error ? told(error) : inspect(error);
-  lastWords(`${what}: ${said}${placeOf(error)}`, error instanceof Error ? String(error.stack) : '');
+  lastWords(`${what}: ${told(error)}${placeOf(error)}`, stackOf(error));
   leave(1);
 }
 
@@ -80,7 +80,7 @@ function endBy(error: SyntaxError): Promise<never> {
 }
 
 async function pluginOf({ entry, name, declared, task }: Begin): Promise<Plugin> {
-  const namespace = await importModule(entry).catch((error: unknown) => {
+  const namespace = await actAs({ name }, () => importModule(entry)).catch((error: unknown) => {
     // Later there may be others here.
     if (error instanceof SyntaxError && task === 'declare') return endBy(error);
     throw new Error(`it cannot be loaded: ${told(error)}${placeOf(error)}`, { cause: undefined });

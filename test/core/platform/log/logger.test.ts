@@ -7,6 +7,7 @@ import { createLogger } from '../../../../core/platform/log/logger.ts';
 import type { LoggerHandle, LoggerOptions } from '../../../../core/platform/log/logger.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../support/platform/scratch-folder.ts';
+import { ODD_THROWS } from '../../../support/plugins/odd-throws.ts';
 
 const LOGGER = new URL('../../../../core/platform/log/logger.js', import.meta.url).href;
 
@@ -36,6 +37,16 @@ describe('logger', () => {
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO  mount: share mounted share=photos ms=812\n$/,
     );
   });
+
+  for (const json of [false, true])
+    it(`writes a line of whatever was thrown${json ? ', as JSON' : ''}`, () => {
+      const { log, lines } = open({ json });
+      for (const thrown of Object.values(ODD_THROWS)) log.error({ err: thrown }, 'failed');
+      assert.equal(lines().length, Object.keys(ODD_THROWS).length);
+      assert.ok(lines().every((line) => line.length < 200_000));
+      const round = lines()[Object.keys(ODD_THROWS).indexOf('a frozen error')];
+      assert.match(round ?? '', json ? /"message":"frozen"/ : / failed error=frozen$/);
+    });
 
   it('has so many lines about a third party’s plugin, whoever writes them, and says how many it left out', () => {
     let nowMs = 0;

@@ -1,0 +1,23 @@
+/** The field `err` of a log's line. */
+import { pino } from 'pino';
+import { isReadableError, sentence, stackOf } from './thrown.ts';
+
+/** Characters of its message and of its stack. */
+const LONGEST = 65_536;
+
+/** As pino writes an error; whatever else was thrown in words. Never throws: it is called where errors are caught. */
+export function loggedError(thrown: unknown): object {
+  try {
+    if (isReadableError(thrown)) return whole(thrown);
+  } catch {
+    // One that cannot be changed, or of which some other field throws.
+  }
+  return { type: typeof thrown, message: sentence(thrown), stack: stackOf(thrown) || undefined };
+}
+
+function whole(error: Error): object {
+  const written = pino.stdSerializers.err(error);
+  written.message = String(written.message).slice(0, LONGEST);
+  written.stack = String(written.stack).slice(0, LONGEST);
+  return written;
+}

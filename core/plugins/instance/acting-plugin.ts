@@ -1,0 +1,57 @@
+/**
+ * Which third party's plugin the running code works for, across all awaits, timers and streams that it began. An error
+ * that nobody caught is laid at its door by this where its stack says nothing: one that Node made itself, or none at
+ * all. Entered where the host calls a plugin that runs in this process, and left where the plugin calls the core.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Plugin } from '../../contract/plugin.ts';
+
+export interface Actor {
+  readonly name: string;
+  /** Undefined while its module is loaded. */
+  readonly plugin?: Plugin;
+}
+
+const acting = new AsyncLocalStorage<Actor | undefined>();
+
+/** Undefined where the core works for itself. */
+export function actorNow(): Actor | undefined {
+  return acting.getStore();
+}
+
+/** Calls what is the actor's own; without one, just calls it. */
+export function actAs<T>(actor: Actor | undefined, work: () => T): T {
+  return actor ? acting.run(actor, work) : work();
+}
+
+/** Calls what is the core's own: what it begins does not belong to the plugin that asked for it. */
+export function actAsCore<T>(work: () => T): T {
+  return acting.getStore() ? acting.run(undefined, work) : work();
+}
+
+type AnyFn = (this: unknown, ...args: unknown[]) => unknown;
+/** Tables within an entry that are gone through: parts and actions of a tab. */
+const DEEPEST = 1;
+
+/** The same entry of a ledger, but that each function in it is called as the actor. */
+export function entryOf<T>(actor: Actor, entry: T): T {
+  return called(actor, entry, 0) as T;
+}
+
+function called(actor: Actor, value: unknown, depth: number): unknown {
+  if (typeof value === 'function') {
+    const fn = value as AnyFn;
+    return function act(this: unknown, ...args: unknown[]) {
+      return acting.run(actor, () => fn.apply(this, args));
+    };
+  }
+  if (depth > DEEPEST || !isPlain(value)) return value;
+  const fields: Record<string, PropertyDescriptor> = Object.getOwnPropertyDescriptors(value);
+  for (const field of Object.values(fields))
+    if ('value' in field) field.value = called(actor, field.value, depth + 1);
+  return Object.create(Object.prototype, fields);
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
