@@ -183,6 +183,13 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'undefined',
   },
   {
+    fault: 'cached files of shares that are not mounted are promised while the NAS is offline',
+    test: 'plugins/dashboard/overview/sentence',
+    file: 'plugins/dashboard/overview/sentence.ts',
+    from: 'cutOff.length === 0 ? shares : shares.filter((share) => isAffected(share, cutOff))',
+    to: 'shares.filter((share) => cutOff.includes(share.name))',
+  },
+  {
     fault: 'a change that cut its page off stays',
     test: 'api/config-trial',
     file: 'plugins/control-api/config/trial.ts',
