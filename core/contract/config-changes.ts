@@ -61,8 +61,8 @@ export interface ConfigSubmission {
   /** Asked when its turn comes: false refuses it with 401. Others may have taken away what let its sender in. */
   readonly isStillLetIn?: (() => boolean) | undefined;
   /**
-   * Puts the former document back after 60 s unless `reached` or `confirm` is called, or at once when a
-   * share that was healthy fails by then.
+   * Puts the former document back after 60 s unless `confirm` is called, or `reached` is and every share that was
+   * healthy is so again by then.
    */
   readonly onTrial?: boolean | undefined;
 }
@@ -102,8 +102,19 @@ export interface ConfigTrial {
   readonly until: number;
   /** True once the page that sent it, or one that an administrator opened, has reached the daemon since. */
   readonly isReached: boolean;
-  /** Shares that were healthy before the change and have failed since. */
+  /** Shares that were healthy before the change and are not now, be they failed or not. */
   readonly failed: readonly string[];
+  /** The same, with the reason of each. */
+  readonly down: readonly DownShare[];
+}
+
+/** A share that was healthy before the document on trial and is not now. */
+export interface DownShare {
+  readonly share: string;
+  /** False while it is only on its way: neither mounted nor failed. */
+  readonly hasFailed: boolean;
+  /** One plain sentence or several, without a full stop. */
+  readonly reason: string;
 }
 
 /** The service `configChanges`, provided by the plugin `control-api`. */

@@ -88,6 +88,76 @@ describe('a document on trial', () => {
     assert.equal(await api.fileText(), interval(TEXT, 3));
   });
 
+  it('is taken back when a share that was healthy is anything else, with its name and why', async () => {
+    const told = async (): Promise<string> =>
+      (await api.host.hooks.collect('collectNotices')).map(({ message }) => message).join();
+    const cases = [
+      { after: { health: 'pending' }, hasFailed: false, reason: 'it is not mounted yet' },
+      { after: { health: 'probing' }, hasFailed: false, reason: 'it is not mounted yet' },
+      { after: { health: 'probing', mounted: true }, hasFailed: true, reason: 'nothing of it can be read' },
+      {
+        after: { health: 'probing', mounted: true, healthMessage: 'the remote does not answer' },
+        hasFailed: true,
+        reason: 'the remote does not answer',
+      },
+      {
+        after: { health: 'failed', healthMessage: 'the NAS is offline' },
+        hasFailed: true,
+        reason: 'the NAS is offline',
+      },
+    ] as const;
+    for (const { after, hasFailed, reason } of cases) {
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(TEXT, 3));
+      changes().reached(version);
+      api.publish([
+        { name: 'photos', ...after },
+        { name: '照片 2024', health: 'healthy' },
+      ]);
+      assert.deepEqual(changes().trial?.down, [{ share: 'photos', hasFailed, reason }]);
+      await clock.advance(61_000);
+      await takenBack();
+      assert.ok(
+        (await told()).includes(`since the share 'photos' was healthy and is not any more: ${reason}`),
+      );
+    }
+  });
+
+  it('names three of many shares that it took down, and counts the others', async () => {
+    const names = Array.from({ length: 5 }, (_, at) => `s${at}`);
+    const shares = names.map(
+      (name) => `[[shares]]\nname = "${name}"\nconnection = "nas"\nremote_path = "/${name}"\n`,
+    );
+    const text = `${TEXT}\n${shares.join('\n')}`;
+    await changes().submit({ text, by: 'page' });
+    api.publish(names.map((name) => ({ name, health: 'healthy' as const })));
+    const { version } = await submit(interval(text, 3));
+    changes().reached(version);
+    api.publish(names.map((name) => ({ name, health: 'probing' as const })));
+    await clock.advance(61_000);
+    await until('it is taken back', () => Promise.resolve(changes().takenBack !== undefined), {
+      timeoutMs: 5_000,
+    });
+    assert.match(
+      changes().takenBack?.message ?? '',
+      /'s0' was[^']*'s1' was[^']*'s2' was[^']*; 2 more shares are not/,
+    );
+  });
+
+  it('stays when a share that it removed goes down, and when one that was down before is down', async () => {
+    healths('healthy', 'failed');
+    const without = TEXT.replace(/\[\[shares\]\]\nname = "photos"[^[]*/, '');
+    assert.notEqual(without, TEXT);
+    const { version } = await submit(without);
+    changes().reached(version);
+    // It is in the status until its files are on the NAS.
+    healths('failed', 'failed');
+    assert.deepEqual(changes().trial?.down, []);
+    await clock.advance(61_000);
+    assert.equal(await api.fileText(), without);
+    assert.equal(changes().trial, undefined);
+  });
+
   it('takes back nothing but itself', async () => {
     await submit(interval(TEXT, 3));
     const edited = interval(TEXT, 4);

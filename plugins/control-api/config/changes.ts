@@ -16,6 +16,7 @@ import type {
   Notice,
   PluginContext,
   Release,
+  ShareStatus,
 } from 'mountkeeper';
 import { History } from './history.ts';
 import type { KeptTrial, Version } from './history.ts';
@@ -55,10 +56,16 @@ export class Changes implements ConfigChanges {
     this.#trial = new Trial({
       clock: ctx.use('clock'),
       history,
-      record: () => ctx.use('status').snapshot.record,
+      shares: () => this.#configuredShares(),
       changed: () => this.#tell(),
       takeBack: async (trial, why) => (await this.#takeBack(trial, why)).status !== 500,
     });
+  }
+
+  /** A share that is no longer configured is in the status until it is unmounted. */
+  #configuredShares(): readonly ShareStatus[] {
+    const names = new Set(this.#ctx.use('config').current.config.shares.map(({ name }) => name));
+    return this.#ctx.use('status').snapshot.record.shares.filter(({ name }) => names.has(name));
   }
 
   /** Takes over what a former daemon left. */

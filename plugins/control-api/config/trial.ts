@@ -1,19 +1,22 @@
 /**
  * A document on trial: the daemon takes it back by itself after a while, unless somebody keeps it, or the
- * page that sent it, or one that an administrator opened, has reached the daemon since and no healthy share has
- * failed. So a page that cuts itself off needs no other way in.
+ * page that sent it, or one that an administrator opened, has reached the daemon since and every share that was healthy
+ * before is healthy again. So a page that cuts itself off needs no other way in.
  */
-import type { Clock, ConfigTrial, StatusRecord } from 'mountkeeper';
+import type { Clock, ConfigTrial, DownShare, ShareStatus } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';
 
 export const TRIAL_MS = 60_000;
 /** A taking back that failed, on a full disk for instance, is tried again. */
 const AGAIN_MS = 10_000;
+/** Of more shares than these, the reason only says how many they are. */
+const MOST_NAMED = 3;
 
 export interface TrialParts {
   readonly clock: Clock;
   readonly history: History;
-  readonly record: () => StatusRecord;
+  /** The shares that are configured now, as they are. One that the change has removed is none of them. */
+  readonly shares: () => readonly ShareStatus[];
   /** Called when the time is up and nobody has kept it. False where it failed. */
   readonly takeBack: (trial: KeptTrial, why: string) => Promise<boolean>;
   readonly changed: () => void;
@@ -35,14 +38,10 @@ export class Trial {
 
   get state(): ConfigTrial | undefined {
     const running = this.#running;
-    return (
-      running && {
-        version: running.version,
-        until: running.until,
-        isReached: running.isReached,
-        failed: this.#failed(running),
-      }
-    );
+    if (!running) return undefined;
+    const { version, until, isReached } = running;
+    const down = this.#down(running);
+    return { version, until, isReached, failed: down.map(({ share }) => share), down };
   }
 
   get kept(): KeptTrial | undefined {
@@ -85,25 +84,40 @@ export class Trial {
     this.#running = undefined;
   }
 
-  #failed({ healthy }: KeptTrial): readonly string[] {
-    const { shares } = this.#parts.record();
-    return shares
-      .filter(({ name, health }) => health === 'failed' && healthy.includes(name))
-      .map(({ name }) => name);
+  /** Whatever a share is that is not healthy: nobody can list it, as before. */
+  #down({ healthy }: KeptTrial): readonly DownShare[] {
+    return this.#parts
+      .shares()
+      .filter(({ name, health }) => health !== 'healthy' && healthy.includes(name))
+      .map((share) => ({ share: share.name, hasFailed: hasFailed(share), reason: reasonOf(share) }));
   }
 
   #timeIsUp(): void {
     const running = this.#running;
     if (!running) return;
-    const failed = this.#failed(running);
-    if (running.isReached && failed.length === 0) return this.end();
-    const why =
-      failed.length > 0
-        ? `these shares failed: ${failed.join(', ')}`
-        : "no administrator's page has reached the daemon since";
+    const down = this.#down(running);
+    if (running.isReached && down.length === 0) return this.end();
+    const why = down.length > 0 ? whyOf(down) : "no administrator's page has reached the daemon since";
     void this.#parts.takeBack(running, why).then((isDone) => {
       if (!isDone && this.#running === running)
         running.cancel = this.#parts.clock.after(AGAIN_MS, () => this.#timeIsUp());
     });
   }
+}
+
+/** One that is neither mounted nor has failed is only on its way. */
+function hasFailed({ health, mounted }: ShareStatus): boolean {
+  return health === 'failed' || mounted;
+}
+
+function reasonOf({ mounted, healthMessage }: ShareStatus): string {
+  return healthMessage ?? (mounted ? 'nothing of it can be read' : 'it is not mounted yet');
+}
+
+function whyOf(down: readonly DownShare[]): string {
+  const named = down
+    .slice(0, MOST_NAMED)
+    .map(({ share, reason }) => `the share '${share}' was healthy and is not any more: ${reason}`);
+  const more = down.length - named.length;
+  return [...named, ...(more > 0 ? [`${more} more shares are not healthy any more`] : [])].join('; ');
 }

@@ -2,6 +2,7 @@
 import { html } from 'mountkeeper';
 import type { CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
+import { signed } from '../pages/bidi.ts';
 import { icon, live } from '../pages/nodes.ts';
 import { amountOf, isLive, MOST_NAMES, sentenceValues } from './sentence-values.ts';
 import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';
@@ -24,7 +25,29 @@ export function sentencePanel(sentence: Sentence, view: View): Content {
 }
 
 function isOffline({ key }: Sentence): boolean {
-  return key === 'offline' || key === 'offline-cached';
+  return key.startsWith('offline');
+}
+
+/** What can be used while the NAS is offline, where that is not the same for all shares. */
+function useLines({ use }: Sentence, view: View): readonly Content[] {
+  if (!use) return [];
+  const line = (key: string, names: readonly string[]): readonly Content[] =>
+    names.length === 0 ? [] : [view.t(key, { names: nameList(names, view) })];
+  return [
+    ...line('sentence-usable', use.usable),
+    ...line('sentence-unreadable', use.unreadable),
+    ...line('sentence-unmounted', use.unmounted),
+  ];
+}
+
+function nameList(names: readonly string[], view: View): Content {
+  const more = names.length - MOST_NAMES;
+  return [
+    names
+      .slice(0, MOST_NAMES)
+      .map((name, at) => [at === 0 ? '' : view.t('list-comma'), html`<bdi>${signed(name)}</bdi>`]),
+    more > 0 ? [' ', view.t('and-more', { count: more })] : '',
+  ];
 }
 
 /** What waits for the NAS that is offline, and what is on its way to another one. */
@@ -39,6 +62,7 @@ function whileOffline({ files, elsewhere = 0 }: Sentence, amount: Content, view:
 function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Content[] {
   const { files, oldestAt, shares } = sentence;
   return [
+    ...useLines(sentence, view),
     ...(isOffline(sentence) ? whileOffline(sentence, amount, view) : []),
     ...(oldestAt !== undefined && files > 0
       ? [

@@ -29,6 +29,7 @@ export interface Sentence {
     | 'saved-nothing-shared'
     | 'offline'
     | 'offline-cached'
+    | 'offline-partly'
     | 'unsaved'
     | 'refused'
     | 'unreachable'
@@ -43,6 +44,16 @@ export interface Sentence {
   readonly shares: readonly string[];
   /** While a NAS is offline: files of other shares, which do not wait for it. */
   readonly elsewhere?: number;
+  /** While a NAS is offline, and a share that may be its own cannot be used: which can, and which cannot. */
+  readonly use?: Use;
+}
+
+/** Names of shares. */
+export interface Use {
+  readonly usable: readonly string[];
+  /** Mounted for what was written here; nothing else of them can be listed. */
+  readonly unreadable: readonly string[];
+  readonly unmounted: readonly string[];
 }
 
 const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number =>
@@ -53,22 +64,40 @@ export function isUnreadable({ health, mounted }: ShareStatus): boolean {
   return mounted && health === 'probing';
 }
 
-/** Says that cached files can be used only when every share without its NAS is still mounted, and can be read. */
+function useOf(shares: readonly ShareStatus[]): Use {
+  const names = (is: (share: ShareStatus) => boolean): readonly string[] =>
+    shares.filter(is).map(({ name }) => name);
+  return {
+    usable: names(({ mounted, health }) => mounted && health === 'healthy'),
+    unreadable: names(({ mounted, health }) => mounted && health !== 'healthy'),
+    unmounted: names(({ mounted }) => !mounted),
+  };
+}
+
+/**
+ * Says that cached files can be used only of shares that are mounted and can be read. Of one that is not, nobody may
+ * know whether its NAS answers: it counts as cut off, so that nothing of it is promised.
+ */
 function offline(
   shares: readonly ShareStatus[],
   cutOff: readonly string[],
-): Pick<Sentence, 'tone' | 'key' | 'shares' | 'elsewhere'> {
-  const areUsable = shares
-    .filter(({ name }) => cutOff.includes(name))
-    .every((share) => share.mounted && !isUnreadable(share));
+): Pick<Sentence, 'tone' | 'key' | 'shares' | 'elsewhere' | 'use'> {
+  // Nobody knows yet which shares it is: then it may be all.
+  const affected = cutOff.length === 0 ? shares : shares.filter((share) => isAffected(share, cutOff));
+  const use = useOf(affected);
+  const areUsable = affected.length > 0 && use.usable.length === affected.length;
   const others = shares.filter(({ name }) => !cutOff.includes(name));
   return {
-    // Nobody knows yet which shares it is: then all may wait for it.
     elsewhere: cutOff.length === 0 ? 0 : sum(others, 'dirtyCount'),
     tone: 'bad',
-    key: areUsable ? 'offline-cached' : 'offline',
-    shares: cutOff.length < shares.length ? cutOff : [],
+    key: areUsable ? 'offline-cached' : use.usable.length > 0 ? 'offline-partly' : 'offline',
+    shares: areUsable && affected.length < shares.length ? use.usable : [],
+    ...(areUsable ? {} : { use }),
   };
+}
+
+function isAffected(share: ShareStatus, cutOff: readonly string[]): boolean {
+  return cutOff.includes(share.name) || !share.mounted || share.health !== 'healthy';
 }
 
 export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {

@@ -1,6 +1,14 @@
 /** The history of applied documents, and the one on trial. */
 import { html } from 'mountkeeper';
-import type { AppliedConfig, ConfigChanges, ConfigTrial, Content, Outcome, View } from 'mountkeeper';
+import type {
+  AppliedConfig,
+  ConfigChanges,
+  ConfigTrial,
+  Content,
+  DownShare,
+  Outcome,
+  View,
+} from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
 import { settingIn } from '../said.ts';
@@ -19,15 +27,22 @@ export function pastPanel(changes: ConfigChanges, view: View): Content {
   </div>`;
 }
 
-function trialPanel({ version, until, isReached, failed }: ConfigTrial, view: View): Content {
-  const tone = failed.length > 0 ? 'bad' : isReached ? 'good' : 'wait';
-  const key = failed.length > 0 ? 'trial-failed' : isReached ? 'trial-reached' : 'trial-waits';
+function trialPanel({ version, until, isReached, down }: ConfigTrial, view: View): Content {
+  const tone = down.some(({ hasFailed }) => hasFailed)
+    ? 'bad'
+    : isReached && down.length === 0
+      ? 'good'
+      : 'wait';
+  const key = down.length > 0 ? 'trial-down' : isReached ? 'trial-reached' : 'trial-waits';
   return html`<section class="card trial" id="trial" role="status">
     <h2>${view.t('trial')}</h2>
     <ul class="notices">
       <li data-tone=${tone}>
         ${icon(tone)}
-        <p>${view.t(key, { time: view.time(until), names: html`<bdi>${failed.join(', ')}</bdi>` })}</p>
+        <div>
+          <p>${view.t(key, { time: view.time(until) })}</p>
+          ${down.length > 0 ? downShares(down, view) : null}
+        </div>
       </li>
     </ul>
     <div class="actions">
@@ -35,6 +50,12 @@ function trialPanel({ version, until, isReached, failed }: ConfigTrial, view: Vi
       ${view.button({ action: 'take-back', label: everywhere('trial-back'), values: { version } })}
     </div>
   </section>`;
+}
+
+function downShares(down: readonly DownShare[], view: View): Content {
+  return html`<ul>
+    ${down.map(({ share, reason }) => html`<li><bdi>${share}</bdi>: <bdi>${view.said(reason)}</bdi></li>`)}
+  </ul>`;
 }
 
 function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boolean, view: View): Content {

@@ -154,8 +154,13 @@ describe('what Mountkeeper says, in other languages', () => {
       '共享 photos 的缓存已用 95%（9 GiB，共 10 GiB）。',
     );
     assert.equal(
-      said('the settings that were applied last were taken back, since these shares failed: photos'),
-      '最近应用的设置已撤回，原因：以下共享失败：photos',
+      said(
+        "the settings that were applied last were taken back, since the share 'photos' was healthy and is not any " +
+          'more: the remote does not answer (the remote refuses connections; is its service running, and is the ' +
+          'port right?), and nothing that was cached can be read; 2 more shares are not healthy any more',
+      ),
+      '最近应用的设置已撤回，原因：共享“photos”原本正常，现已不正常：NAS 没有应答（NAS 拒绝连接；' +
+        '请检查其服务是否在运行、端口是否正确），缓存的内容也无法读取；另有 2 个共享也不再正常',
     );
     assert.equal(
       said(

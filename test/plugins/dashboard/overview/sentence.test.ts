@@ -63,18 +63,56 @@ describe('the sentence', () => {
     assert.deepEqual([sentence.key, sentence.files, sentence.tone], ['refused', 1, 'bad']);
   });
 
-  it('promises cached files only where every share that is cut off is still mounted', () => {
-    const shares = [share('files'), share('team', { health: 'failed', mounted: false })];
-    const away = (cutOff: readonly string[]) =>
-      sentenceOf(record(shares, { nasOffline: true }), { ...NOTHING, cutOff, offlineSince: 7 });
+  const away = (shares: readonly ShareStatus[], cutOff: readonly string[]) =>
+    sentenceOf(record(shares, { nasOffline: true }), { ...NOTHING, cutOff, offlineSince: 7 });
+  const unmounted: Partial<ShareStatus> = { health: 'failed', mounted: false };
+  const unreadable: Partial<ShareStatus> = { health: 'probing', mounted: true };
+
+  it('promises cached files where every share that is cut off is mounted and can be read', () => {
+    const shares = [share('files'), share('team')];
     assert.deepEqual(
-      [away(['files']).key, away(['files']).since, away(['files']).shares],
+      [away(shares, ['files']).key, away(shares, ['files']).since, away(shares, ['files']).shares],
       ['offline-cached', 7, ['files']],
     );
-    assert.equal(away(['team']).key, 'offline');
-    assert.deepEqual([away(['files', 'team']).key, away(['files', 'team']).shares], ['offline', []]);
-    shares.push(share('new', { health: 'probing', mounted: true }));
-    assert.equal(away(['new']).key, 'offline', 'it is mounted and cannot be listed');
+    assert.deepEqual([away(shares, []).key, away(shares, []).shares], ['offline-cached', []]);
+    assert.equal(away(shares, ['files', 'team']).use, undefined);
+  });
+
+  it('promises no cached files of a share that is not mounted or cannot be read, whoever knows why', () => {
+    const states: Partial<ShareStatus>[] = [
+      unmounted,
+      unreadable,
+      { health: 'probing', mounted: false },
+      { health: 'pending', mounted: false },
+    ];
+    for (const state of states)
+      for (const cutOff of [[], ['files'], ['files', 'team']]) {
+        const none = away([share('files', state), share('team', state)], cutOff);
+        assert.deepEqual(
+          [none.key, none.use?.usable, none.shares],
+          ['offline', [], []],
+          JSON.stringify(state),
+        );
+        const some = away([share('files'), share('team', state)], cutOff);
+        assert.deepEqual([some.key, some.use?.usable], ['offline-partly', ['files']], JSON.stringify(state));
+      }
+    assert.equal(away([], []).key, 'offline');
+  });
+
+  it('says which shares can be used without the NAS, and which cannot', () => {
+    const many = Array.from({ length: 10 }, (_, at) => share(`n${at}`, unmounted));
+    const shares = [share('files'), share('new', unreadable), ...many];
+    const markup = toHtml(sentencePanel(away(shares, []), createView({ language: 'en', host: 'h' })));
+    assert.deepEqual(
+      [...markup.matchAll(/<p[^>]*>(.*?)<\/p>/g)]
+        .map(([, line = '']) => line.replaceAll(/<[^>]+>/g, ''))
+        .slice(1),
+      [
+        'Cached files are usable in: files',
+        'Mounted, but only what was written here is sure to be usable: new',
+        'Not mounted, so nothing can be used: n0, n1, n2, n3, n4, n5, n6, n7 and 2 more',
+      ],
+    );
   });
 
   it('says of no file that it waits for a NAS that is not its own', () => {

@@ -10,7 +10,7 @@ import { makeHash } from '../../../../plugins/auth/password-hash.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
 
 const TELLS = /hx-post="\/dashboard\/do\/settings\/reached"[^>]*hx-vals="[^"]*v1/;
-const ON_TRIAL: ConfigTrial = { version: 'v1', until: 0, isReached: false, failed: [] };
+const ON_TRIAL: ConfigTrial = { version: 'v1', until: 0, isReached: false, failed: [], down: [] };
 
 describe('settings on trial', () => {
   let host: TestHost;
