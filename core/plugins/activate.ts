@@ -5,6 +5,7 @@
  */
 import type { Clock, Logger } from '../contract/platform.ts';
 import { timeBoxOr } from '../platform/deadline.ts';
+import { ownPlaceOf } from './blame.ts';
 import type { Instance } from './instance/instance.ts';
 import { conflictIn, providerOf, withdraw } from './plugin-set.ts';
 import { sentence } from '../platform/log/thrown.ts';
@@ -136,6 +137,11 @@ export function inspectMembers(members: Members, isCoreService: (name: string) =
   }
 }
 
+/** In a process of its own, its place is in its words already. */
+function placeOf({ found }: Member, error: unknown): string {
+  return found.plugin && found.stagedFolder !== undefined ? ownPlaceOf(error, [found.stagedFolder]) : '';
+}
+
 interface Former {
   readonly member: Member;
   readonly previous: Instance;
@@ -144,9 +150,10 @@ interface Former {
 /** Removes failed instances; returns the former ones that can be brought back. */
 function putAside(member: Member, error: unknown): Former[] {
   const { previous, failure } = member;
-  withdraw(member, 'activate', sentence(error));
+  const reason = `${sentence(error)}${placeOf(member, error)}`;
+  withdraw(member, 'activate', reason);
   member.instance = undefined;
-  if (failure) giveUp(member, failure, sentence(error));
+  if (failure) giveUp(member, failure, reason);
   return previous && !failure ? [{ member, previous }] : [];
 }
 

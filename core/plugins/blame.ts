@@ -1,7 +1,7 @@
 /** Finds the plugin that caused an uncaught error, by the error's stack. */
 import { pathToFileURL } from 'node:url';
 import { PACKAGE_DIR } from '../platform/package.ts';
-import { stackOf } from '../platform/log/thrown.ts';
+import { stackOf, withCauses } from '../platform/log/thrown.ts';
 
 /** Name and folder of each; a name may have several. */
 type Folders = Iterable<readonly [name: string, folder: string]>;
@@ -21,6 +21,21 @@ export function pluginIn(stack: string, folders: Folders): string | undefined {
     .map((line) => ownerOf(placeIn(line), folders))
     .filter((name) => name !== undefined)
     .at(-1);
+}
+
+/**
+ * ` (at index.js:1:2)`, where the author of a plugin finds an error: the first frame of it, or of its causes, in one of
+ * these folders, outside of packages that lie there. Empty where there is none.
+ */
+export function ownPlaceOf(error: unknown, folders: readonly string[]): string {
+  const starts = folders.flatMap((folder) => [`${folder}/`, `${pathToFileURL(folder).href}/`]);
+  const frames = withCauses(error).flatMap((one) => stackOf(one).split('\n'));
+  for (const place of frames.filter((line) => FRAME.test(line)).map(placeIn)) {
+    const start = starts.find((one) => place.startsWith(one));
+    const inside = start === undefined ? '' : place.slice(start.length).replace(/\)$/, '');
+    if (inside !== '' && !`/${inside}`.includes('/node_modules/')) return ` (at ${inside})`;
+  }
+  return '';
 }
 
 function ownerOf(place: string, folders: Folders): string | undefined {

@@ -8,7 +8,7 @@ import { reasonOf } from '../sdk/reason-of.ts';
 import type { Config } from '../contract/config.ts';
 import type { Logger } from '../contract/platform.ts';
 import type { Plugin } from '../contract/plugin.ts';
-import { pluginToBlame } from './blame.ts';
+import { ownPlaceOf, pluginToBlame } from './blame.ts';
 import type { FoundPlugin } from './discovery/found.ts';
 import { actorNow } from './instance/acting-plugin.ts';
 import { isEnabled } from './instance/own-config.ts';
@@ -52,7 +52,12 @@ export class BrokenOff {
     // What a former version left behind says nothing of the one that is there now.
     const isItself = name !== actor?.name || actor.plugin === undefined || actor.plugin === plugin;
     if (!plugin || !isItself) return { plugin: name, isSwitchedOff: false };
-    this.#reasons.set(plugin, `it caused an uncaught error: ${reasonOf(error, LONGEST)}; ${wayBack(name)}`);
+    const at = ownPlaceOf(
+      error,
+      folders.map(([, folder]) => folder),
+    );
+    const reason = `${reasonOf(error, LONGEST)}${at}`;
+    this.#reasons.set(plugin, `it caused an uncaught error: ${reason}; ${wayBack(name)}`);
     return { plugin: name, isSwitchedOff: true };
   }
 

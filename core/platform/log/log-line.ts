@@ -13,6 +13,8 @@ interface LoggedError {
 }
 
 const FATAL = 'FATAL';
+/** A frame in the copy of a third party's plugin, as it is loaded from. */
+const IN_PLUGIN = /\/plugins\/[a-z][a-z0-9-]*@[0-9a-f]{12}\/([^\s()]+:\d+:\d+)/g;
 /** Errors that are bugs: their stack matters more than their message. */
 const BUGS = new Set(['TypeError', 'ReferenceError', 'RangeError', 'SyntaxError', 'AssertionError']);
 
@@ -34,7 +36,15 @@ function formatError(err: unknown, label: string): string[] {
   const parts = [`error=${formatValue(message ?? err)}`];
   if (stack !== undefined && (label === FATAL || BUGS.has(type ?? '')))
     parts.push(`stack=${formatValue(withSourcePlaces(stack))}`);
+  else if (stack !== undefined) parts.push(...placeInPlugin(stack));
   return parts;
+}
+
+/** Where in its own code: of others, the author of a plugin needs no stack. */
+function placeInPlugin(stack: string): string[] {
+  for (const [, place = ''] of stack.matchAll(IN_PLUGIN))
+    if (!place.includes('node_modules/')) return [`at=${formatValue(place)}`];
+  return [];
 }
 
 function formatValue(value: unknown): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stackOf } from '../../../core/platform/log/thrown.ts';
-import { pluginToBlame } from '../../../core/plugins/blame.ts';
+import { ownPlaceOf, pluginToBlame } from '../../../core/plugins/blame.ts';
 import { ODD_THROWS } from '../../support/plugins/odd-throws.ts';
 
 const FOLDERS = new Map([
@@ -113,5 +113,24 @@ describe('an error that nobody caught', () => {
       'garden',
       "a timer of the core's clock",
     );
+  });
+});
+
+describe("the place in a plugin's own code", () => {
+  const own = (error: unknown): string => ownPlaceOf(error, [...FOLDERS.values()]);
+
+  it('is that of the first frame in its folder, or of a cause, not in its packages', () => {
+    const library = 'dig (file:///state/plugins/garden@1/node_modules/spade/index.js:9:9)';
+    const frame = 'async plant (file:///state/plugins/garden@1/lib/beds.js:3:7)';
+    assert.equal(own(thrown(library, frame, ...TIMER)), ' (at lib/beds.js:3:7)');
+    assert.equal(own(thrown('x (file:///state/plugins/o%20d%231/index.js:1:2)')), ' (at index.js:1:2)');
+    const wrapped = thrown('scope (file:///opt/mk/dist/core/scope.js:1:1)');
+    wrapped.cause = thrown(frame);
+    assert.equal(own(wrapped), ' (at lib/beds.js:3:7)');
+  });
+
+  it('is nowhere in what has none', () => {
+    for (const error of [thrown(), thrown(...TIMER), ...Object.values(ODD_THROWS)])
+      assert.equal(own(error), '');
   });
 });

@@ -5,6 +5,7 @@ import type { WebhookEvent, WebhookFormat } from '../../../contract/notification
 import type { Plugin } from '../../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../../contract/platform.ts';
 import { createClock } from '../../../platform/clock.ts';
+import { ownPlaceOf } from '../../blame.ts';
 import { UnfitValue } from '../../instance/given-values.ts';
 import { createInstance } from '../../instance/instance.ts';
 import type { Instance } from '../../instance/instance.ts';
@@ -107,7 +108,7 @@ export class LoadedPlugin {
     try {
       say({ is: 'answer', id, value: await this.#call(call) });
     } catch (error) {
-      say({ is: 'answer', id, problem: told(error) });
+      say({ is: 'answer', id, problem: this.#told(error) });
     }
   }
 
@@ -119,6 +120,10 @@ export class LoadedPlugin {
     const lists = { tap: taps, handle: handlers, event: listeners };
     const { fn } = lists[kind][index] as { fn: unknown };
     return (fn as AnyFn)(...args);
+  }
+
+  #told(error: unknown): string {
+    return `${told(error)}${ownPlaceOf(error, [this.#folder])}`;
   }
 
   #send(command: string, args: readonly unknown[]): Promise<unknown> {
@@ -141,25 +146,26 @@ export class LoadedPlugin {
   #read(): State {
     const { statusFields, shareStatus, metrics } = this.#instance.ledger;
     const { shares } = this.#copies;
+    const inWords = (error: unknown): string => this.#told(error);
     return {
-      status: statusFields.map((entry) => read(() => entry.read())),
+      status: statusFields.map((entry) => read(() => entry.read(), inWords)),
       shareStatus: shareStatus.map((of) =>
-        Object.fromEntries(shares.map((share) => [share, read(() => of.read(share))])),
+        Object.fromEntries(shares.map((share) => [share, read(() => of.read(share), inWords)])),
       ),
-      metrics: metrics.map((metric) => read(() => metric.read())),
+      metrics: metrics.map((metric) => read(() => metric.read(), inWords)),
     };
   }
 }
 
 /** The value as it can be sent, or why it cannot. */
-function read(of: () => unknown): Read {
+function read(of: () => unknown, inWords: (error: unknown) => string): Read {
   try {
     const text = JSON.stringify(of()) as string | undefined;
     if (text === undefined) return {};
     if (text.length > MOST_MESSAGE_BYTES / 16) throw new UnfitValue('is too large');
     return { value: JSON.parse(text) as unknown };
   } catch (error) {
-    return { problem: told(error) };
+    return { problem: inWords(error) };
   }
 }
 

@@ -2,15 +2,11 @@
 import { stackOf } from '../../../platform/log/thrown.ts';
 import { placeIn } from '../../blame.ts';
 
-/**
- * The first place outside Node, as ` (/x/y.js:1:2)`; below `folder` where that is said: a library's frames tell its
- * author nothing.
- */
-export function placeOf(error: unknown, folder = ''): string {
-  const places = stackOf(error)
+/** The first place outside Node, as ` (/x/y.js:1:2)`. */
+export function placeOf(error: unknown): string {
+  const place = stackOf(error)
     .split('\n')
     .filter((line) => /^ {4}at /.test(line) && !line.includes('node:'))
-    .map((line) => placeIn(line).replace('file://', '').replace(/\)$/, ''));
-  const place = places.find((one) => folder === '' || one.startsWith(`${folder}/`));
+    .map((line) => placeIn(line).replace('file://', '').replace(/\)$/, ''))[0];
   return place?.startsWith('/') === true ? ` (${place})` : '';
 }

@@ -4,8 +4,8 @@
  */
 import type { Server, ServerRoute } from '@hapi/hapi';
 import type { Logger } from '../../../contract/platform.ts';
+import { ownPlaceOf } from '../../blame.ts';
 import { told } from './denied.ts';
-import { placeOf } from './place.ts';
 import { MOST_BODY_BYTES } from '../protocol.ts';
 import type { RouteAnswer, RouteRequest } from '../protocol.ts';
 
@@ -13,7 +13,7 @@ import type { RouteAnswer, RouteRequest } from '../protocol.ts';
 export async function routeServer(
   routes: readonly ServerRoute[],
   log?: Logger,
-  folder?: string,
+  folder = '',
 ): Promise<Server> {
   const { server: create } = await import('@hapi/hapi');
   const server = create({
@@ -27,7 +27,7 @@ export async function routeServer(
   server.route(routes.map(withoutAuth));
   // The daemon gets an answer, and hears nothing of the error.
   server.events.on({ name: 'request', channels: ['error'] }, ({ method, path }, { error }) =>
-    log?.error({ method, path, reason: `${told(error)}${placeOf(error, folder)}` }, 'a route failed'),
+    log?.error({ method, path, reason: `${told(error)}${ownPlaceOf(error, [folder])}` }, 'a route failed'),
   );
   await server.initialize();
   return server;

@@ -3,7 +3,7 @@
  * calls its functions, and hears every second what its status, its shares' status and its metrics read. Whatever
  * the plugin does, it does to this process alone.
  */
-import { pluginIn } from '../../blame.ts';
+import { ownPlaceOf, pluginIn } from '../../blame.ts';
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
@@ -64,8 +64,18 @@ function lastWords(reason: string, stack: string): void {
   }
 }
 
+/** In a plugin's own code where there is such a place. */
+function whereIn(error: unknown): string {
+  return (
+    ownPlaceOf(
+      error,
+      folders.map(([, folder]) => folder),
+    ) || placeOf(error)
+  );
+}
+
 function breakOff(what: string, error: unknown): void {
-  lastWords(`${what}: ${told(error)}${placeOf(error)}`, stackOf(error));
+  lastWords(`${what}: ${told(error)}${whereIn(error)}`, stackOf(error));
   leave(1);
 }
 
@@ -83,7 +93,7 @@ async function pluginOf({ entry, name, declared, task }: Begin): Promise<Plugin>
   const namespace = await actAs({ name }, () => importModule(entry)).catch((error: unknown) => {
     // Later there may be others here.
     if (error instanceof SyntaxError && task === 'declare') return endBy(error);
-    throw new Error(`it cannot be loaded: ${told(error)}${placeOf(error)}`, { cause: undefined });
+    throw new Error(`it cannot be loaded: ${told(error)}${whereIn(error)}`, { cause: undefined });
   });
   const plugin = pickPlugin(namespace);
   const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, declared as Declared);
@@ -120,7 +130,8 @@ async function begin(message: Begin, seat: number): Promise<void> {
     await place.loaded.activate();
     tell({ is: 'up' });
   } catch (error) {
-    tell({ is: message.task === 'run' ? 'failed' : 'refused', reason: told(error) });
+    const reason = `${told(error)}${ownPlaceOf(error, [message.folder])}`;
+    tell({ is: message.task === 'run' ? 'failed' : 'refused', reason });
   }
 }
 

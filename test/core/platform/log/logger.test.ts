@@ -38,6 +38,16 @@ describe('logger', () => {
     );
   });
 
+  it("names the place in a third party's plugin where an error began", () => {
+    const { log, text } = open();
+    const folder = 'file:///state/plugins/garden@0123456789ab';
+    const frames = [`${folder}/node_modules/spade/index.js:9:9`, `${folder}/lib/beds.js:3:7`];
+    const stack = ['Error: no bed', ...frames.map((frame) => `    at dig (${frame})`)].join('\n');
+    log.error({ err: Object.assign(new Error('no bed'), { stack }) }, 'failed');
+    log.error({ err: new Error('of ours') }, 'failed');
+    assert.match(text(), / failed error="no bed" at=lib\/beds\.js:3:7\n.* failed error="of ours"\n$/);
+  });
+
   for (const json of [false, true])
     it(`writes a line of whatever was thrown${json ? ', as JSON' : ''}`, () => {
       const { log, lines } = open({ json });

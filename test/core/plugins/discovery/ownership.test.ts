@@ -22,6 +22,7 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
+import type { Isolation } from '../../../../core/config/checks/third-party.js';
 import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js';
 import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
 import { judgeContent, resolveTrusted, Untrusted } from '../../../../core/platform/files/ownership.js';
@@ -32,12 +33,18 @@ const NOBODY = 65_534;
 /** Who is not root can give nothing away. */
 const asRoot = { skip: unlessRoot };
 
+const ISOLATIONS: readonly Isolation[] = ['own', 'shared', 'none'];
+
 interface Room {
   readonly root: string;
   at(...parts: string[]): string;
   /** A plugin that leaves a mark when it is imported. */
   plugin(name: string, json?: object): Promise<void>;
-  discover(enabled: readonly string[], dirs?: readonly string[]): Promise<readonly FoundPlugin[]>;
+  discover(
+    enabled: readonly string[],
+    dirs?: readonly string[],
+    isolation?: Isolation,
+  ): Promise<readonly FoundPlugin[]>;
   wasImported(name: string): boolean;
 }
 
@@ -71,8 +78,9 @@ writeFileSync(${JSON.stringify(at(`imported-${name}`))}, '');
 export default { name: '${name}', version: '1.2.3', apiVersion: 1, description: text, register() {} };`,
       );
     },
-    discover: (enabled, dirs = [at('dirs')]) =>
+    discover: (enabled, dirs = [at('dirs')], isolation?: Isolation) =>
       discoverPlugins({
+        ...(isolation && { isolation: new Map(enabled.map((name) => [name, isolation])) }),
         inTree: at('none'),
         thirdPartyDirs: dirs,
         stateDir: at('state'),
@@ -85,11 +93,14 @@ export default { name: '${name}', version: '1.2.3', apiVersion: 1, description: 
 }
 
 async function assertRefused(place: Room, sentence: RegExp): Promise<void> {
-  const found = (await place.discover(['garden'])).find((one) => one.name === 'garden');
-  assert.match(found?.problem ?? 'it was taken', sentence);
-  assert.equal(place.wasImported('garden'), false);
-  assert.equal(existsSync(place.at('state/plugins/garden')), false);
-  assert.equal(found?.guard, true, 'what others can write may be a guard');
+  for (const isolation of ISOLATIONS) {
+    const all = await place.discover(['garden'], undefined, isolation);
+    const found = all.find((one) => one.name === 'garden');
+    assert.match(found?.problem ?? 'it was taken', sentence, isolation);
+    assert.equal(place.wasImported('garden'), false, isolation);
+    assert.equal(existsSync(place.at('state/plugins/garden')), false);
+    assert.equal(found?.guard, true, `what others can write may be a guard: ${isolation}`);
+  }
 }
 
 describe('a plugin that is off', () => {
@@ -293,14 +304,16 @@ describe('a folder of plugins that everybody may write', () => {
     await place.plugin('garden');
     await place.plugin('pond');
     await chmod(place.at('dirs'), 0o777);
+    for (const isolation of ISOLATIONS)
+      assert.deepEqual(
+        (await place.discover(['garden'], undefined, isolation)).map(({ name, guard }) => [name, guard]),
+        [
+          [place.at('dirs'), false],
+          ['garden', true],
+        ],
+        isolation,
+      );
     const found = await place.discover(['garden']);
-    assert.deepEqual(
-      found.map(({ name, guard }) => [name, guard]),
-      [
-        [place.at('dirs'), false],
-        ['garden', true],
-      ],
-    );
     for (const { problem } of found)
       assert.match(problem ?? '', /dirs may be written by everybody, .*run: chmod go-w \S+dirs$/);
     assert.equal(place.wasImported('garden'), false);

@@ -20,7 +20,7 @@ describe('the routes inside a runner', () => {
     const server = await routeServer([{ method: 'GET', path: '/', handler }], log, '/state/plugins/garden-1');
     const request = { method: 'GET', url: '/', headers: {}, body: '', remoteAddress: '127.0.0.1' };
     assert.equal((await answerOf(server, request)).status, 500);
-    assert.equal(entries[0]?.['reason'], 'no bed (/state/plugins/garden-1/index.js:3:7)');
+    assert.equal(entries[0]?.['reason'], 'no bed (at index.js:3:7)');
     await server.stop();
   });
 });
