@@ -109,6 +109,9 @@ export class GuardedExporters {
       ...(read('endSession', () => typeof exporter.endSession === 'function') && {
         endSession: async (id: string) => (await exporter.endSession?.(id)) === true,
       }),
+      ...(read('quiesce', () => typeof exporter.quiesce === 'function') && {
+        quiesce: async (shareName: string) => exporter.quiesce?.(shareName),
+      }),
       ...(read('enforce', () => typeof exporter.enforce === 'function') && {
         enforce: async () => exporter.enforce?.(),
       }),

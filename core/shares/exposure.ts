@@ -1,6 +1,6 @@
 /**
- * Adds a share to every exporter and removes it, each call with a time limit, because a server that hangs
- * must not block the share.
+ * Adds a share to every exporter, has it take no more writes, and removes it, each call with a time limit, because a
+ * server that hangs must not block the share.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../contract/platform.ts';
@@ -24,6 +24,13 @@ export async function expose(options: ExposureOptions, spec: ShareSpec, mount: M
 
 export async function withdraw(options: ExposureOptions, share: string): Promise<void> {
   await each(options, { share, complaint: 'share not withdrawn' }, (exporter) => exporter.remove(share));
+}
+
+/** What clients are sending ends, or is taken back, while the mount still takes writes. */
+export async function quiesce(options: ExposureOptions, share: string): Promise<void> {
+  await each(options, { share, complaint: 'uploads to the share not ended' }, async (exporter) =>
+    exporter.quiesce?.(share),
+  );
 }
 
 async function each(

@@ -2,7 +2,7 @@
 import type { Mount, PendingFiles } from '../contract/mount.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
 import { drain } from './drain.ts';
-import { withdraw } from './exposure.ts';
+import { quiesce, withdraw } from './exposure.ts';
 import type { ActiveMount } from './active-mount.ts';
 import type { RunnerEnvironment } from './environment.ts';
 
@@ -138,6 +138,7 @@ async function drainFrozen(
 
 async function freeze(around: RunnerEnvironment, active: ActiveMount): Promise<boolean> {
   active.isFrozen = true;
+  await quiesce(around, active.mount.shareName);
   try {
     await timeBox(around.clock, FREEZE_DEADLINE_MS, active.mount.freeze());
     return true;

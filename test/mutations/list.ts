@@ -28,6 +28,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'core/shares/monitor',
   },
   {
+    fault: 'half a file over WebDAV stays when its share is mounted anew',
+    file: 'core/shares/unmounting.ts',
+    from: 'await quiesce(around, active.mount.shareName);',
+    to: '',
+    test: 'core/shares/runner-changes',
+  },
+  {
+    fault: 'half a file over WebDAV is forgotten where a covered share does not show it',
+    file: 'plugins/webdav/proxy/writes/take-back.ts',
+    from: "(done === 'not seen' && !attached.leaving.aborted)",
+    to: "done === 'not seen'",
+    test: 'plugins/webdav/proxy/writes/uploads',
+  },
+  {
     fault: 'figures of any age give all_synced',
     file: 'core/shares/monitor.ts',
     from: 'this.#silenceMs() + this.#statsTookMs < SYNCED_FRESH_MS',

@@ -63,7 +63,8 @@ export class WebdavExporter implements ServingExporter {
   readonly #told: ToldState;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
-  readonly #frozen = new Set<string>();
+  /** Shares that are about to be mounted anew, and are not shown until then. */
+  readonly #quiet = new Set<string>();
   /** The spec and mount that each share was last shown with. */
   readonly #given = new Map<string, { readonly spec: ShareSpec; readonly mount: Mount }>();
   /** Of the last plan. */
@@ -100,7 +101,7 @@ export class WebdavExporter implements ServingExporter {
       processes,
       paths: this.#paths,
       rclone: tools.rclone,
-      onFreeze: (share) => this.#freeze(share),
+      onFreeze: (share) => this.quiesce(share),
       onReady: (share) => this.#addAgain(share),
     });
     this.#shown = createExportTable<ProxyShare>({
@@ -193,16 +194,22 @@ export class WebdavExporter implements ServingExporter {
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
     if (!this.#tools.settings.enabled) return;
+    this.#quiet.delete(spec.share.name);
     await this.#shown.add(spec, mount);
     // It may name other users, and be shown as before.
     await this.realign();
   }
 
   async remove(share: string): Promise<void> {
-    this.#frozen.delete(share);
-    this.#given.delete(share);
-    this.#told.expectBack(share);
-    await this.#shown.remove(share);
+    this.#quiet.delete(share);
+    await this.#letGo(share);
+  }
+
+  /** Its clients wait for the share as for one that is mounted anew, which is what comes next. */
+  async quiesce(share: string): Promise<void> {
+    if (this.#isClosed) return;
+    this.#quiet.add(share);
+    await this.#letGo(share);
   }
 
   /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
@@ -397,28 +404,25 @@ export class WebdavExporter implements ServingExporter {
     const backend = await this.#backends
       .obtain(spec, mount)
       .catch((error: unknown) => (former ? former.backend : Promise.reject(error as Error)));
-    if (former && former.backend.instance !== backend.instance) this.#frozen.delete(name);
     return {
       name,
       path: mount.plan.mountPoint,
       readOnly,
-      isFrozen: this.#frozen.has(name),
       backend,
       ...(mount.unkeptNames && { refusedNames: mount.unkeptNames }),
     };
   }
 
-  async #freeze(share: string): Promise<void> {
-    if (this.#isClosed) return;
-    this.#frozen.add(share);
-    this.#addAgain(share);
-    await this.#shown.inTurn(() => Promise.resolve());
+  async #letGo(share: string): Promise<void> {
+    this.#given.delete(share);
+    this.#told.expectBack(share);
+    await this.#shown.remove(share);
   }
 
   #addAgain(share: string): void {
     const given =
       this.#given.get(share) ?? this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
-    if (given?.mount && !this.#isClosed)
+    if (given?.mount && !this.#isClosed && !this.#quiet.has(share))
       void this.#shown
         .add(given.spec, given.mount)
         .catch((error: unknown) => this.#tools.log.error({ share, err: error }, 'share not shown'));

@@ -47,8 +47,6 @@ export interface ProxyShare {
   readonly name: string;
   readonly path: string;
   readonly readOnly: boolean;
-  /** It will be unmounted soon: nobody may begin to write. */
-  readonly isFrozen: boolean;
   readonly backend: Backend;
   /** Nothing may get such a name. A former daemon does not say so. */
   readonly refusedNames?: readonly UnkeptNames[];

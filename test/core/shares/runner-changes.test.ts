@@ -76,6 +76,26 @@ describe('share runner, changes of settings', () => {
     await runner.release();
   });
 
+  it('has what clients send ended before new writes are refused, and waits no more than 5 s for it', async () => {
+    const { kit, runner, first } = await mounted();
+    const seen: string[][] = [];
+    Object.assign(kit.exporter, {
+      quiesce: (share: string) => {
+        seen.push([share, ...steps(first)]);
+        return new Promise(() => undefined);
+      },
+    });
+    first.dirty(1);
+    runner.change(readOnly);
+    await kit.clock.advance(9_000);
+    assert.deepEqual(seen, []);
+    await kit.clock.advance(5_500);
+    assert.deepEqual([seen, steps(first)], [[['photos']], []]);
+    await kit.clock.advance(20_000);
+    assert.deepEqual([seen.length, steps(first)], [1, ['freeze', 'unmount']]);
+    await runner.release();
+  });
+
   it('waits for dirty files as long as it takes when they would go to another place', async () => {
     const { kit, runner, first } = await mounted();
     first.dirty(1);

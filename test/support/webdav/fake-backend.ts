@@ -145,7 +145,6 @@ export class ProxyFixture {
       name,
       path: `/mnt/${name}`,
       readOnly: false,
-      isFrozen: false,
       backend: { instance: 'first', port: this.backend.port, takesProperties: true },
       ...changes,
     };

@@ -24,11 +24,6 @@ const MAX_RANGES = 16;
 const WRITING = new Set(['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK']);
 const TOO_LONG = 'This is too long.';
 const NOTHING = Buffer.alloc(0);
-const LEAVING: Refusal = {
-  status: 503,
-  text: 'This share is being taken down; try again later.',
-  headers: { 'retry-after': '30' },
-};
 const REPLACING = new Set(['DELETE', 'MOVE', 'COPY']);
 /** Methods that are refused on a share's root. */
 const OF_SHARES = new Set(['DELETE', 'MOVE', 'COPY', 'MKCOL']);
@@ -90,7 +85,6 @@ async function shortBody(request: IncomingMessage): Promise<Buffer> {
 function refuse(exchange: Exchange): Refusal | undefined {
   const { method = '', headers } = exchange.request;
   if (WRITING.has(method)) return refuseWriting(exchange, method);
-  if (isCovered(exchange)) return LEAVING;
   if (headers.range !== undefined && headers.range.split(',', MAX_RANGES + 1).length > MAX_RANGES)
     return { status: 416, text: `No more than ${MAX_RANGES} ranges can be asked for at once.` };
   // It would walk through everything on the NAS.
@@ -98,20 +92,10 @@ function refuse(exchange: Exchange): Refusal | undefined {
   return isWalk ? { status: 403, text: xmlError('propfind-finite-depth') } : undefined;
 }
 
-/**
- * A separate backend reads through the mount's path, which may look empty while the share is frozen or
- * unmounted.
- */
-function isCovered({ upstream }: Exchange): boolean {
-  const { isFrozen, backend } = upstream.attached?.share ?? {};
-  return isFrozen === true && backend?.port !== undefined;
-}
-
 function refuseWriting({ upstream, parts, isReader }: Exchange, method: string): Refusal | undefined {
   const { share } = upstream.attached ?? {};
   if (share?.readOnly === true) return { status: 403, text: 'This share is read-only.' };
   if (isReader) return { status: 403, text: 'You may read this share and change nothing.' };
-  if (share?.isFrozen === true) return LEAVING;
   if (parts.length > 0 || !OF_SHARES.has(method)) return undefined;
   return {
     status: method === 'MKCOL' ? 405 : 403,

@@ -38,7 +38,8 @@ export async function takeBack(passed: Passed, status: number): Promise<boolean>
   for (let looks = 1; ; looks += 1) {
     const done = await tryToTakeBack(passed, status);
     if (done === 'taken back') return true;
-    if (looks === LOOKS) return done === 'not ours';
+    // Of a share that is being taken off, no file may be seen any more: it is looked for when the share is back.
+    if (looks === LOOKS) return done === 'not ours' || (done === 'not seen' && !attached.leaving.aborted);
     // It may be seen later what it has become, on a busy machine.
     await clock.sleep(RELEASE_MS);
   }
@@ -47,13 +48,14 @@ export async function takeBack(passed: Passed, status: number): Promise<boolean>
 async function tryToTakeBack(
   passed: Passed,
   status: number,
-): Promise<'taken back' | 'not ours' | 'unanswered'> {
+): Promise<'taken back' | 'not ours' | 'not seen' | 'unanswered'> {
   const { attached, path, upload } = passed;
   const ask = (call: BackendCall): Promise<IncomingMessage> => attached.ask(call);
   const { share, parts, headers } = upload;
   try {
     const found = await statBy(ask, { share, parts, host: headers['host'] ?? 'localhost' });
-    if (found === undefined || !isOf(passed, found, status)) return 'not ours';
+    if (found === undefined) return 'not seen';
+    if (!isOf(passed, found, status)) return 'not ours';
     return (await undo(upload, path, ask)) ? 'taken back' : 'unanswered';
   } catch {
     // Not mended, and tried again.

@@ -38,7 +38,7 @@ describe('another password of a WebDAV user', () => {
       const clock = createClock();
       await until('the proxy is up', () => report(paths, clock.deadline(2_000)), PATIENCE);
       const backend = { instance: 'first', port: 1, takesProperties: true };
-      const photos = { name: 'photos', path: '/mnt/photos', readOnly: false, isFrozen: false, backend };
+      const photos = { name: 'photos', path: '/mnt/photos', readOnly: false, backend };
       const userOf = (password: string) => ({ name: 'alice', password });
       const state = {
         hostnames: [],

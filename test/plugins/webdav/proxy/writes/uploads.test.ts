@@ -139,6 +139,32 @@ describe('an upload through the proxy of WebDAV', () => {
     request.destroy();
   });
 
+  it('looks once more for what it could not see while the share was taken off, when the share is back', async () => {
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: fixture.port,
+      method: 'PUT',
+      path: '/team/covered',
+      agent: false,
+      headers: { authorization: basic('alice', 'wonder:land'), 'content-length': '1000000' },
+    });
+    request.on('error', () => undefined).write(randomBytes(LARGE));
+    const isThere = (): boolean => fixture.backend.files.get('/team/covered')?.length === LARGE;
+    await until('it has come to the backend', isThere, { timeoutMs: 20_000, everyMs: 5 });
+    // As a mount that something else lies over.
+    fixture.backend.before = ({ method }, response) => {
+      if (method === 'PROPFIND') response.writeHead(404).end();
+      return method === 'PROPFIND';
+    };
+    await fixture.tell({ shares: [] });
+    fixture.backend.before = () => false;
+    assert.equal((await left()).length, 1);
+    await fixture.tell({ shares: [fixture.share('team')] });
+    await until('it is taken back', async () => (await left()).length === 0, { timeoutMs: 20_000 });
+    assert.equal(fixture.backend.files.has('/team/covered'), false);
+    request.destroy();
+  });
+
   it('makes nothing of a whole body whose client went away before it was read', async () => {
     let answerStat: () => void = () => undefined;
     fixture.backend.before = ({ method }, response) => {
