@@ -1,5 +1,6 @@
 /** Turns the answers into configuration changes: a connection, shares, and who may use them. */
 import type { ConnectionConfig, NasAnswers, NasKind, SetupAnswers, TomlEdit } from 'mountkeeper';
+import { schemeOf } from './init/address.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -7,13 +8,49 @@ const LONGEST_NAME = 63;
 const LONGEST_CONNECTION = 32;
 const EVERYWHERE = ['0.0.0.0'];
 
+/** Kinds as people know them. */
+const TITLES: Readonly<Record<NasKind, string>> = { smb: 'SMB', sftp: 'SFTP', webdav: 'WebDAV', ftp: 'FTP' };
+
+/** Why a NAS cannot be reached by these answers; undefined when it may be. */
+export function nasProblem(nas: NasAnswers): string | undefined {
+  const problem = addressProblem(nas);
+  if (problem !== undefined) return problem;
+  // rclone would sign in by a name of its own, or send no password at all.
+  return nas.user === '' && nas.password !== ''
+    ? 'give the user of the NAS whose password this is; for a NAS that asks for neither, leave both empty'
+    : undefined;
+}
+
 /** Why an address is invalid; undefined when it is valid. */
 export function addressProblem({ kind, address }: NasAnswers): string | undefined {
   if (address.trim() === '') return 'give the address of the NAS, such as nas.local or 192.168.1.5';
-  if (kind === 'webdav')
-    return URL.canParse(urlOf(address))
-      ? undefined
-      : 'give the address of WebDAV, such as https://nas.local:5006/';
+  return schemeProblem(kind, address) ?? (kind === 'webdav' ? urlProblem(address) : hostProblem(address));
+}
+
+/** What people copy from elsewhere: `smb://nas/photos`, or `https://nas` for another kind than WebDAV. */
+function schemeProblem(kind: NasKind, address: string): string | undefined {
+  const begun = schemeOf(address);
+  if (!begun) return undefined;
+  const { scheme, kind: named } = begun;
+  if (named !== kind)
+    return (
+      `an address that begins with ${scheme}:// is one of ${TITLES[named]}: choose ${TITLES[named]}, ` +
+      'or give the name of the NAS alone, such as nas.local'
+    );
+  if (/^https?$/.test(scheme)) return undefined;
+  return kind === 'webdav'
+    ? 'give the address of WebDAV, such as https://nas.local:5006/'
+    : `give a name or an address alone, such as nas.local, without ${scheme}:// before it; ` +
+        'folders are chosen in the next step';
+}
+
+function urlProblem(address: string): string | undefined {
+  return URL.canParse(urlOf(address))
+    ? undefined
+    : 'give the address of WebDAV, such as https://nas.local:5006/';
+}
+
+function hostProblem(address: string): string | undefined {
   return hostAndPort(address)
     ? undefined
     : 'give a name or an address, such as nas.local, 192.168.1.5 or 192.168.1.5:2222';
@@ -35,7 +72,7 @@ function hostAndPort(
 
 /** Throws a sentence. */
 export function connectionOf(nas: NasAnswers, name: string): ConnectionConfig {
-  const problem = addressProblem(nas);
+  const problem = nasProblem(nas);
   if (problem !== undefined) throw new Error(problem);
   const { kind, user, password: pass, address } = nas;
   if (kind === 'webdav')

@@ -4,6 +4,7 @@
  */
 import { Joi } from 'mountkeeper';
 import type {
+  ConfigAnswer,
   ConfigAuthor,
   FoundNas,
   LanAddresses,
@@ -12,7 +13,7 @@ import type {
   SetupAnswers,
   SetupService,
 } from 'mountkeeper';
-import { KINDS } from './answers.ts';
+import { KINDS, nasProblem } from './answers.ts';
 
 const MOST_FOLDERS = 100;
 const LONGEST_PATH = 4_096;
@@ -136,7 +137,7 @@ async function review(setup: SetupService, answers: SetupAnswers): Promise<Revie
 async function apply(setup: SetupService, answers: SetupAnswers, by: ConfigAuthor): Promise<AppliedAnswer> {
   const shares = setup.shareNames(answers.folders);
   const isKept = answers.lan !== undefined && setup.knowsUser(answers.lan.user);
-  const { ok, message, summary } = await setup.apply(answers, by);
+  const { ok, message, summary } = await applied(setup, answers, by);
   const addresses = ok && answers.lan ? setup.addresses(shares, answers.lan.user) : [];
   return {
     ok,
@@ -146,6 +147,16 @@ async function apply(setup: SetupService, answers: SetupAnswers, by: ConfigAutho
     addresses: addresses.map(asJson),
     user_kept: isKept,
   };
+}
+
+/** Answers that make no configuration are refused with a sentence, as `review` refuses them. */
+async function applied(
+  setup: SetupService,
+  answers: SetupAnswers,
+  by: ConfigAuthor,
+): Promise<Pick<ConfigAnswer, 'ok' | 'message' | 'summary'>> {
+  const problem = nasProblem(answers.nas);
+  return problem === undefined ? setup.apply(answers, by) : { ok: false, message: problem, summary: null };
 }
 
 function asJson({ share, finder, explorer, linux }: LanAddresses): AppliedAnswer['addresses'][number] {

@@ -204,6 +204,13 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'shares.filter((share) => cutOff.includes(share.name))',
   },
   {
+    fault: 'a NAS is set up with a password of nobody, and signed in to by another name',
+    test: 'plugins/setup/answers',
+    file: 'plugins/setup/answers.ts',
+    from: "nas.user === '' && nas.password !== ''",
+    to: 'false',
+  },
+  {
     fault: 'a change that cut its page off stays',
     test: 'api/config-trial',
     file: 'plugins/control-api/config/trial.ts',

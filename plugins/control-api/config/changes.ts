@@ -26,7 +26,7 @@ import { Trial } from './trial.ts';
 const NOT_LET_IN = 'Whoever sent this is not let in any more.';
 const CHANGED_MEANWHILE =
   'The configuration has been changed since you read it. ' +
-  'Read it again, look at the difference, and make your change to what runs now';
+  'Read it again, look at the difference, and make your change to what runs now.';
 /** How long people are told that settings were taken back. */
 const TELL_MS = 3_600_000;
 
@@ -151,7 +151,7 @@ export class Changes implements ConfigChanges {
     const config = this.#ctx.use('config');
     if (isStillLetIn?.() === false) return this.#answer(401, NOT_LET_IN);
     if (version !== undefined && version !== this.version)
-      return this.#answer(412, `${CHANGED_MEANWHILE}.`, this.#since(version));
+      return this.#answer(412, CHANGED_MEANWHILE, this.#since(version));
     const { shares } = this.#ctx.use('status').snapshot.record;
     const healthy = shares.filter(({ health }) => health === 'healthy').map(({ name }) => name);
     const applied = await config.apply({ text, origin: 'http', keepSecrets });
@@ -166,8 +166,12 @@ export class Changes implements ConfigChanges {
 
   #refusal(refused: Extract<ConfigApplied, { ok: false }>): ConfigAnswer {
     if ('problems' in refused) return this.#answer(400, messageOf(refused));
-    const attempt = refused.stage === 'write' ? 'write config file' : 'send reload command';
-    return this.#answer(500, `Failed to ${attempt}: ${refused.message}`, refused.diff.summary);
+    const { stage, message, diff } = refused;
+    const failed =
+      stage === 'write'
+        ? `Failed to write config file: ${message}`
+        : `Failed to send reload command: ${message}`;
+    return this.#answer(500, failed, diff.summary);
   }
 
   #answer(status: number, message: string, summary: string | null = null): ConfigAnswer {

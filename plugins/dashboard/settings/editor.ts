@@ -42,15 +42,16 @@ export class Editor {
     this.#ctx = ctx;
   }
 
-  /** Where another version runs, or one was taken back, open pages get the controls anew. */
+  /** Where another version runs, or one was kept or taken back, open pages get the controls anew. */
   get controlsVersion(): string {
     const changes = changesOf(this.#ctx);
-    return changes ? `${changes.version} ${changes.takenBack?.message ?? ''}` : '';
+    return changes ? `${keptOf(changes)} ${changes.takenBack?.message ?? ''}` : '';
   }
 
   /**
    * `data-draft`: what somebody has typed into, with the version that the text is of; it is left alone when all is
-   * drawn anew. What came of applying a version (`data-kept`) stands as long as that version is in force.
+   * drawn anew. What came of applying a version (`data-kept`) stands as long as that version is on trial: then it is not taken back
+   * any more.
    */
   controls(view: View): Content {
     const changes = changesOf(this.#ctx);
@@ -69,7 +70,7 @@ export class Editor {
         </section>
         <section class="bar drawn" aria-label=${view.t('settings-outcome')}>
           ${takenBackNotice(changes, view)}${behind(changes.version, view, false)}
-          <output id="settings-outcome" data-kept=${changes.version} aria-live="polite"></output>
+          <output id="settings-outcome" data-kept=${keptOf(changes)} aria-live="polite"></output>
           <div id="settings-verdict" class="drawn" data-draft aria-live="polite"></div>
         </section>
       </div>
@@ -203,6 +204,11 @@ export class Editor {
       ],
     };
   }
+}
+
+/** `settings.ts` of the page's script writes the same at what came of applying. */
+function keptOf({ version: inForce, trial }: ConfigChanges): string {
+  return trial ? `${inForce} trial` : inForce;
 }
 
 function isOpen({ stillOpen = [] }: ConfigAnswer): boolean {

@@ -53,9 +53,9 @@ function trialPanel({ version, until, isReached, down }: ConfigTrial, view: View
 }
 
 function downShares(down: readonly DownShare[], view: View): Content {
-  return html`<ul>
-    ${down.map(({ share, reason }) => html`<li><bdi>${share}</bdi>: <bdi>${view.said(reason)}</bdi></li>`)}
-  </ul>`;
+  return down.map(
+    ({ share, reason }) => html`<p><strong><bdi>${share}</bdi></strong>: <bdi>${view.said(reason)}</bdi></p>`,
+  );
 }
 
 function versionEntry({ version, at, by, summary }: AppliedConfig, isNewest: boolean, view: View): Content {

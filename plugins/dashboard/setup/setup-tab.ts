@@ -100,7 +100,8 @@ class Guide {
     const session = this.#known.find(view.form['session']);
     if (!session) return over(view);
     session.lan = lanOf(session, view);
-    if (session.lan?.password === '') return { ok: false, message: everywhere('lan-password-missing') };
+    const missing = missingOf(session);
+    if (missing !== undefined) return { ok: false, message: everywhere(missing) };
     const verdict = await this.#setup.check(answersOf(session));
     if (!verdict.ok) return { ok: false, message: verdict.message };
     const review = {
@@ -115,6 +116,8 @@ class Guide {
   async finish(view: View): Promise<Outcome> {
     const session = this.#known.find(view.form['session']);
     if (!session) return over(view);
+    const missing = missingOf(session);
+    if (missing !== undefined) return { ok: false, message: everywhere(missing) };
     const answers = answersOf(session);
     const names = this.#setup.shareNames(answers.folders);
     const { lan } = answers;
@@ -138,10 +141,21 @@ function nasOf({ form }: View): NasAnswers {
   return { kind: kind as NasKind, address, user, password };
 }
 
-/** What was typed; the password from before, where none was typed for the same user. */
+/**
+ * What was typed, be it whole or not: a step back and forth loses none of it. The password from before, where none was
+ * typed for the same user, or for the one that was missing.
+ */
 function lanOf({ lan }: Session, { form: { user = '', password = '' } }: View): Session['lan'] {
-  if (user === '') return undefined;
-  return { user, password: password === '' && lan?.user === user ? lan.password : password };
+  if (user === '' && password === '') return undefined;
+  const isForThis = lan !== undefined && (lan.user === user || lan.user === '');
+  return { user, password: password === '' && isForThis ? lan.password : password };
+}
+
+/** What of the LAN's user is still to be typed: the key of a sentence. */
+function missingOf({ lan }: Session): string | undefined {
+  if (lan === undefined) return undefined;
+  if (lan.user === '') return 'lan-user-missing';
+  return lan.password === '' ? 'lan-password-missing' : undefined;
 }
 
 /** From the address of the part: whatever stands there only fills in the reader's own form. */

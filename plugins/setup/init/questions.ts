@@ -216,6 +216,9 @@ async function lanOf(guide: Guide, answers: Pick<SetupAnswers, 'nas' | 'folders'
 
 async function lanUser({ flags, prompter }: Guide, usual: string): Promise<string> {
   if (flags.noLan) return NOBODY;
-  if (flags.lanUser !== undefined || !prompter) return flags.lanUser ?? NOBODY;
+  if (flags.lanUser !== undefined) return flags.lanUser;
+  if (!prompter && flags.lanPasswordFile !== undefined)
+    throw new Error('--lan-password-file needs --lan-user: nobody is there to be asked whose password it is');
+  if (!prompter) return NOBODY;
   return prompter.ask(`Name by which people on the LAN sign in ("${NOBODY}": this machine alone)`, usual);
 }

@@ -352,6 +352,33 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
+  it('says no more that settings may be taken back once somebody has kept them', async () => {
+    const watched = await open();
+    const { page } = watched;
+    const outcome = page.locator('#settings-outcome');
+    await put(watched, 'bandwidth.up', '4M');
+    await verdict(watched, 'good');
+    await applied(watched);
+    await outcome.locator('a').waitFor({ timeout: 10_000 });
+    assert.match(await outcome.innerText(), /taken back in 60 s/);
+    await press(page.locator('#trial button', { hasText: 'Keep it' }));
+    await page.locator('#trial').waitFor({ state: 'detached', timeout: 10_000 });
+    await until('it claims nothing', async () => (await outcome.innerText()).trim() === '', {
+      timeoutMs: 10_000,
+    });
+    assert.match(await page.locator('main').innerText(), /It stays\./);
+    assert.match(await page.locator('#settings-text').inputValue(), /^up = "4M"/m);
+    await put(watched, 'bandwidth.up', '5M');
+    await verdict(watched, 'good');
+    await applied(watched);
+    assert.match(await outcome.innerText(), /taken back in 60 s/);
+    await press(page.locator('#trial button', { hasText: 'Take it back' }));
+    await daemon.submit(text);
+    await until('the former text is back', async () => (await file()) === text, { timeoutMs: 10_000 });
+    watched.assertClean();
+    await watched.context.close();
+  });
+
   it('keeps what was applied by somebody who leaves the page at once, and one lost answer does no harm', async () => {
     const watched = await open();
     const { page } = watched;

@@ -36,10 +36,14 @@ const SPEAKERS = [
  */
 const REASONS = [
   'core/shares',
+  'plugins/control-api/config/changes.ts',
   'plugins/control-api/config/trial.ts',
   'plugins/mount/layer',
   'plugins/mount/lifecycle',
   'plugins/nas-watch/events.ts',
+  // What the page's guide says of its answers.
+  'plugins/setup/answers.ts',
+  'plugins/setup/service.ts',
   'plugins/uploads/uploader.ts',
   'plugins/webhooks/delivery',
   'plugins/webhooks/events',
@@ -169,6 +173,16 @@ describe('what Mountkeeper says, in other languages', () => {
       ),
       '共享 photos 失败：挂载点 /mnt/x 不为空（其中有“a”）；' + '请移走其内容，或另选 mount_point',
     );
+    assert.equal(
+      said(
+        'the remote refused the user name or password (Failed to create file system for "nas:": NewFs: ' +
+          "couldn't connect SSH: ssh: handshake failed)",
+      ),
+      'NAS 拒绝了用户名或密码（Failed to create file system for "nas:": NewFs: ' +
+        "couldn't connect SSH: ssh: handshake failed）",
+      'the words of rclone as a whole, or not at all',
+    );
+    assert.equal(said('Failed to write config file: disk full'), '无法写入配置文件：disk full');
     assert.equal(
       said('Not delivered: the receiver answered 500; it is tried again'),
       '未送达：接收者应答 500；将再次尝试',

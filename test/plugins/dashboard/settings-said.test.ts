@@ -34,6 +34,9 @@ const SPEAKERS = [
   'core/sdk/toml/document.ts',
   'core/sdk/units.ts',
   'plugins/auth/administrators.ts',
+  // Doubts about a connection, which the guide shows as warnings.
+  'plugins/mount/options/host-keys.ts',
+  'plugins/setup/host-keys.ts',
   'plugins/webhooks/delivery/address.ts',
   ...readdirSync(join(PROJECT, 'plugins')).map((name) => `plugins/${name}/config.ts`),
 ].filter((path) => existsSync(join(PROJECT, path)));

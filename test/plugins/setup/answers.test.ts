@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NasAnswers } from '../../../core/contract/config-changes.ts';
-import { addressProblem, connectionOf, editsOf, shareNames } from '../../../plugins/setup/answers.ts';
+import {
+  addressProblem,
+  connectionOf,
+  editsOf,
+  KINDS,
+  nasProblem,
+  shareNames,
+} from '../../../plugins/setup/answers.ts';
 
 const nas = (traits: Partial<NasAnswers> = {}): NasAnswers => ({
   kind: 'sftp',
@@ -36,6 +43,31 @@ describe('the answers of the first run', () => {
     }
     assert.match(addressProblem(nas({ kind: 'webdav', address: 'http://' })) ?? '', /WebDAV/);
     assert.throws(() => connectionOf(nas({ address: '' }), 'n'), /address of the NAS/);
+  });
+
+  it('say what to do where a whole address was pasted', () => {
+    const said = (kind: NasAnswers['kind'], address: string) => addressProblem(nas({ kind, address }));
+    assert.match(said('smb', 'smb://nas/photos') ?? '', /alone, such as nas\.local, without smb:\/\/ before/);
+    assert.match(said('sftp', 'SSH://nas') ?? '', /without ssh:\/\/ before/);
+    assert.match(said('smb', 'https://nas:5006/') ?? '', /https:\/\/ is one of WebDAV: choose WebDAV, or/);
+    assert.match(said('webdav', 'smb://nas') ?? '', /smb:\/\/ is one of SMB: choose SMB, or/);
+    assert.match(said('webdav', 'davs://nas/') ?? '', /such as https:/);
+    assert.match(said('smb', 'gopher://nas') ?? '', /give a name or an address, such/);
+    for (const address of ['http://nas/', 'HTTPS://nas:5006/dav', 'nas.local:5006/dav'])
+      assert.equal(said('webdav', address), undefined, address);
+  });
+
+  it('are refused where a password is nobody’s, and taken where the NAS asks for none', () => {
+    for (const kind of KINDS) {
+      const address = kind === 'webdav' ? 'https://nas/' : 'nas';
+      assert.match(
+        nasProblem(nas({ kind, address, user: '' })) ?? '',
+        /user of the NAS whose password this is/,
+      );
+      assert.equal(nasProblem(nas({ kind, address, user: '', password: '' })), undefined);
+      assert.equal(nasProblem(nas({ kind, address, password: '' })), undefined, 'a key may do');
+    }
+    assert.throws(() => connectionOf(nas({ user: '' }), 'n'), /whose password/);
   });
 
   it('become names that shares may have, each of its own', () => {

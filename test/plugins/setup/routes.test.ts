@@ -45,3 +45,15 @@ it('whoever is set up anew under a name that people sign in by already hears tha
   for (const user of ['ada', 'bob', 'bob']) kept.push((await calls.apply(answers(user))).user_kept);
   assert.deepEqual(kept, [true, false, true]);
 });
+
+it('whoever sets up a NAS with a password and no user is refused with a sentence, and nothing is applied', async () => {
+  const setup: Partial<SetupService> = {
+    shareNames: () => ['photos'],
+    apply: () => assert.fail('applied'),
+  };
+  const nas = { kind: 'smb', address: 'nas', user: '', password: 'y' } as const;
+  const calls = callsOf(setup as SetupService, () => undefined, 'api');
+  const { ok, message, shares } = await calls.apply({ nas, folders: ['Photos'] });
+  assert.deepEqual([ok, shares], [false, []]);
+  assert.match(message, /whose password this is/);
+});

@@ -68,3 +68,18 @@ describe('a NAS that announces itself in the network', () => {
     assert.match(shown, /There is no number 3 above\.[^]*attic: https:\/\/192\.0\.2\.7:5006\/\n/);
   });
 });
+
+describe('a password of the LAN', () => {
+  const unasked = (...args: readonly string[]) => {
+    const flags = readFlags(['--address', 'smb://nas', '--user', 'ada', ...args]);
+    assert.ok(typeof flags !== 'string');
+    const cli = { progress: () => undefined } as unknown as CliContext;
+    const folders = async () => ({ ok: true, message: '', folders: ['Photos'] });
+    return collectAnswers({ cli, flags, calls: { folders } as unknown as SetupCalls, prompter: undefined });
+  };
+
+  it('is refused where nobody is there to say whose it is, and not left out in silence', async () => {
+    await assert.rejects(unasked('--lan-password-file', '/dev/null'), /needs --lan-user/);
+    assert.equal((await unasked()).answers.lan, undefined);
+  });
+});
