@@ -132,6 +132,10 @@ export type { AddressOrigin, Question, ServerAddress } from './servers/server-ad
 
 export { withRelease } from './with-release.ts';
 
+export { reasonOf } from './reason-of.ts';
+
+export { messageOf } from '../platform/log/thrown.ts';
+
 /** A plugin as it is written: its version may stand in its package.json alone. */
 export type PluginDefinition<C extends object = object> = Omit<Plugin<C>, 'version'> &
   Partial<Pick<Plugin<C>, 'version'>>;
