@@ -79,8 +79,8 @@ export interface PluginInfo {
   readonly description: string;
   readonly state: PluginState;
   /**
-   * Why it is waiting, failed or invalid; of an active one, what this machine does not keep it from. Undefined
-   * otherwise.
+   * Why it is waiting, failed or invalid; of an active one, what this machine does not keep it from, and which of its
+   * runs takes long. Undefined otherwise.
    */
   readonly reason: string | undefined;
   /** Labels of what is active now: effects, jobs, intervals. */

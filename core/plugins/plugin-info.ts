@@ -7,7 +7,7 @@ import { contributedBy } from './contributed.ts';
 import { providerOf } from './plugin-set.ts';
 import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
-import { absenceOf, carriedIn, notKeptFrom } from './runner/runners.ts';
+import { absenceOf, carriedIn, lateIn, notKeptFrom } from './runner/runners.ts';
 
 /** Characters of what a plugin says, before the daemon adds to it; one that broke off has the way back at its end. */
 const LONGEST_REASON = 600;
@@ -64,6 +64,14 @@ function infoOf(member: Member, members: Members, coreServices: object): PluginI
   };
 }
 
+/** Of one that is active. */
+function worthKnowing(member: Member): string | undefined {
+  const { instance } = member;
+  const late = instance ? [...instance.late(), ...lateIn(instance.plugin)] : [];
+  const said = [notKept(member), ...late].filter((one) => one !== undefined);
+  return said.length > 0 ? said.join('; ') : undefined;
+}
+
 function notKept({ found, instance }: Member): string | undefined {
   const plugin = instance?.plugin ?? found.plugin;
   return plugin && notKeptFrom(plugin);
@@ -96,7 +104,7 @@ function stateOf(
     case 'disabled':
       return { state, reason: found.problem };
     default:
-      return { state, reason: notKept(member) };
+      return { state, reason: worthKnowing(member) };
   }
 }
 

@@ -132,7 +132,16 @@ export type { AddressOrigin, Question, ServerAddress } from './servers/server-ad
 
 export { withRelease } from './with-release.ts';
 
+export { reasonOf } from './reason-of.ts';
+
+export { messageOf } from '../platform/log/thrown.ts';
+
+/** A plugin as it is written: its version may stand in its package.json alone. */
+export type PluginDefinition<C extends object = object> = Omit<Plugin<C>, 'version'> &
+  Partial<Pick<Plugin<C>, 'version'>>;
+
 /** Types the context by the plugin's configuration. Returns its argument. */
-export function definePlugin<C extends object>(plugin: Plugin<C>): Plugin<C> {
-  return plugin;
+export function definePlugin<C extends object>(plugin: PluginDefinition<C>): Plugin<C> {
+  // Whoever loads it adds what is missing.
+  return plugin as Plugin<C>;
 }

@@ -22,6 +22,7 @@ import {
   pickPlugin,
   readPackage,
   thirdPartyProblem,
+  versioned,
 } from '../plugins/discovery/manifest.ts';
 import { createClock } from '../platform/clock.ts';
 import { importModule } from '../platform/load-module.ts';
@@ -123,7 +124,7 @@ async function load(folder: string, options: ContractOptions): Promise<Plugin> {
       ? readPackage(await readFile(path.join(folder, 'package.json'), 'utf8'))
       : undefined;
   const entry = options.entry ?? path.join(folder, manifest?.entry ?? '');
-  const value = await importPlugin(entry);
+  const value = versioned(await importPlugin(entry), manifest?.version) as Plugin;
   assert.equal(manifestProblem(value, path.basename(folder)), undefined);
   if (manifest) assert.equal(thirdPartyProblem(value, manifest), undefined);
   return value;

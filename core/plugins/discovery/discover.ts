@@ -15,7 +15,7 @@ import type { BrokenPlugin, DormantPlugin, FoundPlugin, UsablePlugin } from './f
 import { actAs } from '../instance/acting-plugin.ts';
 import { dryRun } from '../instance/instance.ts';
 import { installedFolder } from './installed.ts';
-import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem } from './manifest.ts';
+import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem, versioned } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 import { importModule, loadModule } from '../../platform/load-module.ts';
@@ -26,6 +26,7 @@ import {
   resolveTrusted,
   Untrusted,
 } from '../../platform/files/ownership.ts';
+import { missingPackage } from './missing-package.ts';
 import { preflight } from './preflight.ts';
 import { Runners } from '../runner/runners.ts';
 import { prepareStage, stagePlugin } from './stage.ts';
@@ -232,8 +233,9 @@ function usable(plugin: Plugin, folder: string, thirdParty: boolean, log: Logger
   };
 }
 
-function checkedPlugin(module: Record<string, unknown>, name: string): Plugin {
-  const value = pickPlugin(module);
+/** `version`: that of its package.json, for one that gives none itself. */
+function checkedPlugin(module: Record<string, unknown>, name: string, version?: string): Plugin {
+  const value = versioned(pickPlugin(module), version);
   const problem = manifestProblem(value, name);
   if (problem !== undefined) throw new Error(problem);
   return value as Plugin;
@@ -357,10 +359,14 @@ async function loadStaged(
       `its entry ${manifest.entry} does not exist; name a .js, .mjs or .ts file as "exports" in package.json`,
     );
   }
-  const module = await moduleOf({ ...staged, entry, name, manifest }, options).catch((error: unknown) => {
-    throw new Error(sentence(error).replaceAll(staged.folder, folder), { cause: undefined });
-  });
-  const plugin = checkedPlugin(module, name);
+  const module = await moduleOf({ ...staged, entry, name, manifest }, options).catch(
+    async (error: unknown) => {
+      const reason = sentence(error).replaceAll(staged.folder, folder);
+      const missing = await missingPackage(reason, { folder, stateDir: options.stateDir });
+      throw new Error(missing ?? reason, { cause: undefined });
+    },
+  );
+  const plugin = checkedPlugin(module, name, manifest.version);
   const problem = thirdPartyProblem(plugin, manifest);
   if (problem !== undefined) throw new Error(problem);
   return { plugin, stagedFolder: staged.folder, manifest };

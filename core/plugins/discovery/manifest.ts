@@ -37,6 +37,19 @@ function looksLikePlugin(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'register' in value && 'name' in value;
 }
 
+/** One for each, so that a plugin that has not changed stays the same. */
+const completed = new WeakMap<object, object>();
+
+/** The plugin with the version of its package.json, where it gives none itself. */
+export function versioned(value: unknown, version: string | undefined): unknown {
+  if (typeof value !== 'object' || value === null || version === undefined) return value;
+  if ((value as Partial<Plugin>).version !== undefined) return value;
+  const known = completed.get(value) as Partial<Plugin> | undefined;
+  const made = known ?? Object.create(value, { version: { value: version, enumerable: true } });
+  completed.set(value, made as object);
+  return made;
+}
+
 /** Undefined when all is well, else the first problem. `folder` is the plugin's folder name. */
 export function manifestProblem(value: unknown, folder: string): string | undefined {
   if (typeof value !== 'object' || value === null)
@@ -60,7 +73,7 @@ function apiProblem(written: unknown): string {
 
 function textProblem(plugin: Partial<Plugin>): string | undefined {
   if (typeof plugin.version !== 'string' || !/^\d+\.\d+\.\d+/.test(plugin.version))
-    return 'version must be a text like "1.0.0"';
+    return 'version must be a text like "1.0.0", here or in its package.json';
   if (typeof plugin.description !== 'string' || plugin.description === '')
     return 'description is missing; say in one sentence what the plugin does';
   if (typeof plugin.register !== 'function')
@@ -119,6 +132,8 @@ function hasKey(schema: unknown, key: string): boolean {
  * What a third-party plugin must declare in its package.json, because its code is not run while it is off.
  */
 export interface Declared {
+  /** Of the package: the plugin's, where that gives none itself. */
+  readonly version?: string;
   readonly guard: boolean;
   /** `config.section`. */
   readonly section?: string;

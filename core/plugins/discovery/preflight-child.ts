@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import { pino } from 'pino';
 import type { Plugin } from '../../contract/plugin.ts';
 import { dryRun } from '../instance/instance.ts';
-import { manifestProblem, pickPlugin, thirdPartyProblem } from './manifest.ts';
+import { manifestProblem, pickPlugin, thirdPartyProblem, versioned } from './manifest.ts';
 import type { Declared } from './manifest.ts';
 import { importModule } from '../../platform/load-module.ts';
 import { sentence } from '../../platform/log/thrown.ts';
@@ -15,9 +15,9 @@ import { sentence } from '../../platform/log/thrown.ts';
 const [entry = '', name = '', declared = ''] = process.argv.slice(2);
 
 function check(namespace: Record<string, unknown>): string | undefined {
-  const plugin = pickPlugin(namespace);
-  const problem =
-    manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, JSON.parse(declared) as Declared);
+  const manifest = JSON.parse(declared) as Declared;
+  const plugin = versioned(pickPlugin(namespace), manifest.version);
+  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, manifest);
   if (problem === undefined) dryRun(plugin as Plugin, pino({ level: 'silent' }), true);
   return problem;
 }

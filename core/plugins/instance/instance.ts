@@ -20,6 +20,9 @@ import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';
 
+/** How long a third party's interval may go on when its plugin goes. */
+const STOP_MS = 5_000;
+
 /** What instances need from the host. */
 export interface InstanceEnv {
   readonly clock: Clock;
@@ -45,6 +48,8 @@ export interface Instance {
   readonly ledger: Ledger;
   readonly active: boolean;
   readonly effects: readonly string[];
+  /** Sentences about its runs that take long: of intervals and jobs. */
+  late(): readonly string[];
   /** A service this instance provides; undefined before activation and after disposal. */
   provided(name: string): unknown;
   /**
@@ -151,6 +156,10 @@ class ActiveInstance implements Instance {
 
   get effects(): readonly string[] {
     return this.#scope.labels;
+  }
+
+  late(): readonly string[] {
+    return this.#recurring.flatMap((one) => one.late() ?? []);
   }
 
   provided(name: string): unknown {
@@ -273,7 +282,9 @@ class ActiveInstance implements Instance {
 
   async #startRecurring(): Promise<void> {
     const { clock, scheduler } = this.#env;
-    const options = { clock, log: this.#log, signal: this.#scope.signal };
+    const { signal } = this.#scope;
+    const isStranger = this.#env.isThirdParty(this.plugin.name);
+    const options = { clock, log: this.#log, signal, ...(isStranger && { stopMs: STOP_MS }) };
     const keep = (label: string, begin: () => Recurring | Promise<Recurring>): Promise<void> =>
       this.#scope.acquire(label, async () => {
         const one = await begin();

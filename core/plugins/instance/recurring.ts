@@ -4,6 +4,7 @@
  */
 import type { Interval, Job } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
+import { endsWithin } from '../../platform/deadline.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 
 /** The scheduler as the host uses it; keys are unique among all plugins. */
@@ -12,6 +13,8 @@ export interface JobScheduler {
 }
 
 export interface Recurring {
+  /** A sentence about the run that goes on now, where it takes long. */
+  late(): string | undefined;
   /** Reads the schedule again; does nothing when it is unchanged. */
   refresh(): Promise<void>;
   release(): Promise<void>;
@@ -21,6 +24,44 @@ export interface RecurringOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** How long a release waits for a run that does not end, in milliseconds. Default: until it ends. */
+  readonly stopMs?: number | undefined;
+}
+
+/** A run that takes longer is told of: the next one waits for it. */
+const LATE_MS = 60_000;
+
+/** The run that goes on now. Says once of each that it takes long. */
+class Run {
+  readonly #what: string;
+  readonly #options: Pick<RecurringOptions, 'clock' | 'log'>;
+  #lateSince: string | undefined;
+  #cancel: () => void = () => undefined;
+
+  constructor(what: string, options: Pick<RecurringOptions, 'clock' | 'log'>) {
+    this.#what = what;
+    this.#options = options;
+  }
+
+  begins(): void {
+    const { clock, log } = this.#options;
+    const since = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+    this.#cancel = clock.after(LATE_MS, () => {
+      this.#lateSince = since;
+      log.warn({ run: this.#what, since }, 'a run takes long; the next one waits for its end');
+    });
+  }
+
+  ends(): void {
+    this.#cancel();
+    this.#lateSince = undefined;
+  }
+
+  late(): string | undefined {
+    return this.#lateSince === undefined
+      ? undefined
+      : `its ${this.#what} has been running since ${this.#lateSince}, and the next run waits for that`;
+  }
 }
 
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
@@ -33,8 +74,10 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
   let cancel: () => void = () => undefined;
   let running: Promise<void> | undefined;
   let released = false;
+  const current = new Run(`interval "${interval.name}"`, options);
 
   const run = async (): Promise<void> => {
+    current.begins();
     try {
       await interval.run(signal);
     } catch (error) {
@@ -44,6 +87,7 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
           'interval failed; it will run again',
         );
     }
+    current.ends();
     lastEnd = clock.monotonic();
     running = undefined;
     if (!released) arm();
@@ -61,15 +105,25 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
 
   arm();
   return {
+    late: () => current.late(),
     refresh: async () => {
       if (!running && !released && interval.ms() !== waitingMs) arm();
     },
     release: async () => {
       released = true;
       cancel();
-      await running;
+      if (running && !(await endsInTime(running, options)))
+        log.warn({ interval: interval.name }, 'interval does not stop and is abandoned');
+      current.ends();
     },
   };
+}
+
+/** False where it goes on after the time that a release has. */
+async function endsInTime(running: Promise<void>, { clock, stopMs }: RecurringOptions): Promise<boolean> {
+  if (stopMs !== undefined) return endsWithin(clock, stopMs, running);
+  await running;
+  return true;
 }
 
 /** Schedules a job under `<plugin>/<job>`; an empty expression switches it off. */
@@ -79,9 +133,11 @@ export async function startJob(
 ): Promise<Recurring> {
   const { plugin, scheduler, log, signal } = options;
   const rhythm = (): string => (job.cron() === '' ? '' : `${job.cron()} ${job.timezone?.() ?? ''}`);
+  const now = new Run(`job "${job.name}"`, options);
   const run =
     job.run &&
     (async (jobSignal: AbortSignal): Promise<void> => {
+      now.begins();
       try {
         await job.run?.(AbortSignal.any([signal, jobSignal]));
       } catch (error) {
@@ -91,6 +147,7 @@ export async function startJob(
             'job failed; it will run again on its schedule',
           );
       }
+      now.ends();
     });
   const start = async (): Promise<Release | undefined> =>
     rhythm() === ''
@@ -100,6 +157,7 @@ export async function startJob(
   let current = rhythm();
   let stop = await start();
   return {
+    late: () => now.late(),
     refresh: async () => {
       if (rhythm() === current) return;
       await stop?.();
@@ -109,6 +167,7 @@ export async function startJob(
     },
     release: async () => {
       await stop?.();
+      now.ends();
     },
   };
 }

@@ -75,6 +75,8 @@ export interface State {
   /** For each `ctx.shareStatus`: fields by share. */
   readonly shareStatus: readonly Readonly<Record<string, Read>>[];
   readonly metrics: readonly Read[];
+  /** Sentences about its runs that take long. */
+  readonly late?: readonly string[];
 }
 
 /** The daemon as the runner's services show it; each part is sent when it has changed. */

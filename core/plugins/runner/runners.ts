@@ -15,6 +15,8 @@ interface CarriedState {
   absence: string | undefined;
   /** Its process has the daemon's network though it may not use it. */
   hasOurNetwork: boolean;
+  /** Sentences about its runs that take long. */
+  late: readonly string[];
 }
 
 /** In a process of its own, or in one that it shares. */
@@ -35,6 +37,11 @@ export function carriedIn(plugin: Plugin): Carriage | undefined {
 /** Why its process is not there though the plugin is up; undefined while it is. */
 export function absenceOf(plugin: Plugin): string | undefined {
   return carried.get(plugin)?.absence;
+}
+
+/** Sentences about runs that take long, of one whose code is in another process. */
+export function lateIn(plugin: Plugin): readonly string[] {
+  return carried.get(plugin)?.late ?? [];
 }
 
 /** What its process may do beyond its permissions on this machine; undefined where it is kept from all of it. */
@@ -91,7 +98,7 @@ export class Runners {
     const key = `${isolation} ${entry}`;
     const known = this.#known.get(key);
     if (known) return known;
-    const state: CarriedState = { isolation, absence: undefined, hasOurNetwork: false };
+    const state: CarriedState = { isolation, absence: undefined, hasOurNetwork: false, late: [] };
     const onNetwork = (isOurs: boolean): void => {
       state.hasOurNetwork = isOurs;
     };
@@ -106,6 +113,9 @@ export class Runners {
       onGivenUp: (reason) => this.#onGivenUp(plugin, reason),
       onAbsence: (why) => {
         state.absence = why;
+      },
+      onLate: (late) => {
+        state.late = late;
       },
       onNetwork,
     });

@@ -13,6 +13,7 @@ import type { ShareData } from '../overview/share-data.ts';
 import type { PageModel, Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
 import { NAVIGATION, navigation } from './navigation.ts';
+import { NotDrawn } from './not-drawn.ts';
 import { PluginPart } from './plugin-part.ts';
 import { toHtml } from './shell.ts';
 import { partId, pluginSlot, slot } from './slots.ts';
@@ -115,8 +116,7 @@ class PluginParts {
     const ownWords = createView({ language: view.language, host: view.host });
     const part = new PluginPart({
       clock,
-      log,
-      plugin,
+      notDrawn: new NotDrawn(owned, log, `${view.language} ${view.share ?? ''}`),
       onLate,
       render: () => tab.render(view) as Content | Promise<Content>,
       toHtml: (content) => toHtml(html`<div class="drawn">${content}</div>`),

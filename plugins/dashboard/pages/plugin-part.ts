@@ -3,7 +3,8 @@
  * is shown when it has finished, one that throws or hangs is replaced by a sentence.
  */
 import { timeBox, timeBoxOr } from 'mountkeeper';
-import type { Clock, Content, Logger } from 'mountkeeper';
+import type { Clock, Content } from 'mountkeeper';
+import type { NotDrawn } from './not-drawn.ts';
 
 /** How long the page waits for it. */
 const PATIENCE_MS = 250;
@@ -11,9 +12,8 @@ const LONGEST_MS = 10_000;
 
 export interface PluginPartOptions {
   readonly clock: Clock;
-  readonly log: Logger;
-  /** Name for the log. */
-  readonly plugin: string;
+  /** Where it is told that it was not drawn. */
+  readonly notDrawn: Pick<NotDrawn, 'tell' | 'forget'>;
   readonly render: () => Content | Promise<Content>;
   readonly toHtml: (content: Content) => string;
   readonly failed: () => string;
@@ -59,12 +59,13 @@ export class PluginPart {
   }
 
   async #render(): Promise<void> {
-    const { clock, log, plugin, render, toHtml, failed } = this.#options;
+    const { clock, notDrawn, render, toHtml, failed } = this.#options;
     try {
       const drawing = Promise.resolve().then(render);
       this.#html = toHtml(await timeBox(clock, LONGEST_MS, drawing, 'it took too long'));
+      notDrawn.forget();
     } catch (err) {
-      log.warn({ shownBy: plugin, err }, 'a part of the dashboard was not drawn');
+      notDrawn.tell(err, 'a part of the dashboard was not drawn');
       this.#html = failed();
     }
   }

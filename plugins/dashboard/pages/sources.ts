@@ -17,6 +17,7 @@ import type {
 import { createView, maySee } from '../view.ts';
 import type { ProtocolOffer } from '../overview/share-data.ts';
 import type { Recent } from '../live/recent.ts';
+import { NotDrawn } from './not-drawn.ts';
 
 /** Who reads a page. */
 export interface Reader {
@@ -132,27 +133,33 @@ export function shareId(share: string): string {
 
 /** All plugins' buttons for one share; rendered once, so that the result of a click stays visible. */
 export function shareButtons(sources: Sources, share: string, reader: Reader): Content {
-  return sources.tabs('share', reader).map(({ plugin, tab }) => {
+  return sources.tabs('share', reader).map((owned) => {
+    const { tab } = owned;
     const view = createView({ ...reader, share, tab });
-    return isolated(sources, plugin, () => (tab.buttons?.(view) ?? []).map((button) => view.button(button)));
+    return isolated(sources, owned, `buttons ${share}`, () =>
+      (tab.buttons?.(view) ?? []).map((button) => view.button(button)),
+    );
   });
 }
 
-export function controlsOf(sources: Sources, { plugin, tab }: OwnedTab, view: View): Content {
-  return isolated(sources, plugin, () => tab.controls?.(view));
+export function controlsOf(sources: Sources, owned: OwnedTab, view: View): Content {
+  return isolated(sources, owned, `controls ${view.share ?? ''}`, () => owned.tab.controls?.(view));
 }
 
 /** Compared by identity: another one means that the controls are drawn anew. */
-export function controlsVersionOf(sources: Sources, { plugin, tab }: OwnedTab): unknown {
-  return isolated(sources, plugin, () => tab.controlsVersion?.());
+export function controlsVersionOf(sources: Sources, owned: OwnedTab): unknown {
+  return isolated(sources, owned, 'controlsVersion', () => owned.tab.controlsVersion?.());
 }
 
 /** A plugin that throws leaves its place empty, and nothing else happens. */
-function isolated<T>(sources: Sources, plugin: string, draw: () => T): T | null {
+function isolated<T>(sources: Sources, owned: OwnedTab, what: string, draw: () => T): T | null {
+  const notDrawn = new NotDrawn(owned, sources.log, what);
   try {
-    return draw();
+    const drawn = draw();
+    notDrawn.forget();
+    return drawn;
   } catch (err) {
-    sources.log.warn({ shownBy: plugin, err }, 'controls of the dashboard were not drawn');
+    notDrawn.tell(err, 'controls of the dashboard were not drawn');
     return null;
   }
 }

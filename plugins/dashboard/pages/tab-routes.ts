@@ -3,7 +3,7 @@
  * to its button.
  */
 import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { html, pathOf, safeBack } from 'mountkeeper';
+import { html, messageOf, pathOf, safeBack } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
 import { htmlAnswer, queryOf } from './answer.ts';
 import { everywhere } from '../languages.ts';
@@ -123,8 +123,9 @@ async function outcomeOf(
   try {
     return await act(view);
   } catch (err) {
-    sources.log.warn({ shownBy: owned.plugin, err }, 'an action of the dashboard failed');
-    return { ok: false, message: err instanceof Error ? err.message : String(err) };
+    const message = messageOf(err);
+    sources.log.warn({ shownBy: owned.plugin, err: err ?? message }, 'an action of the dashboard failed');
+    return { ok: false, message };
   }
 }
 

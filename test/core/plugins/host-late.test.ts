@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { createManualClock } from '../../../core/testing/manual-clock.ts';
+import type { PluginContext } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
 import { small } from '../../support/plugins/small-plugins.ts';
@@ -138,5 +139,25 @@ describe("a stranger's plugin that takes long to come up", () => {
       test.info('slow').reason,
       'effect "coming": no lamp; version 1.0.0 as it was before runs on',
     );
+  });
+
+  it('is active with a run that does not end, which stands beside its state, and it goes in time', async (t) => {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const options = stranger();
+    const { clock } = options;
+    const declare = (ctx: PluginContext<never>): void =>
+      ctx.every({ name: 'water', ms: () => 1_000, run: never });
+    const test = await open(t, [small('slow', [], { declare })], options);
+    await clock.advance(61_000);
+    const { state, reason } = test.info('slow');
+    assert.equal(state, 'active');
+    assert.match(
+      reason ?? '',
+      /^its interval "water" has been running since \S+Z, and the next run waits for that$/,
+    );
+    const before = clock.monotonic();
+    await whileTimePasses(clock, test.configure(switches({ slow: false })));
+    assert.ok(clock.monotonic() - before < 15_000, `${clock.monotonic() - before} ms`);
+    assert.deepEqual([test.info('slow').state, test.info('slow').reason], ['disabled', undefined]);
   });
 });

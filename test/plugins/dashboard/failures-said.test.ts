@@ -8,12 +8,13 @@ import { sources, strayValues, toldIn, wordsIn } from '../../support/dashboard/s
 
 /** What is told of a plugin that cannot be found, loaded, started or kept. */
 const SPEAKERS = new RegExp(
-  'core/plugins/(?:activate|broken-off|discovery/(?:discover|manifest|plugin-files|preflight(?:-child)?|strip-types)|' +
-    'instance/(?:instance|ledger|own-config|scope)|' +
+  'core/plugins/(?:activate|broken-off|discovery/(?:discover|manifest|missing-package|plugin-files|preflight(?:-child)?|strip-types)|' +
+    'instance/(?:instance|ledger|own-config|recurring|scope)|' +
     'runner/process/(?:runner-(?:process|supervisor)|shared-runners))\\.ts$',
 );
 /** For whoever writes a plugin: told to the plugin itself, or to the log. */
-const TO_AUTHORS = /^ctx\.|^too many folders|^\{\n|^the configuration keys/;
+const TO_AUTHORS =
+  /^ctx\.|^too many folders|^\{\n|^the configuration keys|^plugin failed to take over|^(?:interval|job) failed/;
 /** What stands around values, and says something by itself. */
 const FEWEST_WORDS = 3;
 
@@ -46,6 +47,22 @@ describe('why a plugin is not up, in other languages', () => {
 
   it('gives every value that the English sentence has', () => {
     assert.deepEqual(strayValues(FAILURES), []);
+  });
+
+  it('is said with the package that is missing, and with the run that does not end', () => {
+    const said = (text: string): string => saidIn('zh', text);
+    assert.equal(
+      said(
+        `it imports the package "left-pad", which is not in its node_modules; run 'npm install left-pad' in /srv/a`,
+      ),
+      '它导入了软件包“left-pad”，但其 node_modules 中没有；请在 /srv/a 中运行“npm install left-pad”',
+    );
+    assert.equal(
+      said(
+        'its interval "water" has been running since 2026-11-28T15:00:00Z, and the next run waits for that',
+      ),
+      '其周期任务“water”自 2026-11-28T15:00:00Z 起一直在运行，下一次运行在等它结束',
+    );
   });
 
   it('is said with what is wrong with its table, and keeps the words of others', () => {

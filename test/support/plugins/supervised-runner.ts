@@ -30,6 +30,7 @@ export function supervisorOf(
     launch: (options) => new RunnerProcess(options),
     onGivenUp: () => undefined,
     onAbsence: () => undefined,
+    onLate: () => undefined,
     onNetwork: () => undefined,
     onEvent: () => undefined,
     begin: () => ({

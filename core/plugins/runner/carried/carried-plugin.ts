@@ -49,6 +49,8 @@ export interface CarriedOptions {
   readonly onGivenUp: (reason: string) => void;
   /** Its process has ended by itself, with what comes now; undefined once it is there again, or is not wanted. */
   readonly onAbsence: (why: string | undefined) => void;
+  /** Told with sentences about its runs that take long. */
+  readonly onLate: (late: readonly string[]) => void;
   /** Told with each process that comes up: whether it has the daemon's network though it may not use it. */
   readonly onNetwork: (isOurs: boolean) => void;
 }
@@ -145,8 +147,8 @@ class Carried {
 
   async #begin(): Promise<() => Promise<void>> {
     const ctx = this.#ctx;
-    const { declaration, begin, confinement, launch, giveUpSeat, onGivenUp, onAbsence, onNetwork } =
-      this.#options;
+    const { declaration, begin, confinement, launch, giveUpSeat, onGivenUp } = this.#options;
+    const { onAbsence, onLate, onNetwork } = this.#options;
     const clock = ctx.use('clock');
     const { stateDir, packageDir } = ctx.use('paths');
     const { name } = declaration;
@@ -159,6 +161,7 @@ class Carried {
       giveUpSeat,
       onGivenUp,
       onAbsence,
+      onLate,
       onNetwork,
       // Nobody but itself can give what it has declared.
       onEvent: (index, value) => this.#events[index]?.(value),

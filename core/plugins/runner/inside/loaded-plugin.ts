@@ -153,6 +153,7 @@ export class LoadedPlugin {
         Object.fromEntries(shares.map((share) => [share, read(() => of.read(share), inWords)])),
       ),
       metrics: metrics.map((metric) => read(() => metric.read(), inWords)),
+      late: this.#instance.late(),
     };
   }
 }

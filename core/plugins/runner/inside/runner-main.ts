@@ -11,7 +11,7 @@ import type { Logger } from '../../../contract/platform.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import { importModule } from '../../../platform/load-module.ts';
 import { stackOf } from '../../../platform/log/thrown.ts';
-import { manifestProblem, pickPlugin, thirdPartyProblem } from '../../discovery/manifest.ts';
+import { manifestProblem, pickPlugin, thirdPartyProblem, versioned } from '../../discovery/manifest.ts';
 import type { Declared } from '../../discovery/manifest.ts';
 import { actAs, actorNow } from '../../instance/acting-plugin.ts';
 import { dryRun } from '../../instance/instance.ts';
@@ -95,8 +95,9 @@ async function pluginOf({ entry, name, declared, task }: Begin): Promise<Plugin>
     if (error instanceof SyntaxError && task === 'declare') return endBy(error);
     throw new Error(`it cannot be loaded: ${told(error)}${whereIn(error)}`, { cause: undefined });
   });
-  const plugin = pickPlugin(namespace);
-  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, declared as Declared);
+  const manifest = declared as Declared;
+  const plugin = versioned(pickPlugin(namespace), manifest.version);
+  const problem = manifestProblem(plugin, name) ?? thirdPartyProblem(plugin as Plugin, manifest);
   if (problem !== undefined) throw new Error(problem);
   return plugin as Plugin;
 }

@@ -55,6 +55,8 @@ export interface RunnerSupervisorOptions {
   readonly onAbsence: (why: string | undefined) => void;
   /** One of its events is given, by a place in the ledger, where there may be none. Its value has not been checked. */
   readonly onEvent: (index: number, value: unknown) => void;
+  /** Told with sentences about its runs that take long. */
+  readonly onLate: (late: readonly string[]) => void;
   /** Told with each that comes up: whether it has the daemon's network though it may not use it. */
   readonly onNetwork: (isOurs: boolean) => void;
 }
@@ -186,6 +188,7 @@ export class RunnerSupervisor {
   }
 
   #forget(): void {
+    this.#options.onLate([]);
     this.#isUp = false;
     this.#state = undefined;
     this.#runner = undefined;
@@ -238,10 +241,16 @@ export class RunnerSupervisor {
   }
 
   #hear(message: Said): void {
-    if (message.is === 'state') this.#state = stateIn(message) ?? this.#state;
+    if (message.is === 'state') this.#takeState(stateIn(message));
     else if (message.is === 'event') this.#hearEvent(message);
     else if (message.is === 'log') this.#lines.logged(message);
     else if (message.is === 'send') void this.#carryOut(message);
+  }
+
+  #takeState(state: State | undefined): void {
+    if (!state) return;
+    this.#state = state;
+    this.#options.onLate(state.late ?? []);
   }
 
   /** A text would name what every list has, such as "push". */
@@ -302,6 +311,8 @@ export class RunnerSupervisor {
   }
 }
 
+/** Runs that take long, of one plugin, that are told. */
+const MOST_LATE = 5;
 /** Keys and values in what a command is given: a notification's data has 100 of each. */
 const MOST_ARGUMENTS = 300;
 
@@ -349,8 +360,15 @@ function refusal(command: string, { message }: Error): string {
 }
 
 /** Undefined for what is none. Values in it are checked where they are used. */
-function stateIn({ status, shareStatus, metrics }: State): State | undefined {
+function stateIn({ status, shareStatus, metrics, late }: State): State | undefined {
   const areReads = (list: unknown): boolean =>
     Array.isArray(list) && list.every((one) => typeof one === 'object' && one !== null);
-  return [status, shareStatus, metrics].every(areReads) ? { status, shareStatus, metrics } : undefined;
+  return [status, shareStatus, metrics].every(areReads)
+    ? { status, shareStatus, metrics, late: linesIn(late) }
+    : undefined;
+}
+
+function linesIn(given: unknown): readonly string[] {
+  const lines: readonly unknown[] = Array.isArray(given) ? given.slice(0, MOST_LATE) : [];
+  return lines.filter((line) => typeof line === 'string').map((line) => oneLine(line));
 }

@@ -78,9 +78,72 @@ describe('interval', () => {
     assert.deepEqual(starts, [1_500]);
     await interval.release();
   });
+
+  it('says of a run that does not end since when it goes on, starts no other on top, and lets go in time', async () => {
+    const { clock, options, entries } = bench();
+    let runs = 0;
+    const never = (): Promise<never> => new Promise(() => void (runs += 1));
+    const interval = startInterval({ name: 'i', ms: () => 1_000, run: never }, { ...options, stopMs: 5_000 });
+    await clock.advance(60_999);
+    assert.equal(interval.late(), undefined);
+    const since = new Date(clock.now() - 59_999).toISOString().replace(/\.\d+Z$/, 'Z');
+    await clock.advance(600_000);
+    assert.equal(runs, 1);
+    assert.equal(
+      interval.late(),
+      `its interval "i" has been running since ${since}, and the next run waits for that`,
+    );
+    const told = entries.filter(({ msg }) => msg === 'a run takes long; the next one waits for its end');
+    assert.deepEqual(
+      told.map(({ run, since: from }) => [run, from]),
+      [['interval "i"', since]],
+    );
+    const released = interval.release();
+    await clock.advance(5_000);
+    await released;
+    assert.equal(entries.at(-1)?.['msg'], 'interval does not stop and is abandoned');
+    assert.deepEqual([interval.late(), clock.pending], [undefined, 0]);
+  });
+
+  it('says nothing of a long run once that has ended', async () => {
+    const { clock, options } = bench();
+    const run = (): Promise<void> => clock.sleep(90_000);
+    const interval = startInterval({ name: 'i', ms: () => 1_000, run }, options);
+    await clock.advance(80_000);
+    assert.match(interval.late() ?? '', /^its interval "i" has been running since /);
+    await clock.advance(12_000);
+    assert.equal(interval.late(), undefined);
+    const released = interval.release();
+    await clock.advance(90_000);
+    await released;
+  });
 });
 
 describe('job', () => {
+  it('says of a run that does not end since when it goes on', async () => {
+    const { clock, options } = bench();
+    const runs: ((signal: AbortSignal) => Promise<void>)[] = [];
+    const scheduler = {
+      add: async (job: { run?: (signal: AbortSignal) => Promise<void> }) => {
+        if (job.run) runs.push(job.run);
+        return () => undefined;
+      },
+    };
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const job = await startJob(
+      { name: 'nightly', cron: () => '0 3 * * *', run: never },
+      { ...options, plugin: 'p', scheduler },
+    );
+    void runs[0]?.(options.signal);
+    await clock.advance(60_000);
+    assert.match(
+      job.late() ?? '',
+      /^its job "nightly" has been running since \S+Z, and the next run waits for that$/,
+    );
+    await job.release();
+    assert.deepEqual([job.late(), clock.pending], [undefined, 0]);
+  });
+
   it('is put on the schedule under its plugin, moved when its expression changes, and taken away', async () => {
     const { options } = bench();
     const scheduled = new Map<string, string>();

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import pino from 'pino';
 import type { Content, Snapshot } from 'mountkeeper';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 import { emptyRecord, emptyShareStatus } from '../../../support/shares/status-records.ts';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
 import { Recent } from '../../../../plugins/dashboard/live/recent.ts';
+import { NotDrawn } from '../../../../plugins/dashboard/pages/not-drawn.ts';
 import { PluginPart } from '../../../../plugins/dashboard/pages/plugin-part.ts';
 import { isAbout, levelOf, matches } from '../../../../plugins/logs/tab.ts';
 
@@ -14,8 +15,7 @@ describe('what a plugin shows', () => {
     const late: string[] = [];
     const made = new PluginPart({
       clock,
-      log: pino({ level: 'silent' }),
-      plugin: 'garden',
+      notDrawn: { tell: () => undefined, forget: () => undefined },
       render,
       toHtml: String,
       failed: () => 'failed',
@@ -86,6 +86,48 @@ describe('what a plugin shows', () => {
     const again = made.draw();
     await clock.advance(300);
     assert.equal(await again, 'failed');
+  });
+});
+
+describe('what a plugin does not draw', () => {
+  it('is logged once for each reason, until it is drawn again, by whom and for whomever', async () => {
+    const { log, entries } = collectLog();
+    const clock = createManualClock();
+    let fault: unknown = new Error('no bed');
+    const tab = { id: 'garden', title: 'Garden', render: () => '' };
+    const partOf = (what: string, of = tab): PluginPart =>
+      new PluginPart({
+        clock,
+        notDrawn: new NotDrawn({ plugin: 'garden', tab: of }, log, what),
+        render: () => {
+          if (fault !== null) throw fault;
+          return 'text';
+        },
+        toHtml: String,
+        failed: () => 'failed',
+        onLate: () => undefined,
+      });
+    const parts = [partOf('en'), partOf('en')];
+    const drawAll = async (): Promise<void> => {
+      for (let cycle = 0; cycle < 5; cycle += 1) for (const part of parts) await part.draw();
+    };
+    await drawAll();
+    fault = undefined;
+    await drawAll();
+    fault = new Error('no water');
+    await drawAll();
+    fault = null;
+    await drawAll();
+    fault = new Error('no water');
+    await drawAll();
+    await partOf('en', { ...tab }).draw();
+    assert.deepEqual(
+      entries.map(({ shownBy, err }) => [shownBy, (err as { message?: string }).message ?? err]),
+      ['no bed', 'it threw undefined, which is no error', 'no water', 'no water', 'no water'].map((said) => [
+        'garden',
+        said,
+      ]),
+    );
   });
 });
 

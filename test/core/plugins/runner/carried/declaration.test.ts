@@ -42,6 +42,7 @@ function carriedFrom(declaration: Declaration): Plugin {
     begin,
     onGivenUp: () => undefined,
     onAbsence: () => undefined,
+    onLate: () => undefined,
     onNetwork: () => undefined,
     confinement: { entry: '/none.js', folder: '/', permissions: [] },
   });

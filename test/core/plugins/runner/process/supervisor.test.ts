@@ -30,15 +30,46 @@ function supervised(config: () => object = () => ({})) {
       kill: (reason) => options.onEnd({ reason }),
     };
   };
+  const late: (readonly string[])[] = [];
   const supervisor = supervisorOf(
     { log, send: async () => undefined },
     { ...places, permissions: ['send-commands'] },
-    { clock, config, launch, crashes, onAbsence: (why) => void absences.push(why) },
+    {
+      clock,
+      config,
+      launch,
+      crashes,
+      onAbsence: (why) => void absences.push(why),
+      onLate: (lines) => void late.push(lines),
+    },
   );
-  return { supervisor, clock, runners, crashes, absences, sent, entries, messages };
+  return { late, supervisor, clock, runners, crashes, absences, sent, entries, messages };
 }
 
 describe('a process of a plugin', () => {
+  it('tells which of its runs takes long, on short lines and few, and no more once it has ended', async () => {
+    const { supervisor, runners, late } = supervised();
+    const started = supervisor.start();
+    const say = (message: object): void => runners[0]?.onMessage(message as never);
+    say({ is: 'up' });
+    await started;
+    const state = { is: 'state', status: [], shareStatus: [], metrics: [] };
+    say({
+      ...state,
+      late: ['one', 7, `two\n${'x'.repeat(1_000)}`, ...Array.from({ length: 20 }, () => 'more')],
+    });
+    say({ ...state, late: 'nonsense' });
+    say(state);
+    say({ ...state, late: ['one'] });
+    runners[0]?.onEnd({ reason: 'it fell over' });
+    assert.deepEqual(
+      late.map((lines) => lines.map((line) => line.slice(0, 5))),
+      [['one', 'two x', 'more', 'more'], [], [], ['one'], []],
+    );
+    assert.equal(late[0]?.[1]?.length, 300);
+    await supervisor.stop('shutdown');
+  });
+
   it('that cannot be told what to run, since that is too long, is no crash of the plugin', async () => {
     let config: object = {};
     const { supervisor, clock, runners, crashes, absences } = supervised(() => config);
