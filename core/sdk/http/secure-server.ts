@@ -17,9 +17,9 @@ const http = process.getBuiltinModule('node:http');
 /** Older versions have known weaknesses. */
 const OLDEST = 'TLSv1.2';
 /**
- * Those that Node.js takes by default, but for those whose key exchange is by the certificate's own RSA key: who records
- * the traffic and gets that key later could read all of it, and such an exchange has been broken by its timing again and
- * again. Every client of the last ten years offers others.
+ * Those that Node.js takes by default, but for those whose key exchange is by the certificate's own RSA key: who
+ * records the traffic and gets that key later could read all of it, and such an exchange has been broken by its timing
+ * again and again. Every client of the last ten years offers others.
  */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kRSA`;
 const PROTOCOLS = ['http/1.1'];

@@ -35,10 +35,17 @@ describe('a server that speaks TLS', () => {
   before(async () => {
     scratch = await createScratch('secure');
     const [key, certificate] = [scratch.path('key.pem'), scratch.path('certificate.pem')];
-    const subject = ['-subj', '/CN=localhost', '-days', '2'];
+    const made = ['-newkey', 'rsa:2048', '-nodes', '-keyout', key];
     await run('openssl', [
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key],
-      ...['-out', certificate, ...subject],
+      'req',
+      '-x509',
+      ...made,
+      '-out',
+      certificate,
+      '-subj',
+      '/CN=localhost',
+      '-days',
+      '2',
     ]);
     const pair = { cert: await readFile(certificate, 'utf8'), key: await readFile(key, 'utf8') };
     server = new SecureServer({}, pair);
