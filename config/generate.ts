@@ -9,6 +9,7 @@ import { enabledByDefault, entryOf } from '../core/plugins/discovery/found.ts';
 import { completionFiles } from './completions.ts';
 import { configKeys, generatedFiles } from './generated-files.ts';
 import { manualPages } from './man-pages.ts';
+import { nativeRoutes } from './native-routes.ts';
 import { contractPage } from './contract-page.ts';
 import { pluginPages } from './plugin-pages.ts';
 
@@ -33,7 +34,7 @@ async function inTreeFiles(): Promise<ReadonlyMap<string, string>> {
   const commands = [...OWN_COMMANDS, ...plugins.filter(enabledByDefault).flatMap(({ ledger }) => ledger.cli)];
   return new Map([
     ...generatedFiles(entries),
-    ...pluginPages({ plugins, ownCommands: OWN_COMMANDS, contract }),
+    ...pluginPages({ plugins, native: await nativeRoutes(plugins), ownCommands: OWN_COMMANDS, contract }),
     ['docs/reference/contract.md', contractPage({ plugins, files })] as const,
     ...completionFiles(commands),
     ...manualPages({ commands, keys: configKeys(entries) }),

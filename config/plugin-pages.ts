@@ -7,11 +7,13 @@ import { EXIT } from '../core/cli/exit-codes.ts';
 import { hookKinds } from '../core/plugins/instance/hook-kinds.ts';
 import { enabledByDefault } from '../core/plugins/discovery/found.ts';
 import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
+import type { NativeRoute } from './native-routes.ts';
 import { table } from './page-table.ts';
 import { rolesPage } from './roles-page.ts';
 
 export interface PageSources {
   readonly plugins: readonly UsablePlugin[];
+  readonly native: readonly NativeRoute[];
   readonly ownCommands: readonly Pick<CliCommand, 'name' | 'usage' | 'summary'>[];
   /** Text of core/contract/hooks.ts, where each hook's signature and meaning stand. */
   readonly contract: string;
@@ -30,7 +32,7 @@ export function pluginPages(sources: PageSources): ReadonlyMap<string, string> {
   return new Map([
     ['docs/reference/cli.md', commandPage(sources)],
     ['docs/reference/api.md', routePage(sources.plugins)],
-    ['docs/reference/roles.md', rolesPage(sources.plugins)],
+    ['docs/reference/roles.md', rolesPage(sources.plugins, sources.native)],
     ['docs/reference/hooks.md', hookPage(sources)],
     ['docs/reference/plugins.md', pluginPage(sources.plugins)],
     ['docs/reference/metrics.md', metricPage(sources.plugins)],

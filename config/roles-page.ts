@@ -3,6 +3,7 @@ import type { Role, RouteAccess } from '../core/contract/http.ts';
 import type { Tab } from '../core/contract/dashboard.ts';
 import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
 import { isEnough } from '../core/sdk/http/route-access.ts';
+import type { NativeRoute } from './native-routes.ts';
 import { table } from './page-table.ts';
 
 const ROLES: readonly Role[] = ['viewer', 'operator', 'admin'];
@@ -19,7 +20,7 @@ const INTRO = [
   '',
   'What a token with `shares` gets: `its own` are the routes of one share, where others answer 404 as if they',
   'were not there; `filtered` tells of its own alone; everything else is refused. A token with `verbs` may use the',
-  'routes of these verbs and no other, whatever role they need. `/healthz` is for everybody, without a password.',
+  'routes of these verbs and no other, whatever role they need. What is for anyone stands [below](#signing-in-and-out).',
   '',
 ].join('\n');
 const TABS = [
@@ -31,8 +32,34 @@ const TABS = [
   '',
 ].join('\n');
 
-export function rolesPage(plugins: readonly UsablePlugin[]): string {
-  return `${INTRO}\n${routeTable(plugins)}\n${TABS}\n${tabTable(plugins)}\n`;
+const SIGN_INS = [
+  '',
+  '## Signing in and out',
+  '',
+  'What needs no password is for anyone: whether the daemon is there, and the page that asks who comes. It answers a',
+  'wrong password with 401, too many of them with 429. Sign-ins are listed and ended by `/api/sign-ins`, above.',
+  '',
+].join('\n');
+
+export function rolesPage(plugins: readonly UsablePlugin[], native: readonly NativeRoute[]): string {
+  return [INTRO, routeTable(plugins), TABS, tabTable(plugins), SIGN_INS, signInTable(native), ''].join('\n');
+}
+
+function signInTable(native: readonly NativeRoute[]): string {
+  const health = { method: 'GET', path: '/healthz', access: undefined, isForAnybody: true };
+  const rows = [health, ...native].sort(order);
+  return table(
+    ['method', 'path', 'for'],
+    rows.map((route) => [
+      route.method,
+      `\`${route.path}\``,
+      route.isForAnybody ? 'anyone' : signedIn(route.access),
+    ]),
+  );
+}
+
+function signedIn(access: RouteAccess | undefined): string {
+  return isEnough('viewer', access?.role) ? 'whoever is signed in' : leastOf(access?.role);
 }
 
 function routeTable(plugins: readonly UsablePlugin[]): string {

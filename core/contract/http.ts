@@ -141,6 +141,8 @@ export interface AnsweredRequest extends Requester {
   readonly status: number | undefined;
   /** False for a status from 400 on, an answer `{ ok: false }`, and where the route says so: `request.app.isDone`. */
   readonly isDone: boolean;
+  /** It was not let in: 401, 403, 421, 429, and what was answered as if it were not there (`request.app.isRefused`). */
+  readonly isRefused: boolean;
   /** It asks and changes nothing: `isQuestion` of the route's document, or of `request.app`. */
   readonly isQuestion: boolean;
   readonly hasAuthorization: boolean;
@@ -156,6 +158,8 @@ declare module '@hapi/hapi' {
     about?: Readonly<Record<string, string>>;
     /** False: it was not done, whatever the status of the answer. */
     isDone?: boolean;
+    /** True: it was refused, though the answer says that there is no such thing. */
+    isRefused?: boolean;
     /** True: it changes nothing. */
     isQuestion?: boolean;
     /** True: its body holds a password that was tried, as `Authorization` would. */

@@ -38,7 +38,7 @@ export function requesterNow(): Requester | undefined {
 
 /** Serves a request; what that brings about knows its requester. */
 export function serveFor(req: IncomingMessage, addressOf: AddressOf, serve: () => void): void {
-  if (SAFE_METHODS.has(req.method ?? '')) return serve();
+  if (!isChanging(req.method ?? '')) return serve();
   current.run(askedIn(req, addressOf), serve);
 }
 
@@ -58,7 +58,8 @@ export function reportAnswers(server: Server, { addressOf, answered, log }: Repo
   server.events.on('response', (request) => {
     try {
       const status = statusOf(request);
-      if (isTold(request.method, status)) answered(accountOf(request, status, addressOf));
+      if (isChanging(request.method) || isRefused(status, request))
+        answered(accountOf(request, status, addressOf));
     } catch (err) {
       // The web server waits for nobody here: an error would be nobody's.
       log.error({ err, path: request.path }, 'a request could not be told of');
@@ -74,7 +75,7 @@ export function refusedRequest(
   status: number,
   addressOf: AddressOf,
 ): AnsweredRequest | undefined {
-  if (!isTold(req.method ?? '', status)) return undefined;
+  if (!isChanging(req.method ?? '') && !isRefused(status)) return undefined;
   return Object.freeze({
     ...requesterOf(askedIn(req, addressOf)),
     method: req.method ?? '',
@@ -84,6 +85,7 @@ export function refusedRequest(
     about: {},
     status,
     isDone: false,
+    isRefused: isRefused(status),
     isQuestion: false,
     hasAuthorization: req.headers.authorization !== undefined,
   });
@@ -121,8 +123,13 @@ function namedIn(credentials: unknown): NamedPrincipal | undefined {
   };
 }
 
-function isTold(method: string, status: number | undefined): boolean {
-  return !SAFE_METHODS.has(method.toUpperCase()) || REFUSED.has(status ?? 0);
+function isChanging(method: string): boolean {
+  return !SAFE_METHODS.has(method.toUpperCase());
+}
+
+/** `app`: a plugin may answer as if what is asked for were not there. */
+function isRefused(status: number | undefined, { app }: Pick<Request, 'app'> = { app: {} }): boolean {
+  return REFUSED.has(status ?? 0) || app.isRefused === true;
 }
 
 /** Undefined when the client was gone before. */
@@ -146,6 +153,7 @@ function accountOf(request: Request, status: number | undefined, addressOf: Addr
     about: texts(about),
     status,
     isDone: status !== undefined && status < 400 && !saysNotDone(request),
+    isRefused: isRefused(status, request),
     isQuestion: request.app.isQuestion === true || isQuestionOf(route),
     hasAuthorization: request.headers['authorization'] !== undefined || request.app.hasCredentials === true,
   });

@@ -3,15 +3,13 @@ import { escapeUnprintable } from 'mountkeeper';
 import type { AnsweredRequest, ConfigDiff, LoadedConfig, Requester } from 'mountkeeper';
 
 const LONGEST_CHANGE = 500;
-const NOT_LET_IN = new Set([401, 403, 421, 429]);
 
 /** Anything but a time, which the file adds. */
 export type Entry = Readonly<Record<string, unknown>> & { readonly event: string };
 
 /** Undefined for what needs no line: a question that was answered. */
 export function entryOfRequest(request: AnsweredRequest): Entry | undefined {
-  const { method, route, path, params, about, status, isDone, isQuestion, hasAuthorization } = request;
-  const isRefused = isRefusal(status);
+  const { method, route, path, params, about, status, isDone, isQuestion, isRefused } = request;
   if (isQuestion && !isRefused) return undefined;
   return {
     event: isRefused ? 'refused' : 'request',
@@ -21,13 +19,8 @@ export function entryOfRequest(request: AnsweredRequest): Entry | undefined {
     ...(Object.keys(params).length > 0 && { params }),
     ...(Object.keys(about).length > 0 && { about }),
     ...(status === undefined ? { gone: true } : { status }),
-    ...(isRefused ? { credentials: hasAuthorization } : { done: isDone }),
+    ...(isRefused ? { credentials: request.hasAuthorization } : { done: isDone }),
   };
-}
-
-/** One that was not let in, as against one that was let in and could not be done. */
-export function isRefusal(status: number | undefined): boolean {
-  return NOT_LET_IN.has(status ?? 0);
 }
 
 export function entryOfConfig({ origin, requestedBy }: LoadedConfig, { summary }: ConfigDiff): Entry {

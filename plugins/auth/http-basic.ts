@@ -176,8 +176,11 @@ const onPreAuth: Lifecycle.Method = (request, h) => {
   if (principal === undefined || (method as string) === UNROUTED) return h.continue;
   const refusal = refusalOf(principal, settings.plugins?.access, request.params as Record<string, unknown>);
   if (refusal === undefined) return h.continue;
-  // As for a share that is not there.
-  if (refusal === 'not-found') return h.response().code(404).takeover();
+  if (refusal === 'not-found') {
+    // The answer is that for a share that is not there; the record of changes has what was tried.
+    request.app.isRefused = true;
+    return h.response().code(404).takeover();
+  }
   return h.response({ statusCode: 403, error: 'Forbidden', message: refusal }).code(403).takeover();
 };
 

@@ -115,6 +115,7 @@ async function answerPage(
     isBare: page.kind === 'status' && isThere,
     arrival: page.kind === 'status' ? null : arrivalOf(parts.sources, asked.reader),
   };
+  if (page.kind === 'tab') request.app.isRefused = parts.sources.isRefused(page.name, asked.reader);
   if (!feed)
     return htmlAnswer(
       request,

@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ServerRoute } from '@hapi/hapi';
 import { definePlugin, principalOf } from '../../core/sdk/index.ts';
+import { nativeRoutes } from '../../config/native-routes.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import auth from '../../plugins/auth/index.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
@@ -177,6 +178,36 @@ describe('every route', () => {
         const { status, headers: said } = await ask(row, headers);
         assert.deepEqual([status, typeof said['www-authenticate']], [401, 'string'], row.path);
       }
+  });
+
+  it('of those for signing in and out is as the table says, too', async () => {
+    const page = readFileSync(join(PACKAGE, 'docs/reference/roles.md'), 'utf8');
+    const [, signIns = ''] = page.split('## Signing in and out');
+    const lines = [...signIns.matchAll(/^\| ([A-Z]+) \| `(.+)` \| (.+) \|$/gm)];
+    assert.deepEqual(
+      lines.map(([, method, path, who]) => `${method} ${path}: ${who}`),
+      [
+        'GET /healthz: anyone',
+        'GET /sign-in: anyone',
+        'POST /sign-in: anyone',
+        'POST /sign-out: whoever is signed in',
+      ],
+    );
+    for (const [, method = '', path = '', who] of lines) {
+      const { headers } = await ask({ method, path }, {});
+      const isAskedWho = headers['www-authenticate'] !== undefined;
+      assert.equal(isAskedWho, who !== 'anyone', `${method} ${path} as nobody`);
+      const { status } = await ask({ method, path }, basic('viewer'));
+      assert.notEqual(status, 403, `${method} ${path} as a viewer`);
+    }
+    const native = await nativeRoutes(
+      (await inTreePlugins()).filter(({ plugin }) => plugin !== undefined) as never,
+    );
+    assert.deepEqual(native.map(({ method, path }) => `${method} ${path}`).sort(), [
+      'GET /sign-in',
+      'POST /sign-in',
+      'POST /sign-out',
+    ]);
   });
 
   it('is for administrators when it declares nothing, and not there when it is not', async () => {

@@ -26,7 +26,7 @@ describe('generated documents', () => {
     const contract = Object.keys(hookKinds)
       .map((hook) => `  /** Something. */\n  ${hook}: { args: []; result: void };\n`)
       .join('');
-    const pages = pluginPages({ plugins: [], ownCommands: [], contract });
+    const pages = pluginPages({ plugins: [], native: [], ownCommands: [], contract });
     assert.ok(
       pages.get('docs/reference/hooks.md')?.includes('| `afterCycle` | observe | `()` |  | Something. |'),
     );
@@ -34,6 +34,7 @@ describe('generated documents', () => {
       () =>
         pluginPages({
           plugins: [],
+          native: [],
           ownCommands: [],
           contract: contract.replace('/** Something. */\n  afterCycle', 'afterCycle'),
         }),

@@ -42,6 +42,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/webdav/proxy/writes/uploads',
   },
   {
+    fault: 'over TLS, keys are exchanged by the certificate itself',
+    file: 'core/sdk/http/secure-server.ts',
+    from: ':!kRSA',
+    to: '',
+    test: 'core/sdk/http/secure-server',
+  },
+  {
     fault: 'figures of any age give all_synced',
     file: 'core/shares/monitor.ts',
     from: 'this.#silenceMs() + this.#statsTookMs < SYNCED_FRESH_MS',

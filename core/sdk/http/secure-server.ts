@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
-import { createSecureContext, TLSSocket } from 'node:tls';
+import { createSecureContext, DEFAULT_CIPHERS, TLSSocket } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import type { KeyPair } from '../../contract/http.ts';
 import { isLoopback } from './address.ts';
@@ -14,8 +14,14 @@ import type { TrustedProxies } from './client-address.ts';
 // Not imported, which costs a start much: see docs/contributing.md.
 const http = process.getBuiltinModule('node:http');
 
-/** Older versions have known weaknesses. The ciphers are those that Node.js takes by default. */
+/** Older versions have known weaknesses. */
 const OLDEST = 'TLSv1.2';
+/**
+ * Those that Node.js takes by default, but for those whose key exchange is by the certificate's own RSA key: who
+ * records the traffic and gets that key later could read all of it, and such an exchange has been broken by its timing
+ * again and again. Every client of the last ten years offers others.
+ */
+const CIPHERS = `${DEFAULT_CIPHERS}:!kRSA`;
 const PROTOCOLS = ['http/1.1'];
 
 type Certificate = Pick<KeyPair, 'cert' | 'key'>;
@@ -31,7 +37,7 @@ export class SecureServer extends http.Server {
 
   /** Holds for new connections; those that are open go on. Throws when the two do not belong together. */
   setCertificate({ cert, key }: Certificate): void {
-    this.#context = createSecureContext({ cert, key, minVersion: OLDEST });
+    this.#context = createSecureContext({ cert, key, minVersion: OLDEST, ciphers: CIPHERS });
   }
 
   override emit(event: string | symbol, ...args: unknown[]): boolean {

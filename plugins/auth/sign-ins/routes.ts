@@ -12,6 +12,8 @@ import type { PageParts, Shown, SignInProblem } from './sign-in-page.ts';
 
 export const SIGN_OUT = '/sign-out';
 const LONGEST_BROWSER = 200;
+/** For the reference page of roles: whoever signs in is nobody yet (`isSigningIn`). It opens nothing by itself. */
+const FOR_ANYBODY = 'for-anybody';
 const PAGE: RouteOptions = {
   ...openTo({ role: 'viewer', isPage: true }),
   state: { parse: false, failAction: 'ignore' },
@@ -60,7 +62,7 @@ export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
     {
       method: 'GET',
       path: SIGN_IN,
-      options: PAGE,
+      options: { ...PAGE, tags: [FOR_ANYBODY] },
       handler: async (request, h) => {
         const { back } = request.query as Fields;
         const isRefused = isInClear(request) && authenticator.asksAnybody;
@@ -68,7 +70,12 @@ export function signInRoutes(parts: SignInRouteParts): ServerRoute[] {
         return answerPage({ request, status, ...page, ...told, back }, h);
       },
     },
-    { method: 'POST', path: SIGN_IN, options: FORM, handler: (request, h) => signIn(parts, request, h) },
+    {
+      method: 'POST',
+      path: SIGN_IN,
+      options: { ...FORM, tags: [FOR_ANYBODY] },
+      handler: (request, h) => signIn(parts, request, h),
+    },
     { method: 'POST', path: SIGN_OUT, options: PAGE, handler: (request, h) => signOut(parts, request, h) },
   ];
 }

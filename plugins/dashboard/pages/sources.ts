@@ -109,6 +109,14 @@ export class Sources {
     );
   }
 
+  /** There is such a tab, and the reader may not see it. */
+  isRefused(id: string, { role }: Pick<Reader, 'role'>): boolean {
+    return this.#ctx
+      .use('tabs')
+      .list()
+      .some(({ tab }) => tab.id === id && !maySee(role, tab));
+  }
+
   /** Undefined also for a tab that the reader may not see. */
   tab(id: string, { role }: Pick<Reader, 'role'>): OwnedTab | undefined {
     return this.#ctx

@@ -36,8 +36,12 @@ function asked(
   form: Readonly<Record<string, string>> = {},
 ): { readonly owned: OwnedTab; readonly view: View; readonly name: string } | undefined {
   const reader = readerOf(request);
-  const owned = sources.tab(String(request.params['tab']), reader);
-  if (!owned) return undefined;
+  const id = String(request.params['tab']);
+  const owned = sources.tab(id, reader);
+  if (!owned) {
+    request.app.isRefused = sources.isRefused(id, reader);
+    return undefined;
+  }
   const query = queryOf(request);
   const share = form['share'] ?? query['share'];
   const view = createView({
