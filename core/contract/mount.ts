@@ -234,6 +234,11 @@ export interface Mount {
    * that never is so.
    */
   readonly isUnreadable?: boolean;
+  /**
+   * True until what reads for it has read each folder that has cached files, or while that is unknown: without the
+   * remote, cached files can be read in folders alone that were listed since it was started. Absent: in all of them.
+   */
+  readonly hasUnreadFolders?: boolean;
   readonly adopted: boolean;
   /** True for an adopted mount that a former daemon had frozen: it must be mounted again to accept writes. */
   readonly isFrozen?: boolean;

@@ -161,7 +161,11 @@ export class ShareMonitor {
     const why = this.#remoteFailure?.message ?? 'unknown';
     // What can be used all the same, the mount says itself.
     if (this.isUnreadable) return `the remote ${how} (${why}), and nothing that was cached can be read`;
-    return `the remote ${how} (${why}); cached files stay readable, writes wait in the cache`;
+    const cached =
+      this.#options.mount.hasUnreadFolders === true
+        ? 'cached files stay readable in folders whose listings are at hand'
+        : 'cached files stay readable';
+    return `the remote ${how} (${why}); ${cached}, writes wait in the cache`;
   }
 
   #silence(): string {

@@ -51,11 +51,11 @@ function offlineNotice(connection: string, lastedMs: number, shares: readonly Li
   const cutOff = own.filter(({ mount }) => !mount || mount.isUnreadable === true);
   const names = cutOff.map(({ spec }) => spec.share.name).join(', ');
   const time = formatDuration(lastedMs);
+  const cached = own.some(({ mount }) => mount?.hasUnreadFolders === true)
+    ? 'cached files stay readable in folders whose listings are at hand'
+    : 'cached files stay readable';
   if (cutOff.length === 0)
-    return (
-      `The NAS behind the connection ${connection} has been offline for ${time}; ` +
-      'cached files stay readable, writes wait.'
-    );
+    return `The NAS behind the connection ${connection} has been offline for ${time}; ${cached}, writes wait.`;
   if (cutOff.length === own.length)
     return (
       `The NAS behind the connection ${connection} has been offline for ${time}; until it is back, nothing can be ` +
@@ -63,7 +63,7 @@ function offlineNotice(connection: string, lastedMs: number, shares: readonly Li
     );
   return (
     `The NAS behind the connection ${connection} has been offline for ${time}; until it is back, nothing can be ` +
-    `listed in ${names}; cached files of its other shares stay readable, writes wait.`
+    `listed in ${names}; in its other shares, ${cached}, writes wait.`
   );
 }
 

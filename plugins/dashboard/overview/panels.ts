@@ -35,6 +35,7 @@ function useLines({ use }: Sentence, view: View): readonly Content[] {
     names.length === 0 ? [] : [view.t(key, { names: nameList(names, view) })];
   return [
     ...line('sentence-usable', use.usable),
+    ...line('sentence-usable-partly', use.usablePartly),
     ...line('sentence-unreadable', use.unreadable),
     ...line('sentence-unmounted', use.unmounted),
   ];

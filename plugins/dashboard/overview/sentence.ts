@@ -15,6 +15,8 @@ export interface Unsaved {
   readonly oldestAt: number | undefined;
   /** Names of shares whose remote does not answer. */
   readonly cutOff: readonly string[];
+  /** Names of shares whose folders with cached files have not all been listed. */
+  readonly unread: readonly string[];
   /** When the NAS went offline. */
   readonly offlineSince: number | undefined;
 }
@@ -51,6 +53,8 @@ export interface Sentence {
 /** Names of shares. */
 export interface Use {
   readonly usable: readonly string[];
+  /** In folders alone whose listings are at hand. */
+  readonly usablePartly: readonly string[];
   /** Mounted for what was written here; nothing else of them can be listed. */
   readonly unreadable: readonly string[];
   readonly unmounted: readonly string[];
@@ -64,27 +68,32 @@ export function isUnreadable({ health, mounted }: ShareStatus): boolean {
   return mounted && health === 'probing';
 }
 
-function useOf(shares: readonly ShareStatus[]): Use {
+function isReadable({ health, mounted }: ShareStatus): boolean {
+  return mounted && health === 'healthy';
+}
+
+function useOf(shares: readonly ShareStatus[], unread: readonly string[]): Use {
   const names = (is: (share: ShareStatus) => boolean): readonly string[] =>
     shares.filter(is).map(({ name }) => name);
   return {
-    usable: names(({ mounted, health }) => mounted && health === 'healthy'),
+    usable: names((share) => isReadable(share) && !unread.includes(share.name)),
+    usablePartly: names((share) => isReadable(share) && unread.includes(share.name)),
     unreadable: names(({ mounted, health }) => mounted && health !== 'healthy'),
     unmounted: names(({ mounted }) => !mounted),
   };
 }
 
 /**
- * Says that cached files can be used only of shares that are mounted and can be read. Of one that is not, nobody may
+ * Says that cached files can be used only of shares that are mounted and can be read, in all folders. Of one that is not, nobody may
  * know whether its NAS answers: it counts as cut off, so that nothing of it is promised.
  */
 function offline(
   shares: readonly ShareStatus[],
-  cutOff: readonly string[],
+  { cutOff, unread }: Pick<Unsaved, 'cutOff' | 'unread'>,
 ): Pick<Sentence, 'tone' | 'key' | 'shares' | 'elsewhere' | 'use'> {
   // Nobody knows yet which shares it is: then it may be all.
   const affected = cutOff.length === 0 ? shares : shares.filter((share) => isAffected(share, cutOff));
-  const use = useOf(affected);
+  const use = useOf(affected, unread);
   const areUsable = affected.length > 0 && use.usable.length === affected.length;
   const others = shares.filter(({ name }) => !cutOff.includes(name));
   return {
@@ -109,7 +118,7 @@ export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {
   });
   if (allSynced)
     return { tone: 'good', key: shares.length > 0 ? 'saved' : 'saved-nothing-shared', ...rest, shares: [] };
-  if (nasOffline) return { ...rest, ...offline(shares, unsaved.cutOff) };
+  if (nasOffline) return { ...rest, ...offline(shares, unsaved) };
   const refused = shares.filter(({ erroredFiles }) => erroredFiles > 0);
   if (refused.length > 0)
     return { tone: 'bad', key: 'refused', ...rest, files: sum(refused, 'erroredFiles'), ...named(refused) };

@@ -22,6 +22,8 @@ export interface ShareData {
   readonly tone: Tone;
   /** True when its remote does not answer. */
   readonly isCutOff: boolean;
+  /** Without its remote, cached files can be read in some folders only: `Mount.hasUnreadFolders`. */
+  readonly hasUnreadFolders: boolean;
   /** When it entered its state, in milliseconds since the epoch; undefined when nobody observed it. */
   readonly since: number | undefined;
   /** Size of files that are not on the remote; undefined while it is unknown for one of them. */
@@ -78,6 +80,7 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
     status,
     tone: toneOf(status),
     isCutOff: status.health === 'failed' || share?.remoteAnswers === false,
+    hasUnreadFolders: share?.mount?.hasUnreadFolders === true,
     since: since(status.name),
     dirtyBytes: status.dirtyCount === 0 ? 0 : figures?.dirtyBytes,
     oldestDirtyAt: figures?.oldestDirtyAt,

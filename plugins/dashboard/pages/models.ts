@@ -71,8 +71,10 @@ function unsavedOf(shares: readonly ShareData[], offlineSince: number | undefine
   const waiting = shares.filter(({ status }) => status.dirtyCount > 0);
   const sizes = waiting.map(({ dirtyBytes }) => dirtyBytes);
   const ages = waiting.map(({ oldestDirtyAt }) => oldestDirtyAt);
+  const unread = shares.filter(({ hasUnreadFolders }) => hasUnreadFolders);
   return {
     offlineSince,
+    unread: unread.map(({ status }) => status.name),
     cutOff: shares.filter(({ isCutOff }) => isCutOff).map(({ status }) => status.name),
     bytes: sizes.reduce<number | undefined>(
       (sum, size) => (sum === undefined || size === undefined ? undefined : sum + size),

@@ -264,6 +264,10 @@ export class LayeredMount implements RunningRclone {
     return this.#supervisor.living?.isUnreadable ?? this.#supervisor.isFailing;
   }
 
+  get hasUnreadFolders(): boolean {
+    return this.#supervisor.living?.hasUnreadFolders ?? true;
+  }
+
   acceptRemote(): void {
     this.#supervisor.living?.acceptRemote();
   }

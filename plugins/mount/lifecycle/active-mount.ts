@@ -174,7 +174,7 @@ export class ActiveMount implements RunningRclone {
       end: this.#end.signal,
       ...(overlay && {
         inUse: () => foldersInUse(overlay.mountPoint),
-        around: (renew: () => Promise<void>) => this.around(renew),
+        around: (renew) => this.around(renew),
       }),
     });
   }
@@ -248,6 +248,10 @@ export class ActiveMount implements RunningRclone {
   get isUnreadable(): boolean {
     this.#hasAnswered ||= this.adopted || this.root.hasAnswered;
     return !this.#hasAnswered;
+  }
+
+  get hasUnreadFolders(): boolean {
+    return this.#listings.hasUnread;
   }
 
   get isRootLost(): boolean {

@@ -17,6 +17,8 @@ const LEAST_MS = 10_000;
 const SPARE_PART = 0.1;
 const LEAST_SPARE_MS = 5_000;
 const TRY_AGAIN_AFTER_MS = 60_000;
+/** While the cache of a new rclone cannot be reached without the NAS. */
+const TRY_FIRST_AGAIN_AFTER_MS = 5_000;
 const FOLDERS_AT_ONCE = 2;
 const FORGOTTEN_AT_ONCE = 200;
 /** After so many failures the remote itself must be failing, not its folders. */
@@ -49,7 +51,7 @@ export interface ListingAgeSource {
    */
   readonly inUse?: (() => ReadonlySet<string>) | undefined;
   /** Wraps each renewal, or rejects. */
-  readonly around?: (renew: () => Promise<void>) => Promise<void>;
+  readonly around?: <T>(renew: () => Promise<T>) => Promise<T>;
 }
 
 type Folders = ReadonlySet<string>;
@@ -62,6 +64,10 @@ type Call = Omit<RefreshCall, 'signal'>;
  * anybody, nothing is done. Forgetting drops what rclone knows about a folder's files, so folders with cached
  * files are never forgotten.
  *
+ * A new rclone has no listings at all, and a cached file in a folder without one cannot be opened during an outage: so
+ * the same folders are read at the first answer of the remote. They are read from the top down, two at a time, which
+ * leaves the remote to readers; there is no limit, since what is not read could not be promised.
+ *
  * Each folder that is kept costs two listings: 2,041 with 42,000 files take 6 s, 0.6 s of the daemon's processor time
  * and 2.4 s of rclone's (1.75.2, SFTP on the same machine). So the others are not kept as well: nothing tells which
  * ones rclone holds, and all of them would be 300 listings a minute for each share (docs/decisions/0021).
@@ -73,10 +79,22 @@ export class ListingAge {
   #isRenewing = false;
   /** Since when listings may be wrong that are not old. */
   #distrustedAtMs: number | undefined;
+  /** Of a new rclone, until its first reading: there is nothing yet that could be old. */
+  #isEmpty: boolean;
+  #hasUnread = true;
 
   constructor(source: ListingAgeSource) {
     this.#source = source;
-    this.#freshSinceMs = source.isNew ? source.clock.monotonic() : -Infinity;
+    this.#isEmpty = source.isNew;
+    this.#freshSinceMs = -Infinity;
+  }
+
+  /**
+   * True until each folder with cached files has been read through this rclone. Of an adopted one nobody knows what
+   * the former daemon has read.
+   */
+  get hasUnread(): boolean {
+    return this.#hasUnread;
   }
 
   /** Records what `read` has refreshed. */
@@ -86,6 +104,7 @@ export class ListingAge {
     // A folder that cannot be read now could not have been refreshed in place either.
     if (isAll && result.ok > result.failed.length) {
       this.#freshSinceMs = Math.max(this.#freshSinceMs, begunMs);
+      this.#isRead(result.failed.length);
       this.#trust(begunMs);
     }
     return result;
@@ -104,6 +123,12 @@ export class ListingAge {
     return this.#distrustedAtMs !== undefined;
   }
 
+  #isRead(failed: number): void {
+    this.#isEmpty = false;
+    // Read once, a folder keeps its listing when it cannot be read later.
+    if (failed === 0) this.#hasUnread = false;
+  }
+
   #trust(begunMs: number): void {
     if (this.#distrustedAtMs !== undefined && begunMs >= this.#distrustedAtMs)
       this.#distrustedAtMs = undefined;
@@ -119,13 +144,17 @@ export class ListingAge {
     const nowMs = clock.monotonic();
     const dueMs = this.#freshSinceMs + dirCacheMs - Math.max(LEAST_SPARE_MS, dirCacheMs * SPARE_PART);
     if (this.#isLeftToRclone || this.#isRenewing || end.aborted || nowMs < dueMs) return;
-    if (nowMs - this.#triedAtMs < Math.min(TRY_AGAIN_AFTER_MS, dirCacheMs / 2)) return;
+    const againMs = this.#isEmpty ? TRY_FIRST_AGAIN_AFTER_MS : TRY_AGAIN_AFTER_MS;
+    if (nowMs - this.#triedAtMs < Math.min(againMs, dirCacheMs / 2)) return;
     this.#triedAtMs = nowMs;
     this.#isRenewing = true;
-    const { around = (renew) => renew() } = this.#source;
+    const { around = <T>(renew: () => Promise<T>) => renew() } = this.#source;
     void around(() => this.#renew())
       .then(
-        () => {
+        ({ failed, read }) => {
+          const isFirst = this.#isEmpty;
+          this.#isRead(failed);
+          if (isFirst) log.info({ folders: read, failed }, 'folders with cached files listed');
           if ((this.#distrustedAtMs ?? nowMs) <= nowMs) this.#freshSinceMs = nowMs;
         },
         (error: unknown) => log.debug({ err: error }, 'listings could not be refreshed'),
@@ -136,22 +165,26 @@ export class ListingAge {
       });
   }
 
-  async #renew(): Promise<void> {
+  /** How many folders were read, and how many could not be. */
+  async #renew(): Promise<{ readonly read: number; readonly failed: number }> {
     const { address, keptRoots, end, fs, inUse } = this.#source;
     const onDisk = await Promise.all(keptRoots.map(foldersBelow));
     const kept = new Set([...onDisk.flatMap((folders) => [...folders]), ...(inUse?.() ?? [])]);
     // Its own connection, so that the figures never wait behind it.
     const rc = createRcClient(address);
-    let inARow = 0;
+    let [inARow, read, failed] = [0, 0, 0];
+    const isEmpty = this.#isEmpty;
     // A folder that cannot be read keeps its listing.
     const visit = async (folder: string): Promise<readonly string[]> => {
       end.throwIfAborted();
       try {
-        const children = await renewFolder(folder, kept, { rc, fs, end });
+        const children = await renewFolder(folder, { kept, isEmpty }, { rc, fs, end });
         inARow = 0;
+        read += 1;
         return children;
       } catch (error) {
         inARow += 1;
+        failed += 1;
         if (folder === '' || inARow >= FAILURES_IN_A_ROW) throw error;
         return [];
       }
@@ -159,6 +192,7 @@ export class ListingAge {
     try {
       for (let level: readonly string[] = ['']; level.length > 0;)
         level = await mapSome(level, FOLDERS_AT_ONCE, visit);
+      return { read, failed };
     } finally {
       rc.close();
     }
@@ -169,9 +203,14 @@ export class ListingAge {
  * The folders in it that are to be kept. The listing is read first, so that nothing is dropped when the NAS
  * does not answer.
  */
-async function renewFolder(folder: string, kept: Folders, call: Call): Promise<readonly string[]> {
+async function renewFolder(
+  folder: string,
+  { kept, isEmpty }: { readonly kept: Folders; readonly isEmpty: boolean },
+  call: Call,
+): Promise<readonly string[]> {
   const children = await list(folder, call);
-  const others = children.filter((child) => !kept.has(child));
+  // What a new rclone has read meanwhile, somebody has just asked for.
+  const others = isEmpty ? [] : children.filter((child) => !kept.has(child));
   for (let start = 0; start < others.length; start += FORGOTTEN_AT_ONCE) {
     const named = others
       .slice(start, start + FORGOTTEN_AT_ONCE)

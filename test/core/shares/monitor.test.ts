@@ -102,6 +102,20 @@ describe('the watch of a mount', () => {
     watch.stop();
   });
 
+  it('promises no cached files in folders that nobody has listed since it was started', () => {
+    const kit = createKit();
+    const probeFailure = Object.assign(new Error('no route'), { remote: 'silent' as const });
+    const { watch, mount } = begun(kit, { probeFailure });
+    mount.hasUnreadFolders = true;
+    assert.match(
+      watch.trouble ?? '',
+      /cached files stay readable in folders whose listings are at hand, writes/,
+    );
+    mount.hasUnreadFolders = false;
+    assert.match(watch.trouble ?? '', /cached files stay readable, writes/);
+    watch.stop();
+  });
+
   it('is not healthy but probed while it cannot be listed, and promises no cached files then', async () => {
     const kit = createKit();
     kit.mounter.mountsWithoutRemote = () => Promise.resolve(true);

@@ -52,13 +52,19 @@ describe('nas-watch', () => {
       (await host.hooks.collect('collectNotices'))[0]?.message ?? '';
     assert.match(
       await notice(),
-      /connection nas has been offline for \ds; .* listed in video; cached files of its other/,
+      /connection nas has been offline for \ds; .* listed in video; in its other shares, cached files stay/,
     );
     Object.assign(photos.mount ?? {}, { isUnreadable: true });
     assert.match(await notice(), /nothing can be listed in photos, video; what was written there is kept\.$/);
     Object.assign(photos.mount ?? {}, { isUnreadable: false });
     video.mount = photos.mount;
     assert.match(await notice(), /offline for \ds; cached files stay readable, writes wait\.$/);
+    Object.assign(photos.mount ?? {}, { hasUnreadFolders: true });
+    assert.match(
+      await notice(),
+      /; cached files stay readable in folders whose listings are at hand, writes/,
+    );
+    Object.assign(photos.mount ?? {}, { hasUnreadFolders: false });
     video.mount = undefined;
     await host.advance(5 * 60_000);
     assert.deepEqual(

@@ -83,6 +83,7 @@ export class FakeMount implements Mount {
   readonly limits: Bandwidth[] = [];
   isFrozen?: boolean;
   isUnreadable = false;
+  hasUnreadFolders = false;
   figures: MountStats = CLEAN;
   onDisk: PendingFiles | undefined;
   /** Neither the remote control nor the file system answers. */

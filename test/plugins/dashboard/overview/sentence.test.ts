@@ -9,7 +9,7 @@ import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import type { Unsaved } from '../../../../plugins/dashboard/overview/sentence.ts';
 
-const NOTHING: Unsaved = { bytes: 0, oldestAt: undefined, cutOff: [], offlineSince: undefined };
+const NOTHING: Unsaved = { bytes: 0, oldestAt: undefined, cutOff: [], unread: [], offlineSince: undefined };
 
 function share(name: string, traits: Partial<ShareStatus> = {}): ShareStatus {
   return { ...emptyShareStatus(name), health: 'healthy', mounted: true, ...traits };
@@ -112,6 +112,24 @@ describe('the sentence', () => {
         'Mounted, but only what was written here is sure to be usable: new',
         'Not mounted, so nothing can be used: n0, n1, n2, n3, n4, n5, n6, n7 and 2 more',
       ],
+    );
+  });
+
+  it('promises cached files only in folders whose listings are at hand, where others have not been listed', () => {
+    const shares = [share('files'), share('new')];
+    const shown = (unread: readonly string[]): string => {
+      const sentence = sentenceOf(record(shares, { nasOffline: true }), { ...NOTHING, unread });
+      const markup = toHtml(sentencePanel(sentence, createView({ language: 'en', host: 'h' })));
+      return markup.replaceAll(/<[^>]+>/g, '');
+    };
+    assert.match(shown([]), /NAS offline; cached files are usable\s*$/);
+    assert.match(
+      shown(['new']),
+      /in some shares only\s*Cached files are usable in: files\s*Cached files are usable in folders whose .*: new/,
+    );
+    assert.match(
+      shown(['files', 'new']),
+      /NAS offline\s*Cached files are usable in folders .*: files, new\s*$/,
     );
   });
 

@@ -22,14 +22,15 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
 interface World {
   readonly ages: ListingAge;
   readonly calls: string[];
-  readonly at: { nowMs: number; isThere: boolean };
+  readonly at: { nowMs: number; isThere: boolean; isLocked: boolean };
   /** The remote answers, and what comes of it is over. */
   answer(): Promise<void>;
 }
 
-async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World> {
+/** `isRead`: the first reading of a new rclone is over. */
+async function createWorld(t: TestContext, { isNew = true, isRead = true } = {}): Promise<World> {
   const calls: string[] = [];
-  const at = { nowMs: 0, isThere: true };
+  const at = { nowMs: 0, isThere: true, isLocked: true };
   const answered = (path: string, asked: Record<string, string>): { status: number; body: object } => {
     const folder = asked['remote'] ?? asked['dir'] ?? '';
     calls.push(
@@ -40,7 +41,8 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
           .join(' ') || folder
       }`.trim(),
     );
-    if (!at.isThere || folder === 'locked') return { status: 500, body: { error: 'no answer' } };
+    if (!at.isThere || (at.isLocked && folder === 'locked'))
+      return { status: 500, body: { error: 'no answer' } };
     return {
       status: 200,
       body: path.endsWith('/list')
@@ -78,7 +80,7 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
     dirCacheMs: 15 * MINUTE_MS,
     isNew,
     clock: { monotonic: () => at.nowMs } as unknown as Clock,
-    log: { debug: () => undefined } as unknown as Logger,
+    log: { debug: () => undefined, info: () => undefined } as unknown as Logger,
     end: new AbortController().signal,
     around: (renew) => {
       const running = renew();
@@ -92,6 +94,8 @@ async function createWorld(t: TestContext, { isNew = true } = {}): Promise<World
     // What it has found out is noted by then.
     await setImmediate();
   };
+  if (isNew && isRead) await answer();
+  calls.length = 0;
   return { ages, calls, at, answer };
 }
 
@@ -110,6 +114,37 @@ describe('the age of listings', () => {
     await world.answer();
     assert.ok(world.calls.includes('refresh written'), 'nothing in it is in the cache');
     assert.equal(world.calls.length, 11, 'nothing is due');
+  });
+
+  it('is none for a new rclone: what holds cached files is read at the first answer, and nothing is dropped', async (t) => {
+    const world = await createWorld(t, { isRead: false });
+    world.at.isThere = false;
+    await world.answer();
+    assert.deepEqual([world.calls.splice(0), world.ages.hasUnread], [['list'], true]);
+    Object.assign(world.at, { isThere: true, nowMs: 4_000 });
+    await world.answer();
+    assert.deepEqual(world.calls, [], 'too soon');
+    world.at.nowMs = 6_000;
+    await world.answer();
+    assert.deepEqual(
+      world.calls.filter((call) => !/(locked|written)$/.test(call)),
+      ['list', 'refresh', 'list a', 'refresh a', 'list a/x', 'refresh a/x'],
+    );
+    assert.equal(world.ages.hasUnread, true, 'one could not be read');
+    await world.answer();
+    Object.assign(world.at, { isLocked: false, nowMs: 16 * MINUTE_MS });
+    await world.answer();
+    assert.equal(world.ages.hasUnread, false);
+    Object.assign(world.at, { isLocked: true, nowMs: 32 * MINUTE_MS });
+    await world.answer();
+    assert.equal(world.ages.hasUnread, false, 'it keeps its listing');
+  });
+
+  it('is unknown for an adopted rclone until all has been read', async (t) => {
+    const world = await createWorld(t, { isNew: false });
+    assert.equal(world.ages.hasUnread, true);
+    await world.ages.during(true, () => Promise.resolve({ ok: 3, failed: [] }));
+    assert.equal(world.ages.hasUnread, false);
   });
 
   it('counts what a refresh of the whole share has read, and nothing less', async (t) => {
