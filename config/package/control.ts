@@ -27,7 +27,7 @@ export function controlFile({ version, architecture, installedKib }: About): str
     'Depends: libc6 (>= 2.28), libstdc++6 (>= 8), libgcc-s1 | libgcc1, fuse3, bindfs, mount, procps, iproute2, ' +
       'attr, passwd',
     'Recommends: rclone, libnss-wrapper, systemd, ca-certificates',
-    'Suggests: samba, samba-vfs-modules, nfs-ganesha, nfs-ganesha-vfs, wsdd, avahi-daemon, prometheus',
+    'Suggests: samba, samba-vfs-modules, nfs-ganesha, nfs-ganesha-vfs, wsdd, avahi-daemon, pwauth, prometheus',
     'Description: shares of a NAS on the far side of a WAN that feel local',
     ' Mounts shares of a remote NAS or of cloud storage through rclone on a cache',
     ' on the local disk, watches the mounts and heals them, shows them over SMB, NFS',

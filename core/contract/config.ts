@@ -258,6 +258,8 @@ export interface Logins {
   readonly names: readonly string[];
   /** "Anna" and "anna" are one user there. */
   readonly ignoresCase: boolean;
+  /** Others can log in, too, whom the document does not name: shares may name anybody. */
+  readonly hasOthers?: boolean;
 }
 
 /**

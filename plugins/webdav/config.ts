@@ -12,6 +12,8 @@ export interface WebdavConfig {
   port: number;
   listen: string;
   users: WebdavUser[];
+  /** Members of this group of the machine may log in, too. Left out: nobody. */
+  system_group?: string;
   /** The port speaks TLS alone. Left out: plain HTTP. */
   tls?: TlsConfig;
   /** Passwords of other machines are taken over plain HTTP, too. */
@@ -56,7 +58,17 @@ export const schema = Joi.object<WebdavConfig, true>({
     .max(1_000)
     .default([])
     .unique('name')
-    .description('Who may log in. With no user at all everybody is let in.'),
+    .description('Who may log in. With no user at all, and no webdav.system_group, everybody is let in.'),
+  system_group: Joi.string()
+    .pattern(/^[^\s\-:,][^:,\x00-\x1f\x7f]{0,63}$/)
+    .optional()
+    .example('mountkeeper-users')
+    .messages({ 'string.pattern.base': '{{#label}} must be the name of a group of this machine' })
+    .meta({ fileOnly: true })
+    .description(
+      'Members of this group of the machine may log in, too, by their own passwords, which PAM checks (apt install ' +
+        'pwauth). Never root or accounts of services. Left out: those of webdav.users alone.',
+    ),
   tls: tls().description('Speak TLS, and nothing else, on this port. Left out: plain HTTP.'),
   plain_http: Joi.boolean()
     .optional()
@@ -87,5 +99,9 @@ export function check(config: Config): readonly ConfigProblem[] {
 }
 
 export function logins({ webdav }: Config): Logins {
-  return { names: webdav.users.map(({ name }) => name), ignoresCase: false };
+  return {
+    names: webdav.users.map(({ name }) => name),
+    ignoresCase: false,
+    hasOthers: webdav.system_group !== undefined,
+  };
 }

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { certificateCheck, createClock, isLoopback, SERVICE_USER, serviceUser } from 'mountkeeper';
 import type { Check, Config, Processes } from 'mountkeeper';
 import { plainHttpAdvice } from './exporter/certificate.ts';
 import type { Address } from './exporter/health-check.ts';
 import { listenProblem, proxyRights } from './exporter/proxy-process.ts';
+import { membersOf } from './system/group.ts';
+import { isRightPassword, PROGRAM } from './system/password.ts';
 
 export async function checks(
   { supervisor, web, webdav }: Config,
@@ -12,6 +15,7 @@ export async function checks(
   return [
     await addressCheck(webdav),
     loginCheck(webdav),
+    ...(await systemChecks(webdav, processes)),
     ...(await rightsCheck(webdav, processes)),
     ...tlsChecks({ web, webdav }, supervisor.state_dir),
   ];
@@ -72,9 +76,45 @@ function tlsChecks(config: Pick<Config, 'web' | 'webdav'>, stateDir: string): re
     : [{ title: 'WebDAV TLS', result: 'warning', detail: 'plain HTTP beyond this machine', advice }];
 }
 
-function loginCheck({ users, listen }: Config['webdav']): Check {
+async function systemChecks(
+  { system_group: group }: Config['webdav'],
+  processes: Processes,
+): Promise<readonly Check[]> {
+  if (group === undefined) return [];
+  return [await membersCheck(group, processes), await pamCheck(processes)];
+}
+
+async function membersCheck(group: string, processes: Processes): Promise<Check> {
+  const title = 'WebDAV users of this machine';
+  const advice = `Make the group and put people in it (groupadd ${group}; gpasswd --add NAME ${group}).`;
+  try {
+    const { length } = await membersOf(group, processes);
+    return length > 0
+      ? { title, result: 'ok', detail: `${length}`, advice: '' }
+      : { title, result: 'warning', detail: `the group "${group}" has no members`, advice };
+  } catch (error) {
+    return { title, result: 'error', detail: (error as Error).message, advice };
+  }
+}
+
+/** An account that nobody has: what is asked is whether the program answers. */
+async function pamCheck(processes: Processes): Promise<Check> {
+  const title = 'WebDAV and PAM';
+  const nobody = { name: `no-${randomUUID().slice(0, 8)}`, password: 'none' };
+  try {
+    await isRightPassword(nobody, processes);
+    return { title, result: 'ok', detail: PROGRAM, advice: '' };
+  } catch (error) {
+    const advice =
+      'Install pwauth (apt install --no-install-recommends pwauth): without it, users of this machine cannot log in.';
+    return { title, result: 'error', detail: (error as Error).message, advice };
+  }
+}
+
+function loginCheck({ users, listen, system_group: group }: Config['webdav']): Check {
   const title = 'WebDAV users';
-  if (users.length > 0) return { title, result: 'ok', detail: `${users.length}`, advice: '' };
+  if (users.length > 0 || group !== undefined)
+    return { title, result: 'ok', detail: `${users.length}`, advice: '' };
   if (isLoopback(listen))
     return { title, result: 'ok', detail: 'none: every user of this machine is let in', advice: '' };
   return {

@@ -51,9 +51,11 @@ class KnownNames {
   readonly all: readonly string[];
   readonly #exact: ReadonlySet<string>;
   readonly #folded: ReadonlySet<string>;
+  readonly #hasOthers: boolean;
 
   constructor(logins: readonly Logins[]) {
     this.all = logins.flatMap(({ names }) => names).filter((name) => groupOf(name) === undefined);
+    this.#hasOthers = logins.some(({ hasOthers }) => hasOthers === true);
     this.#exact = new Set(this.all.map((name) => name.normalize('NFC')));
     this.#folded = new Set(
       logins.filter(({ ignoresCase }) => ignoresCase).flatMap(({ names }) => names.map(folded)),
@@ -61,6 +63,7 @@ class KnownNames {
   }
 
   has(name: string): boolean {
+    if (this.#hasOthers && groupOf(name) === undefined) return true;
     return this.#exact.has(name.normalize('NFC')) || this.#folded.has(folded(name));
   }
 }
@@ -74,8 +77,8 @@ function loginsOf(entry: ContributionEntry, config: Config): readonly Logins[] {
   const { contribution, thirdParty } = entry;
   if (contribution.logins === undefined || !isOn(entry, config)) return [];
   try {
-    const { names, ignoresCase } = contribution.logins(config);
-    return names.every((name) => typeof name === 'string') ? [{ names, ignoresCase }] : [];
+    const { names, ignoresCase, hasOthers = false } = contribution.logins(config);
+    return names.every((name) => typeof name === 'string') ? [{ names, ignoresCase, hasOthers }] : [];
   } catch (error) {
     if (thirdParty) return [];
     throw error;

@@ -18,6 +18,8 @@ export interface Attempt {
   readonly id: string;
   /** Checks whether they are right. A rejection counts as neither right nor wrong. */
   readonly verify: () => boolean | Promise<boolean>;
+  /** Milliseconds that a wrong answer counts, where it may be another one later; left out: for good. */
+  readonly wrongForMs?: number | undefined;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
 }
@@ -83,7 +85,8 @@ export class Throttle {
   /** In order of their last attempt, the oldest first. */
   readonly #records = new Map<string, AddressRecord>();
   readonly #right = new Set<string>();
-  readonly #wrong = new Set<string>();
+  /** Until when each counts. */
+  readonly #wrong = new Map<string, number>();
   readonly #checksOfAll: TokenBucket;
   readonly #waiting = new Set<Waiting>();
   /** Delayed answers: each function releases one. */
@@ -103,7 +106,7 @@ export class Throttle {
   /** Rejects with what `verify` rejects with. */
   async examine(attempt: Attempt): Promise<Verdict> {
     // A page that keeps sending one wrong password guesses nothing new.
-    if (this.#wrong.has(attempt.id)) return 'wrong';
+    if ((this.#wrong.get(attempt.id) ?? -Infinity) > this.#options.clock.monotonic()) return 'wrong';
     const key = guesserKey(attempt.address);
     const record = this.#recordOf(key);
     const isKnown = this.#right.has(`${key} ${attempt.id}`);
@@ -135,15 +138,19 @@ export class Throttle {
   }
 
   async #check(attempt: Attempt, record: AddressRecord, key: string): Promise<Verdict> {
-    const { address, id, verify } = attempt;
+    const { address, id, verify, wrongForMs = Infinity } = attempt;
     const isRight = await verify();
     for (const twin of record.waiting) if (twin.id === id) twin.settle(isRight ? 'right' : 'wrong');
     if (isRight) {
-      remember(this.#right, `${key} ${id}`, MAX_RIGHT);
+      this.#right.delete(`${key} ${id}`);
+      this.#right.add(`${key} ${id}`);
+      forgetOldest(this.#right, MAX_RIGHT);
       return 'right';
     }
     this.#right.delete(`${key} ${id}`);
-    remember(this.#wrong, id, MAX_WRONG);
+    this.#wrong.delete(id);
+    this.#wrong.set(id, this.#options.clock.monotonic() + wrongForMs);
+    forgetOldest(this.#wrong, MAX_WRONG);
     this.#failed(record);
     this.#options.onWrong?.(address, record.failures);
     return record.failures > ANSWERED_AT_ONCE ? this.#delay('wrong', attempt) : 'wrong';
@@ -244,9 +251,7 @@ function first<T>(set: ReadonlySet<T>): T | undefined {
 }
 
 /** Removes the oldest entry when there are more than `max`. */
-function remember(set: Set<string>, entry: string, max: number): void {
-  set.delete(entry);
-  set.add(entry);
-  const oldest = set.size > max ? first(set) : undefined;
-  if (oldest !== undefined) set.delete(oldest);
+function forgetOldest(kept: Set<string> | Map<string, unknown>, max: number): void {
+  if (kept.size <= max) return;
+  for (const oldest of kept.keys()) return void kept.delete(oldest);
 }

@@ -1,5 +1,6 @@
 import { createSerialQueue, isLoopback } from 'mountkeeper';
 import type { CertificatesService, Config, KeptCertificate, KeyPair, Notice } from 'mountkeeper';
+import { isOpenToAll } from './open-to-all.ts';
 
 export interface ProxyCertificateOptions {
   readonly certificates: Pick<CertificatesService, 'keep'>;
@@ -64,8 +65,8 @@ export class ProxyCertificate {
 
 /** What to do where other machines may send passwords without TLS; undefined where they cannot. */
 export function plainHttpAdvice({ web, webdav }: Pick<Config, 'web' | 'webdav'>): string | undefined {
-  const { listen, plain_http: isAllowed, tls, users } = webdav;
-  if (tls || users.length === 0 || web.trusted_proxies.length > 0 || isLoopback(listen)) return undefined;
+  const { listen, plain_http: isAllowed, tls } = webdav;
+  if (tls || isOpenToAll(webdav) || web.trusted_proxies.length > 0 || isLoopback(listen)) return undefined;
   return isAllowed
     ? `WebDAV speaks plain HTTP on ${listen}: passwords and files cross the network in clear. ` +
         'Set webdav.tls; or put a proxy with TLS in front, and name it in web.trusted_proxies.'

@@ -3,7 +3,9 @@ import { entranceOf, ownAddress, shareAccess } from 'mountkeeper';
 import type { Clock, Config, Logger, Secrets } from 'mountkeeper';
 import { isAnswering, isShown } from './health-check.ts';
 import type { Address } from './health-check.ts';
-import { resolveUsers } from './users.ts';
+import type { ProxyUser } from '../proxy/state.ts';
+import { isOpenToAll } from './open-to-all.ts';
+import { proxyUsers } from './users.ts';
 
 const ANSWER_MS = 2_000;
 /** A proxy that is alive but answers nobody in this many checks in a row is to be ended. */
@@ -25,6 +27,8 @@ export interface ClientViewOptions {
 export class ClientView {
   /** Tells the proxy which requests are this daemon's own. */
   readonly mark = randomUUID();
+  /** See `proxyUsers`. */
+  readonly own: ProxyUser = { name: randomUUID(), password: randomUUID() };
   readonly #options: ClientViewOptions;
   #isAnswering = false;
   #lost: readonly string[] = [];
@@ -70,7 +74,7 @@ export class ClientView {
     this.#silences = 0;
     // Wrong passwords from this machine slow down the daemon's own request, too: an answer that says so
     // still counts.
-    const isDeaf = !(await isAnswering(this.#own, clock.deadline(ANSWER_MS, signal)));
+    const isDeaf = !(await isAnswering(this.#server, clock.deadline(ANSWER_MS, signal)));
     if (isDeaf && !signal.aborted) onDeaf();
   }
 
@@ -90,18 +94,18 @@ export class ClientView {
     const { secrets, config } = this.#options;
     // As the proxy is told: by the running document.
     const { webdav } = config();
-    const { users } = resolveUsers(webdav.users, secrets);
+    const { users } = proxyUsers(webdav, secrets, this.own);
     const access = share === undefined ? undefined : shareAccess(config(), share);
     const user = users.find(({ name }) => entranceOf(access, name) !== 'none');
     // None of its users is one of this server: nobody is to find it.
     if (access && !user) return true;
-    if (webdav.users.length > 0 && !user) return false;
+    if (!isOpenToAll(webdav) && !user) return false;
     const path = share === undefined ? '/' : `/${encodeURIComponent(share)}/`;
-    return isShown(this.#own, path, { user, mark: this.mark }, signal);
+    return isShown(this.#server, path, { user, mark: this.mark }, signal);
   }
 
   /** Where this machine itself reaches the proxy. */
-  get #own(): Address {
+  get #server(): Address {
     const { address } = this.#options;
     return { ...address, ...ownAddress(address) };
   }

@@ -40,6 +40,7 @@ import { giveFolders, rightsIn, SPOOL } from './folders.ts';
 import { webdavPaths, pathsProblem } from './paths.ts';
 import { ToldState } from './told-state.ts';
 import { loginNotices } from './users.ts';
+import { SystemAccounts } from '../system/accounts.ts';
 
 const ANSWER_MS = 2_000;
 
@@ -61,6 +62,7 @@ export class WebdavExporter implements ServingExporter {
   readonly #server: ManagedServer;
   readonly #view: ClientView;
   readonly #told: ToldState;
+  readonly #accounts: SystemAccounts;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
   /** Shares that are about to be mounted anew, and are not shown until then. */
@@ -120,6 +122,7 @@ export class WebdavExporter implements ServingExporter {
       shares: () => this.#shares,
       onDeaf: () => this.#server.process?.signal('SIGKILL'),
     });
+    this.#accounts = new SystemAccounts({ ...tools, paths: this.#paths });
     this.#told = new ToldState({
       ...tools,
       paths: this.#paths,
@@ -127,6 +130,8 @@ export class WebdavExporter implements ServingExporter {
       certificate: () => this.#certificate.pair,
       spool: () => this.#planned?.spool ?? this.#wantedSpool(),
       mark: this.#view.mark,
+      own: this.#view.own,
+      systemUsers: (group) => this.#accounts.members(group),
     });
     this.#server = manageServer({
       clock,
@@ -138,11 +143,13 @@ export class WebdavExporter implements ServingExporter {
       ready: async (process, signal) => {
         await awaitReady(this.#paths, process, { clock, signal });
         this.#isReady = true;
+        this.#accounts.answer();
         await this.#shown.inTurn(() => this.#tell());
         await this.#ask(signal);
       },
       cleanUp: async () => {
         this.#isReady = false;
+        this.#accounts.stop();
         this.#view.setDown();
         this.#told.forget();
         if (this.#planned) await giveFolders(this.#paths, this.#planned.spool, this.#planned.rights?.user);
@@ -168,6 +175,8 @@ export class WebdavExporter implements ServingExporter {
       return this.#backends.keepOnly(new Set());
     }
     await this.#certificate.keep();
+    // Before the proxy of a former daemon is told: whom it serves stays.
+    await this.#accounts.read();
     await this.#shown.open(async () => {
       const former = await this.#former();
       this.#knowsFormer = former.size > 0;
@@ -181,6 +190,7 @@ export class WebdavExporter implements ServingExporter {
 
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
+    this.#accounts.stop();
     this.#view.setDown();
     await this.#certificate.close();
     const { enabled } = this.#tools.settings;
@@ -225,6 +235,8 @@ export class WebdavExporter implements ServingExporter {
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
     void this.#tellRefused(signal);
+    await this.#accounts.read();
+    if (this.#isReady) this.#accounts.answer();
     await this.#shown.dropUnclaimed();
     await this.#shown.catchUp();
     for (const share of [...this.#missing(), ...this.#view.lost]) this.#addAgain(share);
@@ -293,6 +305,7 @@ export class WebdavExporter implements ServingExporter {
         settings,
         shares: this.#shares,
         problems: this.#told.userProblems,
+        systemProblems: this.#accounts.problems,
       }),
       ...this.#view.lost.map((share) => ({
         level: 'error' as const,

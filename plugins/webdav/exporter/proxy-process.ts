@@ -15,7 +15,7 @@ import type {
 import { formerSpools } from './folders.ts';
 import { ask } from './health-check.ts';
 import type { Address } from './health-check.ts';
-import type { ProxyReport, ProxySession, ProxyState } from '../proxy/state.ts';
+import type { ProxyReport, ProxySession, ProxyState, SystemAnswer, SystemQuestion } from '../proxy/state.ts';
 import type { WebdavPaths } from './paths.ts';
 
 export const PROCESS_KEY = 'webdav/front';
@@ -133,6 +133,23 @@ export async function takeRefused(
 ): Promise<RefusedSignIns | undefined> {
   const { text } = await ask({ socketPath: paths.control, method: 'POST', path: '/refused' }, '', signal);
   return (JSON.parse(text) as RefusedSignIns | null) ?? undefined;
+}
+
+/** Waits for the first. None: nothing came in time. */
+export async function fetchSystem(
+  paths: WebdavPaths,
+  signal: AbortSignal,
+): Promise<readonly SystemQuestion[]> {
+  const { text } = await ask({ socketPath: paths.control, method: 'POST', path: '/system' }, '', signal);
+  return JSON.parse(text) as readonly SystemQuestion[];
+}
+
+export async function answerSystem(
+  paths: WebdavPaths,
+  answer: SystemAnswer,
+  signal: AbortSignal,
+): Promise<void> {
+  await ask({ socketPath: paths.control, method: 'POST', path: '/system' }, JSON.stringify(answer), signal);
 }
 
 /** Resolves with false when there is no such session. */

@@ -1,9 +1,11 @@
 import { createSerialQueue, isShownOver, shareAccess, sizeBytes } from 'mountkeeper';
 import type { Clock, Config, KeyPair, Logger, Secrets, ShareAccess } from 'mountkeeper';
-import type { ProxyShare, ProxyState } from '../proxy/state.ts';
+import type { ProxyShare, ProxyState, ProxyUser } from '../proxy/state.ts';
 import type { WebdavPaths } from './paths.ts';
 import { tell } from './proxy-process.ts';
-import { resolveUsers } from './users.ts';
+import { isOpenToAll } from './open-to-all.ts';
+import { proxyUsers } from './users.ts';
+import type { Admitted } from './users.ts';
 
 /** Less than the 5 s that the core gives an exporter. */
 const TELL_MS = 4_000;
@@ -22,6 +24,10 @@ export interface ToldStateOptions {
   readonly spool: () => string;
   /** See `ProxyState`. */
   readonly mark: string;
+  /** See `proxyUsers`. */
+  readonly own: ProxyUser;
+  /** Of that group of the machine. */
+  readonly systemUsers: (group: string | undefined) => readonly string[];
 }
 
 /** What the proxy is told: whom it lets into which share, and how; and what it has answered. */
@@ -81,10 +87,11 @@ export class ToldState {
   }
 
   #current(): ProxyState {
-    const { secrets, config, clock, log, mark, ...now } = this.#options;
+    const { secrets, config, clock, log, mark, own, ...now } = this.#options;
     const { cache, web, webdav } = config();
     // By the running document, which may be newer than the exporter. One that switches WebDAV off lets nobody in.
-    const { users, problems } = resolveUsers(webdav.enabled ? webdav.users : [], secrets);
+    const admitted: Admitted = webdav.enabled ? webdav : { users: [] };
+    const { users, problems } = proxyUsers(admitted, secrets, own);
     for (const reason of problems.filter((one) => !this.#userProblems.includes(one)))
       log.error({ reason }, 'WebDAV user left out');
     this.#userProblems = problems;
@@ -100,7 +107,8 @@ export class ToldState {
     return {
       users,
       ...(certificate && { certificate }),
-      isOpen: webdav.enabled && webdav.users.length === 0,
+      systemUsers: now.systemUsers(admitted.system_group),
+      isOpen: webdav.enabled && isOpenToAll(webdav),
       refusesInClear: !webdav.plain_http,
       hostnames: web.hostnames,
       trustedProxies: web.trusted_proxies,

@@ -7,6 +7,7 @@ import {
   CredentialDigest,
   isInClear,
   parseBasicCredentials,
+  pause,
   RefusedSignInCounts,
   Throttle,
   trustedProxies,
@@ -15,6 +16,7 @@ import type { BasicCredentials } from 'mountkeeper/sdk';
 import type { Refusal } from './answer.ts';
 import { clock } from './clock.ts';
 import type { ProxyState } from './state.ts';
+import { ANSWER_COUNTS_MS, SystemUsers } from './system-users.ts';
 
 const CHALLENGE: Refusal = {
   status: 401,
@@ -37,6 +39,12 @@ const FOREIGN_NAME: Refusal = {
   text: 'This server does not answer to that name. Use its address, or add the name to web.hostnames.',
 };
 
+/**
+ * With users of the machine each refusal is as late as PAM's own, which takes 1 to 3 s: otherwise the time would tell
+ * who they are, and that a locked one's password is right.
+ */
+const REFUSED_AFTER_MS = 3_500;
+
 /** Who is let in, by the name that was logged in with; or why nobody is. */
 export type Admission =
   { readonly user: string | undefined; readonly address: string } | { readonly refusal: Refusal };
@@ -45,23 +53,28 @@ export type Admission =
 export class Authenticator {
   /** Those with a password that was wrong, or not looked at since there had been too many. */
   readonly refused = new RefusedSignInCounts();
+  readonly system = new SystemUsers(clock);
   readonly #throttle = new Throttle({ clock });
   /** The users as they were told last: another password makes all digests mean nothing. */
   #users = '';
   #digest = new CredentialDigest();
   #right: readonly Buffer[] = [];
   #names: ReadonlySet<string> = new Set();
+  #hasSystemUsers = false;
   #isOpen = false;
   #refusesInClear = true;
   #hostnames: ReadonlySet<string> = new Set();
   #proxies = trustedProxies([]);
 
-  admitOnly({ users, isOpen, hostnames, trustedProxies: proxies, refusesInClear }: ProxyState): void {
-    const told = JSON.stringify(users);
-    if (told !== this.#users) this.#digest = new CredentialDigest();
-    this.#users = told;
-    this.#right = users.map(({ name, password }) => this.#digest.of({ username: name, password }));
-    this.#names = new Set(users.map(({ name }) => name));
+  admitOnly({
+    users,
+    systemUsers = [],
+    isOpen,
+    hostnames,
+    trustedProxies: proxies,
+    refusesInClear,
+  }: ProxyState): void {
+    this.#admit(users, systemUsers);
     this.#isOpen = isOpen;
     this.#refusesInClear = refusesInClear === true;
     const own = hostname().toLowerCase();
@@ -72,6 +85,19 @@ export class Authenticator {
       ...hostnames.map((name) => name.toLowerCase()),
     ]);
     this.#proxies = trustedProxies(proxies);
+  }
+
+  #admit(users: ProxyState['users'], systemUsers: readonly string[]): void {
+    const told = JSON.stringify([users, systemUsers]);
+    if (told === this.#users) return;
+    this.#users = told;
+    this.#digest = new CredentialDigest();
+    this.#right = users.map(({ name, password }) => this.#digest.of({ username: name, password }));
+    // Who stands in the document, too, has the password that stands there, and no second one.
+    const own = new Set(users.map(({ name }) => name.normalize('NFC')));
+    this.system.admitOnly(systemUsers.filter((name) => !own.has(name.normalize('NFC'))));
+    this.#hasSystemUsers = systemUsers.length > 0;
+    this.#names = new Set([...users.map(({ name }) => name), ...systemUsers]);
   }
 
   isTrustedProxy(address: string): boolean {
@@ -99,12 +125,23 @@ export class Authenticator {
     }: { readonly address: string; readonly gone: AbortSignal; readonly isOwn: boolean },
   ): Promise<Admission> {
     const id = this.#digest.of(credentials).toString('base64');
-    const verify = (): boolean => this.#isRight(credentials);
-    const verdict = await this.#throttle.examine({ address, id, signal: gone, verify });
+    // The machine's word may be another one later.
+    const wrongForMs = this.system.has(credentials.username) ? ANSWER_COUNTS_MS : undefined;
+    const verify = (): Promise<boolean> => this.#verify(credentials, id, gone);
+    const verdict = await this.#throttle.examine({ address, id, signal: gone, verify, wrongForMs });
     if (verdict === 'right') return { user: credentials.username, address };
     // Before it was told who there is, nobody was wrong.
     if (!isOwn && this.#users !== '') this.#count(credentials.username, address);
     return { refusal: verdict === 'wrong' ? CHALLENGE : TOO_OFTEN };
+  }
+
+  async #verify(credentials: BasicCredentials, id: string, gone: AbortSignal): Promise<boolean> {
+    if (this.#isRight(credentials)) return true;
+    if (!this.#hasSystemUsers) return false;
+    const late = clock.monotonic() + REFUSED_AFTER_MS;
+    if (await this.system.isRight(credentials, id)) return true;
+    await pause(clock, Math.max(0, late - clock.monotonic()), gone);
+    return false;
   }
 
   #count(user: string, address: string): void {

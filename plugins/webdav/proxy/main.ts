@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { at, takePlaces } from './places.ts';
 import { WebdavProxy } from './proxy.ts';
 import { bodyOf } from './requests/stat.ts';
-import type { ProxyState } from './state.ts';
+import type { ProxyState, SystemAnswer } from './state.ts';
 
 // Not imported, which costs a start much: see docs/contributing.md.
 const { createServer } = process.getBuiltinModule('node:http');
@@ -28,7 +28,9 @@ async function control(
   response: ServerResponse,
 ): Promise<void> {
   try {
-    response.end(JSON.stringify(await answerOf(proxy, request)));
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    response.end(JSON.stringify(await answerOf(proxy, request, gone.signal)));
   } catch (error) {
     response.statusCode = 500;
     response.end(String(error));
@@ -37,17 +39,30 @@ async function control(
 
 /**
  * `/` is the state and what came of it, `/sessions` those who are here, `/sessions/<id>` one of them, `/refused` the
- * sign-ins that were refused since it was asked for.
+ * sign-ins that were refused since it was asked for, `/system` what the daemon is to find out about users of the
+ * machine, and what it has found out.
  */
-async function answerOf(proxy: WebdavProxy, request: IncomingMessage): Promise<unknown> {
+async function answerOf(proxy: WebdavProxy, request: IncomingMessage, gone: AbortSignal): Promise<unknown> {
   const { method, url = '/' } = request;
   const body = await bodyOf(request, MAX_STATE_BYTES);
   const { sessions } = proxy.visitors;
+  if (url === '/system') return systemUsers(proxy, body, gone);
   if (url === '/sessions') return sessions.list();
   if (url === '/refused') return proxy.authenticator.refused.take() ?? null;
   if (method === 'DELETE') return sessions.end(url.slice('/sessions/'.length));
   if (method === 'PUT' && body) await proxy.take(JSON.parse(body.toString('utf8')) as ProxyState);
   return proxy.report;
+}
+
+async function systemUsers(
+  { authenticator: { system } }: WebdavProxy,
+  body: Buffer | undefined,
+  gone: AbortSignal,
+): Promise<unknown> {
+  if (!body || body.length === 0) return system.fetch(gone);
+  const { id, isRight } = JSON.parse(body.toString('utf8')) as SystemAnswer;
+  system.answer(id, isRight);
+  return null;
 }
 
 async function main([

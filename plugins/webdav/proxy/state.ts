@@ -5,6 +5,10 @@ import type { ShareAccess } from 'mountkeeper/sdk';
 export interface ProxyState {
   /** Who may log in. */
   readonly users: readonly ProxyUser[];
+  /**
+   * Users of the machine who may log in, too; the daemon asks PAM for their passwords. A former daemon does not say so.
+   */
+  readonly systemUsers?: readonly string[];
   /** True: no password is needed; then only host names of this machine are accepted. */
   readonly isOpen: boolean;
   /** Host names, besides localhost and addresses, by which clients may address this machine. */
@@ -41,6 +45,21 @@ export interface ProxyKeyPair {
 export interface ProxyUser {
   readonly name: string;
   readonly password: string;
+}
+
+/** Whether this password is right, for the daemon to find out. */
+export interface SystemQuestion {
+  readonly id: string;
+  readonly name: string;
+  readonly password: string;
+  /** It was right a while ago: whoever guesses does not delay this one. */
+  readonly wasRight: boolean;
+}
+
+/** Null: it could not be found out. */
+export interface SystemAnswer {
+  readonly id: string;
+  readonly isRight: boolean | null;
 }
 
 export interface ProxyShare {

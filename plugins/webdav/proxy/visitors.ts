@@ -18,6 +18,8 @@ export interface Visit {
   readonly over: Promise<unknown>;
 }
 
+type Admitted = Pick<ProxyState, 'users' | 'systemUsers' | 'isOpen' | 'access'>;
+
 /** Who may do what in which share, and who is doing something now. Nobody may do anything until it is told. */
 export class Visitors {
   readonly #visits = new Set<Visit>();
@@ -27,8 +29,9 @@ export class Visitors {
   #users: ReadonlySet<string> | undefined = new Set();
 
   /** Ends what is under way and not permitted any more, as if its client had gone; returns what that was. */
-  admitOnly({ users, isOpen, access }: Pick<ProxyState, 'users' | 'isOpen' | 'access'>): readonly Visit[] {
-    this.#users = isOpen ? undefined : new Set(users.map(({ name }) => name.normalize('NFC')));
+  admitOnly({ users, systemUsers = [], isOpen, access }: Admitted): readonly Visit[] {
+    const names = [...users.map(({ name }) => name), ...systemUsers];
+    this.#users = isOpen ? undefined : new Set(names.map((name) => name.normalize('NFC')));
     this.#access = new Map(Object.entries(access));
     const ended = [...this.#visits].filter((visit) => !this.#mayStay(visit));
     for (const visit of ended) visit.end();

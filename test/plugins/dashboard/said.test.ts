@@ -29,6 +29,8 @@ const SPEAKERS = [
   'plugins/audit/record.ts',
   'plugins/mount/recovery/recovery-report.ts',
   'plugins/webdav/exporter/users.ts',
+  'plugins/webdav/system/accounts.ts',
+  'plugins/webdav/system/group.ts',
 ];
 /**
  * What these say becomes the reason of a share, its history or a notification, however short it is. A folder stands for

@@ -51,6 +51,16 @@ describe('users that a share names', () => {
     for (const [keys, sentence] of cases) assert.match(refused(await check(keys)).message, sentence, keys);
   });
 
+  it('may be anybody where a server lets in others, too, but no group that is not there', async () => {
+    const others = entry('ldap', {
+      schema: Joi.object({}),
+      logins: () => ({ names: [], ignoresCase: false, hasOthers: true }),
+    });
+    const room = rooms.open({ entries: () => [...ENTRIES, others] });
+    accepted(await room.service.check(text('users = ["zoe"]'), 'http'));
+    assert.match(refused(await room.service.check(text('users = ["@wheel"]'), 'http')).message, /@wheel/);
+  });
+
   it('are the same in groups, which hold no groups', async () => {
     accepted(await check('users = ["@empty"]', 'empty = []'));
     assert.match(refused(await check('', 'office = ["ana"]')).message, /groups\.office\[0\] names "ana"/);

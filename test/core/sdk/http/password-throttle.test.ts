@@ -169,6 +169,20 @@ describe('the throttle', () => {
     await finish(clock, Promise.all(guesses));
   });
 
+  it('looks again at what was wrong, once it may be right now', async () => {
+    const { clock, throttle } = bench();
+    let isRight = false;
+    const signal = new AbortController().signal;
+    const examine = (): Promise<Verdict> =>
+      throttle.examine({ address: HERE, id: 'own', signal, wrongForMs: 30_000, verify: () => isRight });
+    assert.equal(await examine(), 'wrong');
+    isRight = true;
+    await clock.advance(29_000);
+    assert.equal(await examine(), 'wrong');
+    await clock.advance(1_000);
+    assert.equal(await examine(), 'right');
+  });
+
   it('lets twenty-four of an address wait, half a minute at most, and no longer than they stay', async () => {
     const { clock, examine, looked } = bench();
     const first = Array.from({ length: 10 }, (_, index) => examine(`first ${index}`));

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Config, Processes, Secret } from 'mountkeeper';
+import type { Config, Processes, Secret, Secrets } from 'mountkeeper';
 import { backendArguments } from '../../../../plugins/webdav/backends/separate-backend.ts';
 import { schema } from '../../../../plugins/webdav/config.ts';
 import { checks } from '../../../../plugins/webdav/doctor.ts';
 import { webdavPaths, pathsProblem } from '../../../../plugins/webdav/exporter/paths.ts';
-import { loginNotices, resolveUsers } from '../../../../plugins/webdav/exporter/users.ts';
+import { loginNotices, proxyUsers, resolveUsers } from '../../../../plugins/webdav/exporter/users.ts';
+import { isOpenToAll } from '../../../../plugins/webdav/exporter/open-to-all.ts';
 import { unlessRoot } from '../../../runner/skips.ts';
 
 describe('settings of WebDAV', () => {
@@ -60,6 +61,7 @@ describe('settings of WebDAV', () => {
         config,
         shares: ['own', 'open'],
         problems,
+        systemProblems: [],
       }).map(({ level, message }) => `${level}: ${message}`);
     assert.deepEqual(said([]), [
       'warning: everybody who reaches its port is let in over WebDAV: add [[webdav.users]]',
@@ -70,6 +72,17 @@ describe('settings of WebDAV', () => {
       'warning: nobody can log in over WebDAV: no user has a password that is known',
       'warning: a cannot log in',
     ]);
+  });
+
+  it('leave nobody in without a password where users of the machine come in', () => {
+    const settings = { users: [], system_group: 'people' };
+    const own = { name: 'own', password: 'p' };
+    assert.deepEqual([isOpenToAll(settings), isOpenToAll({ users: [] })], [false, true]);
+    assert.deepEqual(proxyUsers(settings, {} as Secrets, own).users, [own]);
+    assert.deepEqual(proxyUsers({ users: [] }, {} as Secrets, own).users, []);
+    const config = { shares: [{ name: 'own', users: ['a'] }] } as unknown as Config;
+    const facts = { settings, config, shares: ['own'], problems: [], systemProblems: ['no group'] };
+    assert.deepEqual(loginNotices(facts), [{ level: 'warning', message: 'no group' }]);
   });
 
   it('say when the state folder is too deep for the sockets', () => {
@@ -107,6 +120,30 @@ describe('settings of WebDAV', () => {
     const asked: string[] = [];
     await said((args) => asked.push(args.join(' ')));
     assert.match(asked[0] ?? '', /--bounding-set=-all,\+net_bind_service /, 'a port below 1024 takes it');
+  });
+
+  it('say who of this machine may log in, and what is missing for it', async () => {
+    const webdav = { enabled: true, listen: '127.0.0.1', port: 8_091, users: [], system_group: 'people' };
+    const config = { supervisor: {}, web: { trusted_proxies: [] }, webdav } as unknown as Config;
+    const answers: Record<string, string> = {
+      group: 'people:x:2000:nora\n',
+      passwd: 'nora:x:1000:1000::/:/bin/sh\n',
+    };
+    const run = ({ command, args: [database = ''] }: { command: string; args: readonly string[] }) =>
+      command === 'pwauth'
+        ? Promise.reject(new Error("command 'pwauth' was not found"))
+        : Promise.resolve({ code: 0, stdout: answers[database] ?? '' });
+    const said = async (): Promise<readonly string[]> =>
+      (await checks(config, { run } as unknown as Processes))
+        .filter(({ title }) => / users|PAM/.test(title))
+        .map(({ title, result, detail }) => `${title}: ${result}: ${detail}`);
+    assert.deepEqual(await said(), [
+      'WebDAV users: ok: 0',
+      'WebDAV users of this machine: ok: 1',
+      "WebDAV and PAM: error: command 'pwauth' was not found",
+    ]);
+    answers['group'] = '';
+    assert.match((await said())[1] ?? '', /error: this machine has no group "people"/);
   });
 
   it('put no password on the command line of a server beside a mount', () => {
