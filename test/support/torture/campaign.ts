@@ -199,14 +199,23 @@ class Campaign {
       }
       const ended = this.#expected.begin(way, action, Date.now);
       const answer = await this.#writers[way].act(action);
-      this.#count(answer.outcome);
-      if (answer.outcome === 'unknown') this.#expected.unknown(way, action);
-      const problem = answer.outcome === 'done' ? this.#expected.done(way, action) : undefined;
+      const outcome = this.#isDoubtful(way, action, answer) ? 'unknown' : answer.outcome;
+      this.#count(outcome);
+      if (outcome === 'unknown') this.#expected.unknown(way, action);
+      const problem = outcome === 'done' ? this.#expected.done(way, action) : undefined;
       ended();
-      this.#choice.say(`  ${describe(way, action)}: ${answer.outcome} ${answer.words}`);
+      this.#choice.say(`  ${describe(way, action)}: ${outcome} ${answer.words}`);
       if (problem !== undefined) throw new Wrong([problem]);
       this.#countMissing(way, action, answer);
     }
+  }
+
+  /**
+   * Of a folder that was not there, a server may say that it is there already when it has made it and could not look
+   * at it: WebDAV's 405 stands for any error but a folder above that is missing.
+   */
+  #isDoubtful(way: Way, action: Round['actions'][Way][number], { outcome }: Answer): boolean {
+    return action.deed === 'make' && outcome === 'refused' && !this.#expected.isThere(way, action);
   }
 
   #countMissing(way: Way, action: Round['actions'][Way][number], { isMissing }: Answer): void {
