@@ -272,7 +272,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       { timeoutMs: 10_000 },
     );
     await watched.page.reload();
-    await press(watched.page.locator('.versions > li', { hasText: 'from this page' }).locator('button'));
+    await press(watched.page.locator('.versions > li', { hasText: 'from the dashboard' }).locator('button'));
     await verdict(watched, 'good');
     assert.match(await watched.page.locator('#settings-text').inputValue(), /down = "9M"/);
     assert.match(
