@@ -7,7 +7,7 @@ import './focus.js';
 import { sayAloud } from './aloud.js';
 import { tick, writeTime } from './times.js';
 import { watchValues } from './values.js';
-import { findWayIn, isSaying, markSignedIn, sayOutdated } from './way-in.js';
+import { findWayIn, isSaying, markSignedIn, sayOutdated, saySignedOut } from './way-in.js';
 
 interface Beat {
   readonly age: number;
@@ -173,6 +173,26 @@ addEventListener('online', () => {
 // Restored from the browser's cache: its figures are as old as the last visit.
 addEventListener('pageshow', (event) => {
   if (event.persisted && !isTypedIn()) location.reload();
+});
+
+// ---------------------------------------------------------------- signing out
+
+interface RequestEvent extends Event {
+  readonly detail: { readonly elt: Element };
+}
+
+/** A form that signs its own page out when it is done: the stream would be cut, and refused when it is opened anew. */
+function isSigningOut({ detail: { elt } }: RequestEvent): boolean {
+  return elt.matches('[data-signs-out]');
+}
+
+document.addEventListener('htmx:beforeRequest', (event) => {
+  if (isSigningOut(event as RequestEvent)) source?.close();
+});
+document.addEventListener('htmx:afterRequest', (event) => {
+  if (!isSigningOut(event as RequestEvent)) return;
+  if ((event as RequestEvent).detail.elt.querySelector('[data-signed-out]')) saySignedOut();
+  else source?.dispatchEvent(new Event('error'));
 });
 
 // ---------------------------------------------------------------- long lists

@@ -45,6 +45,11 @@ export function sayOutdated(): void {
   say(`${location.pathname}${location.search}`, 'outdated', 'reload');
 }
 
+/** Somebody has just set a password: the page leads to itself, and from there to the page to sign in. */
+export function saySignedOut(): void {
+  say(`${location.pathname}${location.search}`, 'signedOut', 'signIn');
+}
+
 /** A refused stream does not say why; where it is for want of a sign-in, another answer names the way. */
 export async function findWayIn(): Promise<void> {
   const headers = { 'hx-request': 'true', 'hx-current-url': location.href };

@@ -2,7 +2,7 @@
 import { editToml, html, isAnybodyAsked, isLoopback } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View, WebConfig } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { arrival, changesOf, reached } from './arrival.ts';
+import { changesOf } from './arrival.ts';
 
 const SHORTEST = 8;
 
@@ -18,6 +18,7 @@ function form(ctx: PluginContext, view: View): Content {
   if (isAnybodyAsked(webOf(ctx)) || !changesOf(ctx)) return null;
   return html`<form
     class="act"
+    data-signs-out
     method="post"
     hx-post=${view.action('set')}
     hx-target="find output"
@@ -35,7 +36,8 @@ function form(ctx: PluginContext, view: View): Content {
 
 /**
  * On trial, like every change from the page: a mistyped password does not lock anybody out for good. Setting it signs
- * out the page that did it; whoever comes in by it tells that it works (`arrivalOf`).
+ * out the page that did it, which asks for nothing more (`data-signed-out`); whoever comes in by it tells that it works
+ * (`arrivalOf`).
  */
 async function set(ctx: PluginContext, view: View): Promise<Outcome> {
   const changes = changesOf(ctx);
@@ -48,18 +50,16 @@ async function set(ctx: PluginContext, view: View): Promise<Outcome> {
   // As it stands in the file: shown to people it may have been written anew, without its notes.
   const { text: former } = ctx.use('config').current;
   const text = editToml(former, [{ path: ['web', 'password'], value: password }]);
-  const {
-    ok,
-    message,
-    version: applied,
-  } = await changes.submit({
+  const { ok, message } = await changes.submit({
     text,
     by: 'page',
     keepSecrets: true,
     version,
     onTrial: true,
   });
-  return ok ? { ok, message: everywhere('password-set'), content: arrival(applied, view) } : { ok, message };
+  return ok
+    ? { ok, message: everywhere('password-set'), content: html`<span data-signed-out></span>` }
+    : { ok, message };
 }
 
 export function passwordCard(ctx: PluginContext): Tab {
@@ -73,7 +73,6 @@ export function passwordCard(ctx: PluginContext): Tab {
     controls: (view) => form(ctx, view),
     actions: {
       set: (view) => set(ctx, view),
-      reached: (view) => reached(ctx, view),
     },
   };
 }

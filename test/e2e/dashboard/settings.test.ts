@@ -272,7 +272,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       { timeoutMs: 10_000 },
     );
     await watched.page.reload();
-    await press(watched.page.locator('.versions > li', { hasText: 'from this page' }).locator('button'));
+    await press(watched.page.locator('.versions > li', { hasText: 'from the dashboard' }).locator('button'));
     await verdict(watched, 'good');
     assert.match(await watched.page.locator('#settings-text').inputValue(), /down = "9M"/);
     assert.match(
@@ -562,6 +562,20 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const { page } = watched;
     await page.goto(`${origin()}/`);
     const card = page.locator('#frame-password');
+    // One that is refused leaves the page as it was, with a stream of its own.
+    const refusal = '<span class="outcome" data-tone="bad">refused</span>';
+    await page.route(
+      '**/do/password/set',
+      (route) => route.fulfill({ contentType: 'text/html', body: refusal }),
+      {
+        times: 1,
+      },
+    );
+    const reopened = page.waitForRequest(/\/dashboard\/events/, { timeout: 10_000 });
+    await write(card.locator('input'), password);
+    await press(card.locator('button'));
+    await reopened;
+    assert.equal(await page.locator('#lost').isVisible(), false);
     await press(page.locator('.notices a[href="#frame-password"]'));
     await until(
       'the form is in sight',
@@ -579,8 +593,12 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await way.waitFor({ timeout: 20_000 });
     assert.match(await page.locator('#lost').innerText(), /not signed in any more/);
     assert.equal(await card.locator('input').inputValue(), password, 'what was typed is still there');
+    // Longer than a browser waits before it opens a stream anew.
+    await sleep(6_000);
+    watched.assertClean();
     await press(way);
     await page.waitForURL(`${origin()}/sign-in?back=%2F`);
+    watched.assertClean();
     await watched.signIn('a shorter one');
     assert.match(await page.locator('[role=alert]').innerText(), /password is wrong/);
     const proved = page.waitForResponse(/\/do\/settings\/reached$/);
