@@ -9,6 +9,7 @@ const LONGEST = 65_536;
 export function loggedError(thrown: unknown): object {
   try {
     if (isReadableError(thrown)) return whole(thrown);
+    if (isWritten(thrown)) return { ...thrown, ...shortened(thrown) };
   } catch {
     // One that cannot be changed, or of which some other field throws.
   }
@@ -17,7 +18,20 @@ export function loggedError(thrown: unknown): object {
 
 function whole(error: Error): object {
   const written = pino.stdSerializers.err(error);
-  written.message = String(written.message).slice(0, LONGEST);
-  written.stack = String(written.stack).slice(0, LONGEST);
-  return written;
+  return Object.assign(written, shortened(written));
+}
+
+interface Written {
+  readonly message: string;
+  readonly stack: string;
+}
+
+/** As another process has written its error. */
+function isWritten(thrown: unknown): thrown is Written {
+  const { message, stack } = (thrown ?? {}) as Partial<Written>;
+  return typeof message === 'string' && typeof stack === 'string';
+}
+
+function shortened({ message, stack }: Written): Written {
+  return { message: message.slice(0, LONGEST), stack: stack.slice(0, LONGEST) };
 }

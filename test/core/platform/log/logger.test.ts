@@ -44,8 +44,12 @@ describe('logger', () => {
     const frames = [`${folder}/node_modules/spade/index.js:9:9`, `${folder}/lib/beds.js:3:7`];
     const stack = ['Error: no bed', ...frames.map((frame) => `    at dig (${frame})`)].join('\n');
     log.error({ err: Object.assign(new Error('no bed'), { stack }) }, 'failed');
+    log.error({ err: { type: 'Error', message: 'no bed', stack } }, 'as another process wrote it');
     log.error({ err: new Error('of ours') }, 'failed');
-    assert.match(text(), / failed error="no bed" at=lib\/beds\.js:3:7\n.* failed error="of ours"\n$/);
+    assert.match(
+      text(),
+      / failed error="no bed" at=lib\/beds\.js:3:7\n.* it error="no bed" at=lib\/beds\.js:3:7\n.* failed error="of ours"\n$/,
+    );
   });
 
   for (const json of [false, true])
