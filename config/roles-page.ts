@@ -20,7 +20,8 @@ const INTRO = [
   '',
   'What a token with `shares` gets: `its own` are the routes of one share, where others answer 404 as if they',
   'were not there; `filtered` tells of its own alone; everything else is refused. A token with `verbs` may use the',
-  'routes of these verbs and no other, whatever role they need. What is for anyone stands [below](#signing-in-and-out).',
+  'routes of these verbs and no other, whatever role they need. What is for anyone: see',
+  '[below](#signing-in-and-out).',
   '',
 ].join('\n');
 const TABS = [

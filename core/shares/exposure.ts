@@ -28,7 +28,7 @@ export async function withdraw(options: ExposureOptions, share: string): Promise
 
 /** What clients are sending ends, or is taken back, while the mount still takes writes. */
 export async function quiesce(options: ExposureOptions, share: string): Promise<void> {
-  await each(options, { share, complaint: 'uploads to the share not ended' }, async (exporter) =>
+  await each(options, { share, complaint: 'share not cleared of uploads' }, async (exporter) =>
     exporter.quiesce?.(share),
   );
 }

@@ -67,9 +67,18 @@ export function describeShare(facts: ShareFacts): ShareStatus {
   };
 }
 
-function message({ state, active, note }: ShareFacts): string | null {
-  const parts = [state.health === 'failed' ? state.reason : active?.watch.trouble, note].filter(
-    (part) => part !== undefined,
-  );
+function message(facts: ShareFacts): string | null {
+  const { state, active, note } = facts;
+  const reason = state.health === 'failed' ? state.reason : active?.watch.trouble;
+  const parts = [reason, note, stillGoing(facts)].filter((part) => part !== undefined);
   return parts.length > 0 ? parts.join('; ') : null;
+}
+
+/** Files go up from a share that has become read-only, too: who sees both would take one of them for wrong. */
+function stillGoing({ active, note }: ShareFacts): string | undefined {
+  const count = active?.watch.stats?.dirtyFiles ?? 0;
+  if (count === 0 || note !== undefined || active?.spec?.share.read_only !== true) return undefined;
+  return count === 1
+    ? 'it is read-only now: users cannot write; 1 file that was written before still goes to the NAS'
+    : `it is read-only now: users cannot write; ${count} files that were written before still go to the NAS`;
 }

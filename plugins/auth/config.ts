@@ -4,6 +4,7 @@ import { administratorProblems } from './administrators.ts';
 import { switchedOffProblems } from './exposure.ts';
 import { parseHash } from './password-hash.ts';
 import { TOKEN_HASH } from './token.ts';
+import { tokenWarnings } from './token-warnings.ts';
 import { keyOf } from './totp/totp.ts';
 
 /** In place of the text of the type `Role`, which is gone at run time. */
@@ -214,6 +215,7 @@ export function check(config: Config, { clock }: Pick<Services, 'clock'>): reado
     ...inClear(config),
     ...switchedOffProblems(config),
     ...administratorProblems(config, clock.now()),
+    ...tokenWarnings(config, clock.now()),
   ];
 }
 

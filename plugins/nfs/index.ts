@@ -1,4 +1,5 @@
 import { definePlugin, provideExporter, readDescriptions } from 'mountkeeper';
+import { clientWarnings } from './client-warnings.ts';
 import { schema, shareSchema } from './config.ts';
 import type { NfsConfig } from './config.ts';
 import { checks } from './doctor.ts';
@@ -16,7 +17,13 @@ export default definePlugin<NfsConfig>({
   version: '1.0.0',
   apiVersion: 1,
   description: 'Shows shares over NFS 4 with a private NFS-Ganesha.',
-  config: { section: 'nfs', schema, share: shareSchema, descriptions: readDescriptions(import.meta.url) },
+  config: {
+    section: 'nfs',
+    schema,
+    share: shareSchema,
+    check: clientWarnings,
+    descriptions: readDescriptions(import.meta.url),
+  },
   register(ctx) {
     const exporter = provideExporter(ctx, {
       protocol: 'nfs',

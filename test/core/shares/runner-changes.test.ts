@@ -96,6 +96,26 @@ describe('share runner, changes of settings', () => {
     await runner.release();
   });
 
+  it('says of a share that has become read-only that files still go up, and how many', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(12);
+    kit.mounter.prepare = (mount) => mount.dirty(12);
+    runner.change(readOnly);
+    await kit.clock.advance(25_000);
+    assert.equal(kit.mounter.mounts.length, 2);
+    const said = (): string | null => runner.status().healthMessage;
+    assert.match(said() ?? '', /^it is read-only now: users cannot write; 12 files .* still go to the NAS$/);
+    kit.mounter.last.dirty(1);
+    await kit.clock.advance(5_000);
+    await runner.pulse();
+    assert.match(said() ?? '', /; 1 file that was written before still goes to the NAS$/);
+    kit.mounter.last.dirty(0);
+    await kit.clock.advance(5_000);
+    await runner.pulse();
+    assert.equal(said(), null);
+    await runner.release();
+  });
+
   it('waits for dirty files as long as it takes when they would go to another place', async () => {
     const { kit, runner, first } = await mounted();
     first.dirty(1);
