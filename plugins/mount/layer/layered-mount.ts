@@ -458,6 +458,7 @@ export class LayeredMount implements RunningRclone {
     if (isOther) tools.onReplaced?.(this.shareName, this.#supervisor.problem);
     this.#remote.use(this.#filesOf(lower));
     lower.around = (change, folder) => this.#changing(change, folder);
+    lower.listCached();
     void limitAnew(() => (this.#supervisor.living === lower ? this.#limit : undefined), {
       shareName: this.shareName,
       lower,

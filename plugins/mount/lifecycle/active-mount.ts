@@ -250,6 +250,11 @@ export class ActiveMount implements RunningRclone {
     return !this.#hasAnswered;
   }
 
+  /** The folders with cached files are listed at once when the remote has answered, else at its first answer. */
+  listCached(): void {
+    if (this.root.hasAnswered && this.root.trouble === undefined) this.#listings.remoteAnswered();
+  }
+
   get hasUnreadFolders(): boolean {
     return this.#listings.hasUnread;
   }

@@ -41,6 +41,10 @@ describe('a file that another rclone has cached', () => {
         timeoutMs: 30_000,
       },
     );
+  const isThere = (): Promise<unknown> =>
+    until('the outage is over', async () => (await daemon.share('work')).health_message === null, {
+      timeoutMs: 60_000,
+    });
   /** `renew` puts another rclone in the place of the one that has the listings. */
   const isRead = async (t: TestContext, renew: () => Promise<void>): Promise<void> => {
     const before = await listed();
@@ -85,7 +89,7 @@ describe('a file that another rclone has cached', () => {
   });
   afterEach(async () => {
     await relay.restore();
-    await daemon.healthy([], 60_000);
+    await isThere();
   });
   after(() => scratch.close());
 
@@ -112,7 +116,7 @@ describe('a file that another rclone has cached', () => {
     await relay.restore();
     const before = await listed();
     await until('its folders are listed', async () => (await listed()) > before, { timeoutMs: 60_000 });
-    await daemon.healthy([], 60_000);
+    await isThere();
     await relay.cut();
     await isAway();
     assert.doesNotMatch((await daemon.share('work')).health_message ?? '', new RegExp(AT_HAND));
