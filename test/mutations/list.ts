@@ -301,4 +301,25 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'true',
     test: 'plugins/mount/outage/unreadable-folders',
   },
+  {
+    fault: 'an account that was locked still comes in over WebDAV after half a minute',
+    file: 'plugins/webdav/proxy/system-users.ts',
+    from: 'until > this.#clock.monotonic()',
+    to: 'until > 0',
+    test: 'plugins/webdav/proxy/system-users',
+  },
+  {
+    fault: 'root and accounts of services may log in over WebDAV',
+    file: 'plugins/webdav/system/group.ts',
+    from: 'uid >= FIRST_UID && ',
+    to: '',
+    test: 'plugins/webdav/system/accounts',
+  },
+  {
+    fault: 'with users of the machine alone everybody is let in over WebDAV without a password',
+    file: 'plugins/webdav/exporter/open-to-all.ts',
+    from: ' && group === undefined',
+    to: '',
+    test: 'plugins/webdav/backends/settings',
+  },
 ];

@@ -235,7 +235,8 @@ export class WebdavExporter implements ServingExporter {
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
     void this.#tellRefused(signal);
-    await this.#accounts.read();
+    // Not waited for: a directory that hangs must not hold up the look at the proxy.
+    void this.#accounts.read();
     if (this.#isReady) this.#accounts.answer();
     await this.#shown.dropUnclaimed();
     await this.#shown.catchUp();

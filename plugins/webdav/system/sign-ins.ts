@@ -83,11 +83,9 @@ export class SystemSignIns {
       this.#problem = undefined;
       return isRight;
     } catch (error) {
-      this.#problem = (error as Error).message;
-      log.error(
-        { user: asked.name, reason: this.#problem },
-        'PAM could not be asked about a user over WebDAV',
-      );
+      const reason = (error as Error).message;
+      if (reason !== this.#problem) log.error({ reason }, 'PAM could not be asked about a user over WebDAV');
+      this.#problem = reason;
       return null;
     }
   }
