@@ -80,7 +80,7 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
     status,
     tone: toneOf(status),
     isCutOff: status.health === 'failed' || share?.remoteAnswers === false,
-    hasUnreadFolders: share?.mount?.hasUnreadFolders === true,
+    hasUnreadFolders: hasUnreadFolders(share),
     since: since(status.name),
     dirtyBytes: status.dirtyCount === 0 ? 0 : figures?.dirtyBytes,
     oldestDirtyAt: figures?.oldestDirtyAt,
@@ -93,6 +93,10 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
 
 function pausedUntil(share: LiveShare | undefined): number | undefined {
   return share?.mount?.uploadPause?.until;
+}
+
+function hasUnreadFolders(share: LiveShare | undefined): boolean {
+  return share?.mount?.hasUnreadFolders === true;
 }
 
 const SECURE_WEBDAV = '_webdavs._tcp';
