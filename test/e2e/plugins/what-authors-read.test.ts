@@ -13,7 +13,8 @@ import { inState, place, plugin } from '../../support/plugins/strangers.ts';
 /** By the plugin's name; line 4 is what it does. */
 const source = (name: string, body: string, imports = ''): string =>
   `import { definePlugin } from 'mountkeeper';\n${imports}\n` +
-  `export default definePlugin({ name: '${name}', apiVersion: 1, description: 'Stumbles.', register(ctx) {\n${body} } });\n`;
+  `export default definePlugin({ name: '${name}', apiVersion: 1, description: 'Stumbles.', ` +
+  `register(ctx) {\n${body} } });\n`;
 
 const PLUGINS: Readonly<Record<string, string>> = {
   effect: "ctx.effect('port', () => { throw new Error('no port'); });",
