@@ -46,8 +46,8 @@ function ownerOf(place: string, folders: Folders): string | undefined {
 }
 
 /**
- * Name of the plugin whose work has failed: the one in whose folder the outermost frame is that is not Node's own. Where
- * there is no such frame, or it is nobody's, `acting` is: the plugin that the code works for. An error that
+ * Name of the plugin whose work has failed: the one in whose folder the outermost frame is that is not Node's own.
+ * Where there is no such frame, or it is nobody's, `acting` is: the plugin that the code works for. An error that
  * passed through the core is nobody's, because the core's own work was left half done; unless the plugin's own code
  * threw it in what the plugin itself had begun, such as a timer of the core's clock.
  * `folders`: name → the folder that its code was loaded from.

@@ -14,7 +14,7 @@ interface LoggedError {
 
 const FATAL = 'FATAL';
 /** A frame in the copy of a third party's plugin, as it is loaded from. */
-const IN_PLUGIN = /\/plugins\/[a-z][a-z0-9-]*@[0-9a-f]{12}\/([^\s()]+:\d+:\d+)/g;
+const COPY = /\/plugins\/[a-z0-9-]{1,100}@[0-9a-f]{12}\//;
 /** Errors that are bugs: their stack matters more than their message. */
 const BUGS = new Set(['TypeError', 'ReferenceError', 'RangeError', 'SyntaxError', 'AssertionError']);
 
@@ -42,8 +42,11 @@ function formatError(err: unknown, label: string): string[] {
 
 /** Where in its own code: of others, the author of a plugin needs no stack. */
 function placeInPlugin(stack: string): string[] {
-  for (const [, place = ''] of stack.matchAll(IN_PLUGIN))
-    if (!place.includes('node_modules/')) return [`at=${formatValue(place)}`];
+  for (const line of stack.split('\n').filter((one) => one.startsWith('    at '))) {
+    const copy = COPY.exec(line);
+    const place = copy ? line.slice(copy.index + copy[0].length).replace(/\)$/, '') : '';
+    if (place !== '' && !place.includes('node_modules/')) return [`at=${formatValue(place)}`];
+  }
   return [];
 }
 

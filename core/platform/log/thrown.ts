@@ -15,6 +15,7 @@ export function isA<T>(thrown: unknown, kind: abstract new (...given: never[]) =
   try {
     return thrown instanceof kind;
   } catch {
+    // It throws when it is looked at.
     return false;
   }
 }
@@ -24,6 +25,7 @@ export function isReadableError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error && typeof thrown.message === 'string' && isTextOrNothing(thrown.stack);
   } catch {
+    // It throws when it is looked at.
     return false;
   }
 }
@@ -37,6 +39,7 @@ export function messageOf(thrown: unknown): string {
   try {
     return worded(thrown).slice(0, LONGEST);
   } catch {
+    // Its own code for that throws.
     return WORDLESS;
   }
 }
@@ -72,6 +75,7 @@ function causeOf(thrown: unknown): unknown {
   try {
     return thrown instanceof Error ? thrown.cause : undefined;
   } catch {
+    // It throws when it is looked at.
     return undefined;
   }
 }
@@ -89,6 +93,7 @@ export function stackOf(thrown: unknown): string {
     const { stack } = thrown as Error;
     return thrown instanceof Error && typeof stack === 'string' ? stack.slice(0, LONGEST) : '';
   } catch {
+    // It throws when it is looked at.
     return '';
   }
 }

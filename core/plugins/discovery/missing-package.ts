@@ -1,29 +1,41 @@
-/** A plugin that imports what is not in its `node_modules`: which package, and what its author or admin does about it. */
+/** A plugin that imports what is not in its `node_modules`: which package, and what is to be done about it. */
 import path from 'node:path';
 import { readTrusted } from '../../platform/files/ownership.ts';
 import { installedFolder } from './installed.ts';
 
 const MOST_BYTES = 1_048_576;
-/** As Node says it, of an import or a require: of a file it says its path, of a built-in module another sentence. */
-const MISSING = /Cannot find (?:package|module) '((?:@[^/'\s]+\/)?[^./'\s][^/'\s]*)[^']*'/;
-/** Who imported it, where that is a package of the plugin's. */
-const BY = /imported from \S*\/node_modules\/((?:@[^/\s]+\/)?[^/\s]+)\/[^\s]*$/m;
+/** As Node says it, of an import or a require. */
+const MISSING = /Cannot find (?:package|module) '([^'\s]{1,1000})'/;
+const IMPORTER = /imported from (\S{1,4096})/;
+const MODULES = '/node_modules/';
+
+/** Of a package, or of a file in it; undefined for a path. */
+function packageIn(specifier: string): string | undefined {
+  const [first = '', second = ''] = specifier.split('/');
+  if (first === '' || first.startsWith('.')) return undefined;
+  return first.startsWith('@') ? `${first}/${second}` : first;
+}
 
 /** Undefined where the reason why the plugin in `folder` cannot be loaded is another one. */
 export async function missingPackage(
   reason: string,
   { folder, stateDir }: { readonly folder: string; readonly stateDir: string },
 ): Promise<string | undefined> {
-  const name = MISSING.exec(reason)?.[1];
+  const name = packageIn(MISSING.exec(reason)?.[1] ?? '');
   if (name === undefined) return undefined;
-  const by = BY.exec(reason)?.[1];
+  const importer = IMPORTER.exec(reason)?.[1] ?? '';
+  const at = importer.lastIndexOf(MODULES);
+  const by = at === -1 ? undefined : packageIn(importer.slice(at + MODULES.length));
   const who = by === undefined ? 'it imports' : `its package "${by}" imports`;
   return `${who} the package "${name}", which ${await whatToDo(name, folder, stateDir)}`;
 }
 
 async function whatToDo(name: string, folder: string, stateDir: string): Promise<string> {
   if (path.dirname(folder) === installedFolder(stateDir))
-    return 'was not installed with it, since its package.json does not ask for it; tell its author, or install another version';
+    return (
+      'was not installed with it, since its package.json does not ask for it; ' +
+      'tell its author, or install another version'
+    );
   const { dependencies, devDependencies } = await read(folder);
   if (isIn(dependencies, name)) return `is not in its node_modules; run 'npm install' in ${folder}`;
   if (isIn(devDependencies, name))

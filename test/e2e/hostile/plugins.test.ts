@@ -50,10 +50,12 @@ const PLUGINS: Readonly<Record<string, string>> = {
   'core-clock':
     "ctx.effect('timer', () => ctx.use('clock').after(300, () => { throw new Error('by the clock'); }));",
   'in-route':
-    "ctx.route({ method: 'GET', path: '/', handler: () => { setImmediate(() => { throw 'by a route'; }); return 'lit'; } });",
+    "ctx.route({ method: 'GET', path: '/', handler: () => { " +
+    "setImmediate(() => { throw 'by a route'; }); return 'lit'; } });",
   'in-cycle': "ctx.tap('afterCycle', () => { setImmediate(() => { throw 'by a hook'; }); });",
   again:
-    "ctx.effect('timer', () => { setInterval(() => { throw new Error('again and again'); }, 700); return () => undefined; });",
+    "ctx.effect('timer', () => { setInterval(() => { throw new Error('again and again'); }, 700); " +
+    'return () => undefined; });',
   leaks:
     "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); " +
     "createServer().listen(0, '127.0.0.1'); return () => undefined; });",
@@ -82,7 +84,8 @@ function source(
   return (
     `import { definePlugin } from 'mountkeeper';\n${imports}\n` +
     `export default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, ` +
-    `description: 'Hostile.',\n  register(ctx) { void [connect, createServer, readFile]; ${body} } });\nfunction trap() { throw new Error('a trap'); }\n`
+    `description: 'Hostile.',\n  register(ctx) { void [connect, createServer, readFile]; ${body} } });\n` +
+    `function trap() { throw new Error('a trap'); }\n`
   );
 }
 

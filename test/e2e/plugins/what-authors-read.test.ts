@@ -12,7 +12,9 @@ import { inState, place, plugin } from '../../support/plugins/strangers.ts';
 
 /** By the plugin's name; line 4 is what it does. */
 const source = (name: string, body: string, imports = ''): string =>
-  `import { definePlugin } from 'mountkeeper';\n${imports}\nexport default definePlugin({ name: '${name}', apiVersion: 1, description: 'Stumbles.', register(ctx) {\n${body} } });\n`;
+  `import { definePlugin } from 'mountkeeper';\n${imports}\n` +
+  `export default definePlugin({ name: '${name}', apiVersion: 1, description: 'Stumbles.', ` +
+  `register(ctx) {\n${body} } });\n`;
 
 const PLUGINS: Readonly<Record<string, string>> = {
   effect: "ctx.effect('port', () => { throw new Error('no port'); });",
@@ -76,7 +78,8 @@ describe('a plugin that stumbles', () => {
     const { reason } = await inState(daemon, 'lacks', 'invalid');
     assert.equal(
       reason,
-      `it imports the package "left-pad", which is not in its node_modules; run 'npm install left-pad' in ${scratch.path('plugins/lacks')}`,
+      `it imports the package "left-pad", which is not in its node_modules; ` +
+        `run 'npm install left-pad' in ${scratch.path('plugins/lacks')}`,
     );
   });
 

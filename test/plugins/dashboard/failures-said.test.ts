@@ -8,7 +8,8 @@ import { sources, strayValues, toldIn, wordsIn } from '../../support/dashboard/s
 
 /** What is told of a plugin that cannot be found, loaded, started or kept. */
 const SPEAKERS = new RegExp(
-  'core/plugins/(?:activate|broken-off|discovery/(?:discover|manifest|missing-package|plugin-files|preflight(?:-child)?|strip-types)|' +
+  'core/plugins/(?:activate|broken-off|' +
+    'discovery/(?:discover|manifest|missing-package|plugin-files|preflight(?:-child)?|strip-types)|' +
     'instance/(?:instance|ledger|own-config|recurring|scope)|' +
     'runner/process/(?:runner-(?:process|supervisor)|shared-runners))\\.ts$',
 );

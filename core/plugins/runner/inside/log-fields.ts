@@ -40,6 +40,7 @@ function isThrown(value: unknown): boolean {
   try {
     return value instanceof Error;
   } catch {
+    // Words are made of it with care.
     return true;
   }
 }
