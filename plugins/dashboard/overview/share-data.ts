@@ -80,7 +80,7 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
     status,
     tone: toneOf(status),
     isCutOff: status.health === 'failed' || share?.remoteAnswers === false,
-    hasUnreadFolders: share?.mount?.hasUnreadFolders === true,
+    hasUnreadFolders: hasUnreadFolders(share),
     since: since(status.name),
     dirtyBytes: status.dirtyCount === 0 ? 0 : figures?.dirtyBytes,
     oldestDirtyAt: figures?.oldestDirtyAt,
@@ -89,6 +89,10 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
     speeds: speeds(status.name),
     addresses: status.mounted ? addresses(status.name) : [],
   };
+}
+
+function hasUnreadFolders(share: LiveShare | undefined): boolean {
+  return share?.mount?.hasUnreadFolders === true;
 }
 
 function pausedUntil(share: LiveShare | undefined): number | undefined {
