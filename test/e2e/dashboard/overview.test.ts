@@ -256,6 +256,9 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
   it('asks before it reconnects also without scripts', async () => {
     const plain = await WatchedPage.open(browser, origin(), { javaScriptEnabled: false });
     const former = await daemon.rclonePid('files');
+    const listed = async (): Promise<number> =>
+      (await daemon.log()).split('folders with cached files listed share=files').length;
+    const listedBefore = await listed();
     const reconnect = plain.page.locator('article.card button', { hasText: 'Reconnect' }).first();
     await plain.page.goto(`${origin()}/`);
     await reconnect.click();
@@ -273,6 +276,8 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     });
     await daemon.healthy();
     await shows('the share is up again', async () => (await watched.tone('files')) === 'good', 20_000);
+    // Before, cached files are promised in a part of its folders only.
+    await until('its folders are listed', async () => (await listed()) > listedBefore, { timeoutMs: 20_000 });
   });
 
   it('says that the NAS is away and since when, what is usable, and that it is back', async () => {
