@@ -84,8 +84,8 @@ function useOf(shares: readonly ShareStatus[], unread: readonly string[]): Use {
 }
 
 /**
- * Says that cached files can be used only of shares that are mounted and can be read, in all folders. Of one that is not, nobody may
- * know whether its NAS answers: it counts as cut off, so that nothing of it is promised.
+ * Says that cached files can be used only of shares that are mounted and can be read, in all folders. Of one that is
+ * not, nobody may know whether its NAS answers: it counts as cut off, so that nothing of it is promised.
  */
 function offline(
   shares: readonly ShareStatus[],

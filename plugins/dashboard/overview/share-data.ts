@@ -91,10 +91,6 @@ export function shareData(status: ShareStatus, sources: ShareSources): ShareData
   };
 }
 
-function hasUnreadFolders(share: LiveShare | undefined): boolean {
-  return share?.mount?.hasUnreadFolders === true;
-}
-
 function pausedUntil(share: LiveShare | undefined): number | undefined {
   return share?.mount?.uploadPause?.until;
 }

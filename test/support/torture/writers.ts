@@ -91,7 +91,7 @@ function smbWriter({ access, share }: WriterParts): Writer {
       }).catch((error: unknown) => ({ code: 1, output: (error as Error).message }));
       const words = /NT_STATUS_(\w+)/.exec(output)?.[1];
       if (words === undefined) return code === 0 ? DONE : unknown(output.trim());
-      // smbd cuts a file that is replaced when it opens it: what goes wrong right behind that is answered like this, too.
+      // smbd cuts a file that is replaced when it opens it: what goes wrong right behind that is answered so, too.
       if (action.deed === 'write' && words === 'ACCESS_DENIED') return unknown(words);
       return REFUSED.includes(words) ? refused(words, MISSING.includes(words)) : unknown(words);
     },

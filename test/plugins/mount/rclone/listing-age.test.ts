@@ -116,7 +116,7 @@ describe('the age of listings', () => {
     assert.equal(world.calls.length, 11, 'nothing is due');
   });
 
-  it('is none for a new rclone: what holds cached files is read at the first answer, and nothing is dropped', async (t) => {
+  it('is none for a new rclone: what holds cached files is read at the first answer, nothing is dropped', async (t) => {
     const world = await createWorld(t, { isRead: false });
     world.at.isThere = false;
     await world.answer();
