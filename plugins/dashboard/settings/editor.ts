@@ -50,8 +50,8 @@ export class Editor {
 
   /**
    * `data-draft`: what somebody has typed into, with the version that the text is of; it is left alone when all is
-   * drawn anew. What came of applying a version (`data-kept`) stands as long as that version is on trial: then it is
-   * not taken back any more.
+   * drawn anew. What came of applying a version (`data-kept`) stands as long as that version is on trial: afterwards
+   * it is not taken back any more.
    */
   controls(view: View): Content {
     const changes = changesOf(this.#ctx);
