@@ -179,6 +179,30 @@ describe('the scripts of the Debian package', () => {
     assert.deepEqual([await exists(file), await exists(at('etc/mountkeeper'))], [true, false]);
   });
 
+  it('refuse a purge while files wait in another folder, however the configuration writes it', async (t) => {
+    for (const text of [
+      '[cache]\ndir = "FOLDER"\n',
+      '[ cache ] # on the big disk\n"dir"="FOLDER" # the "old" one\n',
+      "cache.dir = 'FOLDER'\n",
+      'cache = { max_size = "1T", dir = "FOLDER" }\n',
+      '[supervisor]\nstate_dir = "STATE"\n',
+      '[cache]\ndir = "/srv/\\u00fc"\n',
+    ]) {
+      const { at, script } = await machine(t);
+      const file = at('srv/cache/share/vfs/a.txt');
+      await mkdir(join(file, '..'), { recursive: true });
+      await writeFile(file, 'x');
+      await mkdir(at('srv/state/mount'), { recursive: true });
+      await writeFile(at('srv/state/mount/cache-folders.json'), JSON.stringify([at('srv/cache')]));
+      await mkdir(at('etc/mountkeeper'), { recursive: true });
+      const written = text.replace('FOLDER', at('srv/cache')).replace('STATE', at('srv/state'));
+      await writeFile(at('etc/mountkeeper/mountkeeper.toml'), written);
+      const { code, said } = await script('postrm', ['purge']);
+      assert.equal(code, 1, text);
+      assert.match(said, text.includes('u00fc') ? /cannot be read here/ : /a\.txt/);
+    }
+  });
+
   it('refuse a purge for whatever is not known to be on the NAS', async (t) => {
     for (const path of [
       'files/held/000001/vfs/a',
