@@ -11,6 +11,7 @@ import {
   readdir,
   rm,
   stat,
+  symlink,
   utimes,
   writeFile,
 } from 'node:fs/promises';
@@ -112,6 +113,21 @@ describe('the scripts of the Debian package', () => {
     await writeFile(at('etc/mountkeeper/mountkeeper.toml'), 'changed');
     await script('postinst', ['configure', '0.0.9']);
     assert.equal(await readFile(at('etc/mountkeeper/mountkeeper.toml'), 'utf8'), 'changed');
+  });
+
+  it('make the users themselves where there is no systemd, unless they are there', async (t) => {
+    const { at, script } = await machine(t);
+    await mkdir(at('few'));
+    for (const folder of ['/usr/bin', at('bin')])
+      for (const name of await readdir(folder))
+        if (!['systemd-sysusers', 'getent', 'useradd'].includes(name)) {
+          await rm(at(`few/${name}`), { force: true });
+          await symlink(join(folder, name), at(`few/${name}`));
+        }
+    await writeFile(at('few/getent'), '#!/bin/sh\n[ "$2" = mountkeeper ]\n', { mode: 0o755 });
+    await writeFile(at('few/useradd'), `#!/bin/sh\necho "$*" >>${at('made')}\n`, { mode: 0o755 });
+    assert.deepEqual(await script('postinst', ['configure', ''], { PATH: at('few') }), { code: 0, said: '' });
+    assert.match(await readFile(at('made'), 'utf8'), /^--system .* mountkeeper-plugins\n$/);
   });
 
   it('refuse a removal and a purge while a share is mounted, wherever it is', async (t) => {

@@ -3,7 +3,7 @@
  * without a running daemon, and with an invalid configuration; changes nothing.
  */
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, open, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { release, tmpdir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
@@ -52,6 +52,42 @@ export async function runSupport(invocation: Invocation, context: CliContext): P
     .replace('T', '-');
   const name = `mountkeeper-support-${stamp}`;
   const target = resolve(args.rest[0] ?? `${name}.tar.gz`);
+  if (!(await isMade(target))) {
+    terminal.printError(`mountkeeper support: ${target} is there already; give another name`);
+    return EXIT.usage;
+  }
+  try {
+    await gather(invocation, context, { name, target });
+  } catch (error) {
+    // Half of an archive, as on a full disk, is none.
+    await rm(target, { force: true });
+    throw error;
+  }
+  terminal.print(
+    args.json
+      ? JSON.stringify({ file: target })
+      : `${target}\nLook through it before you hand it to others: it names shares, hosts and files.`,
+  );
+  return EXIT.ok;
+}
+
+/** Created first with its mode, so that nobody else can read it even for a moment. False where a file is there. */
+async function isMade(target: string): Promise<boolean> {
+  try {
+    await writeFile(target, '', { mode: 0o600, flag: 'wx' });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function gather(
+  invocation: Invocation,
+  context: CliContext,
+  { name, target }: { readonly name: string; readonly target: string },
+): Promise<void> {
+  const { offline } = invocation;
   const files: Files = new Map([['README.txt', README]]);
   const { config, scrub } = await readConfig(invocation, files);
   const found = await doctor(invocation);
@@ -61,12 +97,6 @@ export async function runSupport(invocation: Invocation, context: CliContext): P
   for (const what of ASKED) files.set(`${what}.json`, await asked(context, what));
   await addLogs(files, config);
   await writeArchive({ name, target, files, scrub });
-  terminal.print(
-    args.json
-      ? JSON.stringify({ file: target })
-      : `${target}\nLook through it before you hand it to others: it names shares, hosts and files.`,
-  );
-  return EXIT.ok;
 }
 
 /** A file whose name begins with a dash is written as `./-name`. */
@@ -217,9 +247,6 @@ async function writeArchive({
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       await writeFile(file, scrub(text), { mode: 0o600 });
     }
-    // Created first with its mode, so that nobody else can read it even for a moment.
-    await writeFile(target, '', { mode: 0o600 });
-    await chmod(target, 0o600);
     await promisify(execFile)('tar', ['--owner=0', '--group=0', '-czf', target, '-C', room, name]);
   } finally {
     await rm(room, { recursive: true, force: true });

@@ -19,8 +19,8 @@ const KEYS: readonly RegExp[] = [
   /(?:credentials?|authorization|signature|key[_-]pem)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   // An option whose value is a word of its own, also in a list.
-  /--(?:[\w-]{0,24}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
-  /--(?:[\w-]{0,24}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:\w[\w-]{0,23}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:\w[\w-]{0,23}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
 ];
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [

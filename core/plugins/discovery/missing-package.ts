@@ -5,7 +5,7 @@ import { installedFolder } from './installed.ts';
 
 const MOST_BYTES = 1_048_576;
 /** As Node says it, of an import or a require. */
-const MISSING = /Cannot find (?:package|module) '([^'\s]{1,1000})'/;
+const MISSING = /Cannot find (?:package|module) \x27([^\x27\s]{1,1000})\x27/;
 const IMPORTER = /imported from (\S{1,4096})/;
 const MODULES = '/node_modules/';
 

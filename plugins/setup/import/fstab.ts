@@ -83,10 +83,10 @@ function entryOf(line: string): Entry | undefined {
   };
 }
 
-/** fstab writes spaces and the like as octal numbers. */
+/** fstab writes spaces and the like as octal numbers, one for each byte: those of one character belong together. */
 function unescaped(field: string): string {
-  return field.replaceAll(/\\([0-3][0-7]{2})/g, (_all, octal: string) =>
-    String.fromCharCode(Number.parseInt(octal, 8)),
+  return field.replaceAll(/(?:\\[0-3][0-7]{2})+/g, (bytes) =>
+    Buffer.from(bytes.match(/[0-7]{3}/g)!.map((octal) => Number.parseInt(octal, 8))).toString('utf8'),
   );
 }
 

@@ -104,6 +104,15 @@ describe('the archive for support', () => {
         );
   }
 
+  it('takes no name that a file has', async () => {
+    const file = scratch.path('there.toml');
+    await writeFile(file, 'mine');
+    const { code, stderr } = await runCli(['support', file, '--config', daemon.configFile], 60_000);
+    assert.equal(code, 64);
+    assert.match(stderr, /there\.toml is there already; give another name/);
+    assert.equal(await readFile(file, 'utf8'), 'mine');
+  });
+
   it('holds what helps, and no secret in any form, while the daemon runs', async () => {
     const authorization = `Basic ${Buffer.from(`ada:${WEB}`).toString('base64')}`;
     await until(

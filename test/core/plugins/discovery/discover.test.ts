@@ -304,7 +304,7 @@ describe('discovery', () => {
       problem(found, 'throws'),
       `it cannot be loaded: no garden here (${here('throws/index.js')}:2)`,
     );
-    assert.match(problem(found, 'missing'), /Cannot find package 'joi'/);
+    assert.match(problem(found, 'missing'), /it imports the package "joi", .* run 'npm install joi' in /);
     assert.match(problem(found, 'exits'), /ended the process while it was loaded \(exit code 3\)/);
     assert.match(problem(found, 'waits'), /never finishes loading/);
     assert.match(problem(found, 'register'), /not today/);

@@ -106,7 +106,8 @@ describe('a plugin in TypeScript', () => {
       await write('words/greeting.ts', `${GREETING}\nthrow new Error('too dark' as string);\n`);
       const thrown = problemOf(await found(isolated));
       assert.match(thrown, /too dark/);
-      assert.ok(thrown.includes(`${source}/words/greeting.ts:6`), thrown);
+      // From a process of its own by its place in the plugin.
+      assert.ok(thrown.includes('words/greeting.ts:6'), thrown);
       await write('words/greeting.ts', `${GREETING}\n\nexport enum Shade { red }\n`);
       const unknown = problemOf(await found(isolated));
       assert.match(unknown, /enum is not supported in strip-only mode/);

@@ -47,6 +47,8 @@ describe('an entry of fstab', () => {
     });
     assert.deepEqual((await read('/mnt/old')).options, { host: '10.0.0.2', user: 'bob', pass: '$(reboot)' });
     assert.equal((await read('/mnt/twice')).remotePath, 'two', 'the last one, as mount has it');
+    const bytes = String.raw`//nas/B\303\274cher\0402 /mnt/\303\274 cifs guest 0 0`;
+    assert.equal((await read('/mnt/ü', bytes)).remotePath, 'Bücher 2');
   });
 
   it('is refused when a path of it would be shown as lines of its own', async () => {
