@@ -35,7 +35,7 @@ const NOTE_COUNTS = '--note-counts';
  */
 const FILE_TIMEOUT_MS = 25 * 60_000;
 /** Processes: some wait for their turn. */
-const AT_ONCE = 8;
+const AT_ONCE = 7;
 
 interface Order {
   readonly files: readonly TestFile[];

@@ -11,6 +11,7 @@ import type { WebdavShare } from '../../support/exports/webdav-share.ts';
 import { localFile, runClient, sumOf } from '../../support/exports/client-programs.ts';
 
 const BYTES = 24_000_000;
+const UPLOADED = /^(?:kept\.bin(?:\.[0-9a-f]+\.mk[0-9a-f]{8})?|\.mountkeeper-upload-.*)$/;
 
 describe('a file that is moved over while something is killed, over WebDAV', () => {
   let scratch: Scratch;
@@ -45,11 +46,11 @@ describe('a file that is moved over while something is killed, over WebDAV', () 
 
   /**
    * Whether the NAS has neither the target nor the upload that takes its place. This NAS cannot rename over a
-   * file, so rclone takes the old one away when the new one, `kept.bin.1a2b3c4d.mk5e6f7a8b`, is there to its
-   * last byte. One listing shows both or either.
+   * file, so the old one is taken away when the new one is there to its last byte: `.mountkeeper-upload-…`, or
+   * `kept.bin.1a2b3c4d.mk5e6f7a8b` of rclone's own. One listing shows both or either.
    */
   const isGone = async (): Promise<boolean> =>
-    !(await readdir(nas.path('team'))).some((name) => /^kept\.bin(\.[0-9a-f]+\.mk[0-9a-f]{8})?$/.test(name));
+    !(await readdir(nas.path('team'))).some((name) => UPLOADED.test(name));
 
   before(async () => {
     ({ scratch, nas, daemon, url, dav } = await openWebdavShare('dav-over'));

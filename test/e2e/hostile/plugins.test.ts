@@ -70,10 +70,10 @@ const BREAK_OFF: Readonly<Record<string, RegExp>> = {
   'bare-null': /caused an uncaught error: it threw null, which is no error; /,
   'bare-undefined': /caused an uncaught error: it threw undefined, which is no error; /,
   'bare-proxy': /caused an uncaught error: it threw something that cannot be put into words; /,
-  'core-clock': /caused an uncaught error: by the clock; /,
+  'core-clock': /caused an uncaught error: by the clock \(at index\.js:4:\d+\); /,
   'in-route': /caused an uncaught error: by a route; /,
   'in-cycle': /caused an uncaught error: by a hook; /,
-  again: /caused an uncaught error: again and again; /,
+  again: /caused an uncaught error: again and again(?: \(at index\.js:\d+:\d+\))?; /,
 };
 
 function source(
