@@ -202,6 +202,7 @@ describe('the scripts of the Debian package', () => {
       "cache.dir = 'FOLDER'\n",
       'cache = { max_size = "1T", dir = "FOLDER" }\n',
       '[supervisor]\nstate_dir = "STATE"\n',
+      '[cache]\ndir = "../../srv/cache"\n',
       '[cache]\ndir = "/srv/\\u00fc"\n',
     ]) {
       const { at, script } = await machine(t);
