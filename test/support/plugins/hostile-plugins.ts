@@ -164,7 +164,7 @@ const IMPORTED: Readonly<Record<string, HostilePlugin>> = {
   'import-exits': { entry: `process.exit(3);\n${define('')}`, listed: /it called process\.exit\(3\)/ },
   'import-throws': {
     entry: `throw new Error('not today');\n${define('')}`,
-    listed: /it cannot be loaded: not today \(.*import-throws\/index\.js:1/,
+    listed: /it cannot be loaded: not today \((?:at |.*import-throws\/)index\.js:1/,
   },
   'later-api': {
     entry: define(', apiVersion: 9').replace('apiVersion: 1, ', ''),
