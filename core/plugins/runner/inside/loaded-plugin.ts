@@ -28,6 +28,8 @@ const RELEASE_MS = 4_000;
 interface Voice {
   readonly log: Logger;
   readonly say: (message: Said) => void;
+  /** Others share its process, so it has to be known for whom code runs: that costs memory with each promise. */
+  readonly hasNeighbours: boolean;
 }
 
 type AnyFn = (...args: unknown[]) => unknown;
@@ -57,7 +59,7 @@ export class LoadedPlugin {
       clock,
       log: voice.log,
       isThirdParty: () => true,
-      runsHere: () => true,
+      runsHere: () => voice.hasNeighbours,
       logLevel: () => this.#logLevel,
       limits: { acquireMs: ACQUIRE_MS, releaseMs: RELEASE_MS },
       scheduler: lateScheduler(clock, voice.log),

@@ -43,6 +43,8 @@ interface Place {
 const places = new Map<number, Place>();
 /** Name and folder of all that were loaded; what has gone may have left something behind. */
 const folders: [name: string, folder: string][] = [];
+/** The seat of a plugin that has the process for itself; those that share one begin at 1. */
+const OWN = 0;
 let isEnding = false;
 
 function say(message: FromRunner): void {
@@ -89,8 +91,9 @@ function endBy(error: SyntaxError): Promise<never> {
   return new Promise(() => undefined);
 }
 
-async function pluginOf({ entry, name, declared, task }: Begin): Promise<Plugin> {
-  const namespace = await actAs({ name }, () => importModule(entry)).catch((error: unknown) => {
+async function pluginOf({ entry, name, declared, task }: Begin, hasNeighbours: boolean): Promise<Plugin> {
+  const actor = hasNeighbours ? { name } : undefined;
+  const namespace = await actAs(actor, () => importModule(entry)).catch((error: unknown) => {
     // Later there may be others here.
     if (error instanceof SyntaxError && task === 'declare') return endBy(error);
     throw new Error(`it cannot be loaded: ${told(error)}${whereIn(error)}`, { cause: undefined });
@@ -112,6 +115,8 @@ async function declared(plugin: Plugin, log: Logger): Promise<Declaration> {
 }
 
 async function begin(message: Begin, seat: number): Promise<void> {
+  // In a process of its own whatever happens is its doing.
+  const hasNeighbours = seat !== OWN;
   const tell = (said: Said): void => say({ ...said, seat });
   const log = runnerLog(message.logLevel, tell);
   keepsFilesIn(ownFolder({ stateDir: message.paths.stateDir, name: message.name }));
@@ -119,7 +124,7 @@ async function begin(message: Begin, seat: number): Promise<void> {
   const place: Place = {};
   places.set(seat, place);
   try {
-    const plugin = await pluginOf(message);
+    const plugin = await pluginOf(message, hasNeighbours);
     if (message.task === 'declare') {
       return tell({ is: 'declared', declaration: await declared(plugin, log) });
     }
@@ -127,7 +132,7 @@ async function begin(message: Begin, seat: number): Promise<void> {
       return tell({ is: 'migrated', table: await plugin.config?.migrate?.({ ...message.config }) });
     // It was told to go while it was imported.
     if (places.get(seat) !== place) return;
-    place.loaded = new LoadedPlugin(plugin, message, { log, say: tell });
+    place.loaded = new LoadedPlugin(plugin, message, { log, say: tell, hasNeighbours });
     await place.loaded.activate();
     tell({ is: 'up' });
   } catch (error) {
@@ -152,7 +157,7 @@ async function end(reason: string): Promise<void> {
 function take(message: ToRunner): void {
   if (message.is === 'ping') return say({ is: 'pong' });
   if (message.is === 'end') return void end(message.reason);
-  takeFor(message.seat ?? 0, message);
+  takeFor(message.seat ?? OWN, message);
 }
 
 function takeFor(seat: number, message: Heard | Extract<ToRunner, { is: 'begin' | 'leave' }>): void {

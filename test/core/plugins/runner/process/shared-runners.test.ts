@@ -128,6 +128,11 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       "setImmediate(() => { throw new Error('blight'); });",
       'it broke off with an error that nobody caught: blight',
     ],
+    [
+      'an error without a place',
+      'setImmediate(() => { throw null; });',
+      'it broke off with an error that nobody caught: it threw null, which is no error',
+    ],
   ] as const)
     it(`are all ended by ${how} of one, which is named; all come back`, async () => {
       const [rose, tulip] = await up(
