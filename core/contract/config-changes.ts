@@ -62,7 +62,7 @@ export interface ConfigSubmission {
   readonly isStillLetIn?: (() => boolean) | undefined;
   /**
    * Puts the former document back after 60 s unless `confirm` is called, or `reached` is and every share that was
-   * healthy is so again by then.
+   * healthy is so again by then. A share that has to send its files by the former settings first has 60 s from then on.
    */
   readonly onTrial?: boolean | undefined;
 }
@@ -106,6 +106,8 @@ export interface ConfigTrial {
   readonly failed: readonly string[];
   /** The same, with the reason of each. */
   readonly down: readonly DownShare[];
+  /** Shares that have the former settings still, since files of theirs are not on the remote. */
+  readonly waiting: readonly string[];
 }
 
 /** A share that was healthy before the document on trial and is not now. */

@@ -15,6 +15,8 @@ export interface LiveShare {
   readonly spec: ShareSpec;
   readonly health: Health;
   readonly mount: Mount | undefined;
+  /** True while it is mounted with former settings, until its dirty files are on the remote. */
+  readonly hasFormerSettings?: boolean | undefined;
   /** Whether the remote answered the last light check; undefined before the first. */
   readonly remoteAnswers: boolean | undefined;
   /** How long that check took, in milliseconds; left out while the remote does not answer. */

@@ -78,7 +78,8 @@ export class ShareRunner {
 
   /** The share as plugins see it. */
   get live(): LiveShare {
-    return this.#share.live(this.#settings.wanted, this.health);
+    const { wanted, isWaiting } = this.#settings;
+    return { ...this.#share.live(wanted, this.health), hasFormerSettings: isWaiting };
   }
 
   /** True from the request to unmount the share for good. */

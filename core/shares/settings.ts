@@ -33,6 +33,11 @@ export class ShareSettings {
     return this.#wanted;
   }
 
+  /** True from the look that has found the mount's settings to be former ones. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
   /** Why the share does not have the wanted settings; undefined when it has. */
   get note(): string | undefined {
     return this.#note;

@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { ConfigChanges } from '../../core/contract/config-changes.ts';
+import type { LiveShare } from '../../core/contract/shares.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { until } from '../support/platform/wait.ts';
@@ -18,13 +19,18 @@ const interval = (text: string, seconds: number): string =>
 
 let api: ApiFixture;
 let clock: ManualClock;
+/** Names of shares that have the former settings still. */
+let waiting: readonly string[] = [];
 
 const changes = () => api.host.service('configChanges') as ConfigChanges;
 
 function withApi(): void {
   beforeEach(async () => {
     clock = createManualClock();
-    api = await createApi({ toml: TEXT, clock });
+    waiting = [];
+    const list = () =>
+      waiting.map((name) => ({ spec: { share: { name } }, hasFormerSettings: true }) as LiveShare);
+    api = await createApi({ toml: TEXT, clock, shares: { list } });
   });
   afterEach(() => api.close());
 }
@@ -39,7 +45,7 @@ describe('a document on trial', () => {
       async () => (await api.fileText()) === TEXT && changes().history()[0]?.by === 'revert',
       { timeoutMs: 5_000 },
     );
-  const healths = (...list: readonly ('healthy' | 'failed')[]): void => {
+  const healths = (...list: readonly ('healthy' | 'failed' | 'pending')[]): void => {
     api.publish([
       { name: 'photos', health: list[0] ?? 'healthy' },
       { name: '照片 2024', health: list[1] ?? 'healthy' },
@@ -156,6 +162,46 @@ describe('a document on trial', () => {
     await clock.advance(61_000);
     assert.equal(await api.fileText(), without);
     assert.equal(changes().trial, undefined);
+  });
+
+  describe('of a share that sends its files by the former settings first', () => {
+    const begun = async (): Promise<void> => {
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(TEXT, 3));
+      changes().reached(version);
+      waiting = ['photos'];
+      assert.deepEqual(changes().trial?.waiting, ['photos']);
+      await clock.advance(600_000);
+      assert.ok(changes().trial, 'nothing is known of the new ones');
+      waiting = [];
+      healths('pending', 'healthy');
+    };
+
+    it('stays when the share is healthy a minute after that', async () => {
+      await begun();
+      await clock.advance(50_000);
+      assert.ok(changes().trial);
+      healths('healthy', 'healthy');
+      await clock.advance(30_000);
+      assert.equal(changes().trial, undefined);
+      assert.equal(await api.fileText(), interval(TEXT, 3));
+    });
+
+    it('is taken back when the share is not healthy a minute after that', async () => {
+      await begun();
+      await clock.advance(80_000);
+      await takenBack();
+    });
+
+    it('is taken back at once when another one is not healthy', async () => {
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(TEXT, 3));
+      changes().reached(version);
+      waiting = ['photos'];
+      healths('healthy', 'failed');
+      await clock.advance(61_000);
+      await takenBack();
+    });
   });
 
   it('takes back nothing but itself', async () => {

@@ -15,6 +15,7 @@ import type { Commands } from '../../core/contract/commands.ts';
 import type { LoadedConfig, Secrets } from '../../core/contract/config.ts';
 import type { Notice } from '../../core/contract/notifications.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
+import type { SharesService } from '../../core/contract/shares.ts';
 import type { ShareStatus, StatusRecord } from '../../core/contract/status.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
@@ -88,6 +89,8 @@ export interface FixtureOptions {
   readonly clock?: Clock;
   readonly http?: Partial<HttpOptions>;
   readonly notices?: readonly Notice[];
+  /** What the supervisor would say of its shares. Default: nothing does. */
+  readonly shares?: SharesService;
   /** For checks that ask installed programs; without it they find none. */
   readonly processes?: Processes;
   /** As in the daemon, a document that is sent to be carried out is the running one from then on. */
@@ -257,6 +260,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
         logFile: logger.logFile,
         bandwidth: { read: () => BANDWIDTH },
         config: options.wrapConfig?.(config) ?? config,
+        ...(options.shares && { shares: options.shares }),
       },
       projectors: [http.projector],
       clock,

@@ -57,6 +57,7 @@ export class Changes implements ConfigChanges {
       clock: ctx.use('clock'),
       history,
       shares: () => this.#configuredShares(),
+      waiting: () => this.#waitingShares(),
       changed: () => this.#tell(),
       takeBack: async (trial, why) => (await this.#takeBack(trial, why)).status !== 500,
     });
@@ -66,6 +67,11 @@ export class Changes implements ConfigChanges {
   #configuredShares(): readonly ShareStatus[] {
     const names = new Set(this.#ctx.use('config').current.config.shares.map(({ name }) => name));
     return this.#ctx.use('status').snapshot.record.shares.filter(({ name }) => names.has(name));
+  }
+
+  #waitingShares(): readonly string[] {
+    const shares = this.#ctx.find('shares')?.list() ?? [];
+    return shares.filter((share) => share.hasFormerSettings === true).map(({ spec }) => spec.share.name);
   }
 
   /** Takes over what a former daemon left. */

@@ -1,7 +1,8 @@
 /**
  * A document on trial: the daemon takes it back by itself after a while, unless somebody keeps it, or the
  * page that sent it, or one that an administrator opened, has reached the daemon since and every share that was healthy
- * before is healthy again. So a page that cuts itself off needs no other way in.
+ * before is healthy again. So a page that cuts itself off needs no other way in. Of a share that sends its files by the
+ * former settings first nothing is known yet: the trial goes on until its time with the new ones is up.
  */
 import type { Clock, ConfigTrial, DownShare, ShareStatus } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';
@@ -17,13 +18,17 @@ export interface TrialParts {
   readonly history: History;
   /** The shares that are configured now, as they are. One that the change has removed is none of them. */
   readonly shares: () => readonly ShareStatus[];
+  /** Names of those that have the former settings still. */
+  readonly waiting: () => readonly string[];
   /** Called when the time is up and nobody has kept it. False where it failed. */
   readonly takeBack: (trial: KeptTrial, why: string) => Promise<boolean>;
   readonly changed: () => void;
 }
 
 interface Running extends KeptTrial {
-  readonly until: number;
+  until: number;
+  /** Shares that had the former settings when the time was up. */
+  late: ReadonlySet<string>;
   cancel: () => void;
   isReached: boolean;
 }
@@ -41,7 +46,8 @@ export class Trial {
     if (!running) return undefined;
     const { version, until, isReached } = running;
     const down = this.#down(running);
-    return { version, until, isReached, failed: down.map(({ share }) => share), down };
+    const waiting = this.#waiting(running);
+    return { version, until, isReached, failed: down.map(({ share }) => share), down, waiting };
   }
 
   get kept(): KeptTrial | undefined {
@@ -49,11 +55,11 @@ export class Trial {
   }
 
   begin(trial: KeptTrial): void {
-    const { clock, history, changed } = this.#parts;
+    const { history, changed } = this.#parts;
     this.#running?.cancel();
-    const cancel = clock.after(TRIAL_MS, () => this.#timeIsUp());
     const isReached = trial.isReached === true;
-    this.#running = { ...trial, until: clock.now() + TRIAL_MS, cancel, isReached };
+    this.#running = { ...trial, until: 0, cancel: () => undefined, isReached, late: new Set() };
+    this.#lasts(this.#running, TRIAL_MS);
     const { version, former, healthy } = trial;
     history.trial = { version, former, healthy, isReached };
     changed();
@@ -92,11 +98,31 @@ export class Trial {
       .map((share) => ({ share: share.name, hasFailed: hasFailed(share), reason: reasonOf(share) }));
   }
 
+  #waiting({ healthy }: KeptTrial): readonly string[] {
+    return this.#parts.waiting().filter((name) => healthy.includes(name));
+  }
+
+  #lasts(running: Running, ms: number): void {
+    const { clock } = this.#parts;
+    running.until = clock.now() + ms;
+    running.cancel = clock.after(ms, () => this.#timeIsUp());
+  }
+
   #timeIsUp(): void {
     const running = this.#running;
     if (!running) return;
-    const down = this.#down(running);
-    if (running.isReached && down.length === 0) return this.end();
+    const waiting = this.#waiting(running);
+    const late = new Set([...running.late, ...waiting]);
+    const down = this.#down(running).filter(({ share }) => !late.has(share));
+    if (!running.isReached || down.length > 0) return this.#takeBack(running, down);
+    if (late.size === 0) return this.end();
+    // Once the last of them has the new settings, they all have as long as the others had.
+    running.late = waiting.length > 0 ? late : new Set();
+    this.#lasts(running, waiting.length > 0 ? AGAIN_MS : TRIAL_MS);
+    this.#parts.changed();
+  }
+
+  #takeBack(running: Running, down: readonly DownShare[]): void {
     const why = down.length > 0 ? whyOf(down) : "no administrator's page has reached the daemon since";
     void this.#parts.takeBack(running, why).then((isDone) => {
       if (!isDone && this.#running === running)

@@ -27,10 +27,10 @@ export function pastPanel(changes: ConfigChanges, view: View): Content {
   </div>`;
 }
 
-function trialPanel({ version, until, isReached, down }: ConfigTrial, view: View): Content {
+function trialPanel({ version, until, isReached, down, waiting }: ConfigTrial, view: View): Content {
   const tone = down.some(({ hasFailed }) => hasFailed)
     ? 'bad'
-    : isReached && down.length === 0
+    : isReached && down.length + waiting.length === 0
       ? 'good'
       : 'wait';
   const key = down.length > 0 ? 'trial-down' : isReached ? 'trial-reached' : 'trial-waits';
@@ -42,6 +42,7 @@ function trialPanel({ version, until, isReached, down }: ConfigTrial, view: View
         <div>
           <p>${view.t(key, { time: view.time(until) })}</p>
           ${down.length > 0 ? downShares(down, view) : null}
+          ${waiting.length > 0 ? waitingShares(waiting, view) : null}
         </div>
       </li>
     </ul>
@@ -50,6 +51,11 @@ function trialPanel({ version, until, isReached, down }: ConfigTrial, view: View
       ${view.button({ action: 'take-back', label: everywhere('trial-back'), values: { version } })}
     </div>
   </section>`;
+}
+
+function waitingShares(names: readonly string[], view: View): Content {
+  const list = names.map((name, at) => [at === 0 ? '' : view.t('list-comma'), html`<bdi>${name}</bdi>`]);
+  return html`<p>${view.t('trial-former', { names: list })}</p>`;
 }
 
 function downShares(down: readonly DownShare[], view: View): Content {

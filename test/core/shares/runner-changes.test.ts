@@ -70,9 +70,10 @@ describe('share runner, changes of settings', () => {
     first.dirty(1);
     runner.change(readOnly);
     await kit.clock.advance(9_000);
-    assert.deepEqual(steps(first), []);
+    assert.deepEqual([steps(first), runner.live.hasFormerSettings], [[], true]);
     await kit.clock.advance(12_000);
     assert.deepEqual([steps(first), kit.mounter.mounts.length], [['freeze', 'unmount'], 2]);
+    assert.equal(runner.live.hasFormerSettings, false);
     await runner.release();
   });
 

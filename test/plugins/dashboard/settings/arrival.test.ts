@@ -10,7 +10,14 @@ import { makeHash } from '../../../../plugins/auth/password-hash.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
 
 const TELLS = /hx-post="\/dashboard\/do\/settings\/reached"[^>]*hx-vals="[^"]*v1/;
-const ON_TRIAL: ConfigTrial = { version: 'v1', until: 0, isReached: false, failed: [], down: [] };
+const ON_TRIAL: ConfigTrial = {
+  version: 'v1',
+  until: 0,
+  isReached: false,
+  failed: [],
+  down: [],
+  waiting: [],
+};
 
 describe('settings on trial', () => {
   let host: TestHost;
