@@ -78,8 +78,9 @@ class Verdict {
   close(isPassed: boolean): readonly string[] {
     this.#counts = mostOf(this.#counts, this.#tally.counts);
     for (const skip of this.#tally.skips) this.#skips.set(`${skip.source} ${skip.name}`, skip);
+    const { failures } = this.#tally;
     this.#tally = new Tally();
-    const shown = this.#shown();
+    const shown = { ...this.#shown(), failures };
     this.#faults = isPassed ? faultsOf(this.#order.isNoting ? { ...shown, expected: {} } : shown) : [];
     return [...remarksOf(shown), ...this.#faults.map((fault) => `NOT OK: ${fault}`)];
   }
@@ -98,6 +99,7 @@ class Verdict {
     return {
       counts: this.#counts,
       skips: [...this.#skips.values()],
+      failures: this.#tally.failures,
       files,
       isWhole,
       expected,

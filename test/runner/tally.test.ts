@@ -26,6 +26,7 @@ const SHARE = 'test/core/shares/state-machine.test.ts';
 const shown = (change: Partial<Shown> = {}): Shown => ({
   counts: { [SHARE]: 4, [LIFE]: 3 },
   skips: [],
+  failures: [],
   files: [
     { name: 'unit/daemon', source: 'test/unit/daemon.ts' },
     { name: 'unit/plugins', source: 'test/unit/plugins.ts' },
@@ -71,7 +72,7 @@ describe('the number of tests', () => {
     const file = join(BUILT, 'e2e/empty.test.js');
     for (const heard of [
       event('test:pass', {}),
-      event('test:fail', {}),
+      event('test:fail', { details: { duration_ms: 1, error: new Error('x') } }),
       event('test:pass', { skip: 'x' }),
       event('test:pass', { details: { duration_ms: 1, type: 'suite' } }),
       event('test:pass', { file: join(BUILT, 'core/shares/state-machine.test.js') }),
@@ -153,6 +154,30 @@ describe('the number of tests', () => {
       /^5 tests more than/,
     );
     assert.deepEqual(remarksOf(shown()), []);
+  });
+});
+
+describe('a test that fails', () => {
+  it('is named at the end with its file and the first line of its error, and no suite because of it', () => {
+    const tally = new Tally();
+    const file = join(BUILT, 'e2e/life.test.js');
+    const failed = (name: string, failureType: string, message: string): TestEvent =>
+      ({
+        type: 'test:fail',
+        data: {
+          name,
+          file,
+          nesting: 0,
+          testNumber: 1,
+          details: {
+            duration_ms: 1,
+            error: Object.assign(new Error('x', { cause: new Error(message) }), { failureType }),
+          },
+        },
+      }) as TestEvent;
+    tally.heard(failed('lives', 'testCodeFailure', 'is dead\nor so'));
+    tally.heard(failed('life', 'subtestsFailed', '1 subtest failed'));
+    assert.deepEqual(remarksOf(shown({ failures: tally.failures })), [`failed: ${LIFE}, 'lives': is dead`]);
   });
 });
 

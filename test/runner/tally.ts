@@ -10,6 +10,9 @@ import { wrongSkip } from './skips.ts';
 import { unitFilesOf } from './unit-files.ts';
 import type { Machine } from './skips.ts';
 
+/** Characters of a failure's first line. */
+const MOST_OF_ERROR = 300;
+
 /** Tests by the source file that declares them. */
 export type Counts = Readonly<Record<string, number>>;
 
@@ -22,20 +25,46 @@ export interface Skip {
   readonly isSuite: boolean;
 }
 
+export interface Failure {
+  readonly source: string;
+  readonly name: string;
+  /** The first line of it. */
+  readonly error: string;
+}
+
+type Failed = Extract<TestEvent, { type: 'test:fail' }>['data'];
+
 /** What the runner says of one run of some files. */
 export class Tally {
+  readonly #failures: Failure[] = [];
   readonly #counts = new Map<string, number>();
   readonly #skips: Skip[] = [];
 
   /** Takes one event of the runner into account. */
   heard(event: TestEvent): void {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') return;
+    if (event.type === 'test:fail') this.#failed(event.data);
     const { file, name, details } = event.data;
     // A file without any test is reported as one, by its path.
     if (file === undefined || (name.endsWith('.js') && file.endsWith(name))) return;
     const [source, isSuite, reason] = [sourceOf(file), details.type === 'suite', reasonOf(event.data)];
     if (!isSuite) this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
     if (reason !== undefined) this.#skips.push({ source, name, reason, isSuite });
+  }
+
+  #failed(data: Failed): void {
+    const { file, name, details } = data;
+    // `cause` is whatever the test has thrown.
+    const { cause, failureType } = details.error as Error & { readonly failureType?: string };
+    const isOther = failureType === 'subtestsFailed';
+    if (isOther || reasonOf(data) !== undefined) return;
+    const [error = ''] = (cause instanceof Error ? cause : details.error).message.split('\n');
+    this.#failures.push({ source: file === undefined ? 'no file' : sourceOf(file), name, error });
+  }
+
+  /** Those that did not fail because of another one. */
+  get failures(): readonly Failure[] {
+    return this.#failures;
   }
 
   /** Tests that ran, by source file. */
@@ -76,6 +105,8 @@ export function mostOf(...tries: readonly Counts[]): Counts {
 export interface Shown {
   readonly counts: Counts;
   readonly skips: readonly Skip[];
+  /** Of this try. */
+  readonly failures: readonly Failure[];
   /** Those that were to run. */
   readonly files: readonly Pick<TestFile, 'name' | 'source'>[];
   /** All there are were to run. */
@@ -133,7 +164,10 @@ function isExcused(source: string, { skips, machine }: Shown): boolean {
 
 /** Lines for the end of the run, which say what a reader would not see otherwise. */
 export function remarksOf(shown: Shown): readonly string[] {
-  const { counts, expected, skips } = shown;
+  const { counts, expected, skips, failures } = shown;
+  const failed = failures.map(
+    ({ source, name, error }) => `failed: ${source}, '${name}': ${error.slice(0, MOST_OF_ERROR)}`,
+  );
   const leftOut = skips.map(
     ({ source, name, reason }) => `left out: ${source}, '${name}': ${reason === true ? 'no reason' : reason}`,
   );
@@ -145,7 +179,7 @@ export function remarksOf(shown: Shown): readonly string[] {
     more === 0
       ? []
       : [`${more} tests more than test/expected-count.json knows; \`npm test -- --note-counts\` notes them`];
-  return [...leftOut, ...noted];
+  return [...leftOut, ...noted, ...failed];
 }
 
 /** What is to be expected from now on. Throws a sentence on a machine where not all tests can run. */

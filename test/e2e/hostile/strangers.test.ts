@@ -19,7 +19,7 @@ import { inState, source } from '../../support/plugins/strangers.ts';
 
 const LARGE_BYTES = 200_000_000;
 
-describe('hostile plugins of third parties', { timeout: 400_000 }, () => {
+describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
   let scratch: Scratch;
   let daemon: Daemon;
   let trial: HostileTrial;

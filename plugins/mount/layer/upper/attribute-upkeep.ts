@@ -101,6 +101,8 @@ export class AttributeUpkeep {
     } finally {
       release();
     }
+    // Who has waited ends now, and has come by names that lead to the former places.
+    await dropNames();
     return done;
   }
 
