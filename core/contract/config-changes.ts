@@ -95,18 +95,21 @@ export interface AppliedConfig {
   readonly summary: string;
 }
 
-/** A document that is put back at `until` unless somebody keeps it. */
+/** A document that does not stay unless somebody keeps it, or it is reached and all shares that it may have broken pass. */
 export interface ConfigTrial {
   readonly version: string;
-  /** Milliseconds since the epoch. */
-  readonly until: number;
+  /**
+   * When that is decided, or taking it back tried again, in milliseconds since the epoch. Undefined while it hangs on
+   * shares that wait.
+   */
+  readonly until: number | undefined;
   /** True once the page that sent it, or one that an administrator opened, has reached the daemon since. */
   readonly isReached: boolean;
-  /** Shares that were healthy before the change and are not now, be they failed or not. */
+  /** Shares that were healthy before the change and are not now, be they failed or not; none of those that wait. */
   readonly failed: readonly string[];
   /** The same, with the reason of each. */
   readonly down: readonly DownShare[];
-  /** Shares that have the former settings still, since files of theirs are not on the remote. */
+  /** Shares that have the former settings still, since files of theirs are not on the remote. Their time begins later. */
   readonly waiting: readonly string[];
 }
 
@@ -138,7 +141,7 @@ export interface ConfigChanges {
    * when that version is not on trial.
    */
   reached(version: string): boolean;
-  /** Keeps the document on trial, even if shares fail. False when that version is not on trial. */
+  /** Keeps the document on trial, even if shares fail. False when that version is not on trial any more. */
   confirm(version: string): boolean;
   /** Ends the trial at once and puts the former document back. */
   revert(version: string): Promise<ConfigAnswer>;

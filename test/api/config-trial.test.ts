@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { LiveShare } from '../../core/contract/shares.ts';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
@@ -129,7 +130,7 @@ describe('a document on trial', () => {
     }
   });
 
-  it('names three of many shares that it took down, and counts the others', async () => {
+  it('names one of many shares that it took down, and counts the others', async () => {
     const names = Array.from({ length: 5 }, (_, at) => `s${at}`);
     const shares = names.map(
       (name) => `[[shares]]\nname = "${name}"\nconnection = "nas"\nremote_path = "/${name}"\n`,
@@ -144,10 +145,47 @@ describe('a document on trial', () => {
     await until('it is taken back', () => Promise.resolve(changes().takenBack !== undefined), {
       timeoutMs: 5_000,
     });
-    assert.match(
-      changes().takenBack?.message ?? '',
-      /'s0' was[^']*'s1' was[^']*'s2' was[^']*; 2 more shares are not/,
-    );
+    assert.match(changes().takenBack?.message ?? '', /'s0' was[^']*; 4 more shares are not/);
+  });
+
+  it('judges no share again that was healthy at its time', async () => {
+    healths('healthy', 'healthy');
+    const { version } = await submit(interval(TEXT, 3));
+    waiting = ['照片 2024'];
+    changes().reached(version);
+    await clock.advance(61_000);
+    // As of a share that somebody mounts anew, an hour later.
+    healths('failed', 'healthy');
+    assert.deepEqual(changes().trial?.down, []);
+    await clock.advance(600_000);
+    assert.equal(await api.fileText(), interval(TEXT, 3));
+  });
+
+  it('is not about a share that waited before it, for another change', async () => {
+    healths('healthy', 'healthy');
+    waiting = ['photos'];
+    const { version } = await submit(interval(TEXT, 3));
+    changes().reached(version);
+    assert.deepEqual(changes().trial?.waiting, []);
+    healths('failed', 'healthy');
+    await clock.advance(61_000);
+    assert.equal(await api.fileText(), interval(TEXT, 3));
+    assert.equal(changes().trial, undefined);
+  });
+
+  it('goes back with the one before it that was on trial, too, when a share fails that was healthy', async () => {
+    healths('healthy', 'healthy');
+    await submit(interval(TEXT, 3));
+    healths('pending', 'healthy');
+    const { version } = await submit(interval(TEXT, 4));
+    changes().reached(version);
+    healths('failed', 'healthy');
+    await clock.advance(61_000);
+    await takenBack();
+    healths('healthy', 'healthy');
+    await submit(interval(TEXT, 5));
+    await submit(TEXT);
+    assert.equal(changes().trial, undefined, 'it is what it would go back to');
   });
 
   it('stays when a share that it removed goes down, and when one that was down before is down', async () => {
@@ -176,6 +214,48 @@ describe('a document on trial', () => {
       waiting = [];
       healths('pending', 'healthy');
     };
+
+    it('says no time while that lasts, and does not count the share as one that is down', async () => {
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(TEXT, 3));
+      waiting = ['photos'];
+      assert.equal(changes().trial?.until, clock.now() + 60_000, 'for the page to reach the daemon');
+      changes().reached(version);
+      healths('pending', 'healthy');
+      assert.deepEqual([changes().trial?.until, changes().trial?.down], [undefined, []]);
+      waiting = [];
+      await clock.advance(20_000);
+      assert.deepEqual(changes().trial?.failed, ['photos']);
+      assert.ok((changes().trial?.until ?? 0) > clock.now() + 30_000);
+    });
+
+    it('has its minute from then on also where that ends within the first one', async () => {
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(TEXT, 3));
+      changes().reached(version);
+      waiting = ['photos'];
+      await clock.advance(55_000);
+      waiting = [];
+      healths('pending', 'healthy');
+      await clock.advance(40_000);
+      assert.ok(changes().trial);
+      healths('healthy', 'healthy');
+      await clock.advance(30_000);
+      assert.equal(changes().trial, undefined);
+      assert.equal(await api.fileText(), interval(TEXT, 3));
+    });
+
+    it('is judged while others still wait', async () => {
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(TEXT, 3));
+      changes().reached(version);
+      waiting = ['photos', '照片 2024'];
+      await clock.advance(100_000);
+      waiting = ['照片 2024'];
+      healths('failed', 'healthy');
+      await clock.advance(80_000);
+      await takenBack();
+    });
 
     it('stays when the share is healthy a minute after that', async () => {
       await begun();
@@ -255,6 +335,42 @@ describe('a document on trial', () => {
     await clock.advance(10_000);
     await takenBack();
     assert.match((await told()) ?? '', /were taken back/);
+  });
+
+  it('goes back, once somebody has asked for it, also when that fails at first and all is well', async () => {
+    healths('healthy', 'healthy');
+    const { version } = await submit(interval(TEXT, 3));
+    changes().reached(version);
+    await writeFile(api.configFile, interval(TEXT, 4));
+    assert.equal((await changes().revert(version)).status, 500);
+    await writeFile(api.configFile, interval(TEXT, 3));
+    await clock.advance(11_000);
+    await takenBack();
+  });
+
+  it('tells a failure of one trial in no other', async () => {
+    const { version } = await submit(interval(TEXT, 3));
+    await writeFile(api.configFile, interval(TEXT, 4));
+    assert.equal((await changes().revert(version)).status, 500);
+    assert.equal(changes().confirm(version), true);
+    await writeFile(api.configFile, interval(TEXT, 3));
+    await submit(interval(TEXT, 5));
+    assert.ok(changes().trial);
+    assert.deepEqual(await api.host.hooks.collect('collectNotices'), []);
+  });
+
+  it('is kept or taken back, whichever came first, and nobody is told both', async () => {
+    const first = await submit(interval(TEXT, 3));
+    const reverted = changes().revert(first.version);
+    assert.equal(changes().confirm(first.version), true, 'it waits for its turn');
+    assert.equal((await reverted).status, 409);
+    assert.equal(await api.fileText(), interval(TEXT, 3));
+    const second = await submit(interval(TEXT, 4));
+    const answer = changes().revert(second.version);
+    // It has its turn then, and writes its file.
+    await setImmediate();
+    assert.equal(changes().confirm(second.version), false, 'it is under way');
+    assert.equal((await answer).status, 200);
   });
 
   it('is over where the next daemon found another document', async () => {

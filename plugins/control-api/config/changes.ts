@@ -9,6 +9,7 @@ import type {
   ConfigApplied,
   ConfigChanges,
   ConfigCheck,
+  ConfigDiff,
   ConfigSubmission,
   ConfigTrial,
   ConfigVerdict,
@@ -27,6 +28,7 @@ const NOT_LET_IN = 'Whoever sent this is not let in any more.';
 const CHANGED_MEANWHILE =
   'The configuration has been changed since you read it. ' +
   'Read it again, look at the difference, and make your change to what runs now.';
+const NOT_ON_TRIAL = 'These settings are not on trial any more.';
 /** How long people are told that settings were taken back. */
 const TELL_MS = 3_600_000;
 
@@ -47,8 +49,6 @@ export class Changes implements ConfigChanges {
   /** One submission at a time: otherwise the file could hold one text while the daemon runs another. */
   readonly #turns = createSerialQueue();
   #takenBack: { readonly at: number; readonly why: string } | undefined;
-  /** Why it failed the last time. */
-  #notTakenBack: string | undefined;
 
   constructor(ctx: PluginContext, history: History) {
     this.#ctx = ctx;
@@ -59,7 +59,7 @@ export class Changes implements ConfigChanges {
       shares: () => this.#configuredShares(),
       waiting: () => this.#waitingShares(),
       changed: () => this.#tell(),
-      takeBack: async (trial, why) => (await this.#takeBack(trial, why)).status !== 500,
+      takeBack: (trial, why) => this.#takeBack(trial, why),
     });
   }
 
@@ -141,10 +141,14 @@ export class Changes implements ConfigChanges {
     };
   }
 
-  async submit(submission: ConfigSubmission): Promise<ConfigAnswer> {
+  submit(submission: ConfigSubmission): Promise<ConfigAnswer> {
+    return this.#inTurn(() => this.#submit(submission));
+  }
+
+  /** Whoever is told that it is done relies on nobody coming in by what was right before. */
+  async #inTurn(apply: () => Promise<Submitted>): Promise<ConfigAnswer> {
     const exporters = this.#ctx.use('exporters');
-    const { mayShut, ...answer } = await this.#turns.run(() => this.#submit(submission));
-    // Whoever is told that it is done relies on nobody coming in by what was right before.
+    const { mayShut, ...answer } = await this.#turns.run(apply);
     return mayShut === true ? { ...answer, stillOpen: await exporters.enforce() } : answer;
   }
 
@@ -158,16 +162,37 @@ export class Changes implements ConfigChanges {
     if (isStillLetIn?.() === false) return this.#answer(401, NOT_LET_IN);
     if (version !== undefined && version !== this.version)
       return this.#answer(412, CHANGED_MEANWHILE, this.#since(version));
-    const { shares } = this.#ctx.use('status').snapshot.record;
-    const healthy = shares.filter(({ health }) => health === 'healthy').map(({ name }) => name);
+    const before = { healthy: this.#healthyShares(), trial: this.#trial.kept };
     const applied = await config.apply({ text, origin: 'http', keepSecrets });
     if (!applied.ok) return this.#refusal(applied);
     const { summary, changes } = applied.diff;
     if (changes.length === 0) return this.#answer(200, 'No changes detected', summary);
     const added = this.#add(applied.loaded, by, summary);
-    if (onTrial === true) this.#trial.begin({ version: added.version, former: applied.former.text, healthy });
-    const mayShut = changes.some(({ tier }) => tier !== 'live' && tier !== 'restart');
-    return { ...this.#answer(200, 'Config applied successfully', summary), mayShut };
+    if (onTrial === true) this.#try(added, applied.former.text, before);
+    return { ...this.#answer(200, 'Config applied successfully', summary), mayShut: mayShut(applied.diff) };
+  }
+
+  /** One that still has other settings than the running ones is none: this change is not why it may go down. */
+  #healthyShares(): readonly string[] {
+    const waiting = new Set(this.#waitingShares());
+    return this.#ctx
+      .use('status')
+      .snapshot.record.shares.filter(({ name, health }) => health === 'healthy' && !waiting.has(name))
+      .map(({ name }) => name);
+  }
+
+  /**
+   * What is applied from the page while another document is on trial goes on trial with it: a share that the first one
+   * has broken is not healed by the document in between.
+   */
+  #try(
+    { version, text }: Version,
+    formerText: string,
+    { healthy, trial }: { readonly healthy: readonly string[]; readonly trial: KeptTrial | undefined },
+  ): void {
+    const former = trial?.former ?? formerText;
+    if (text === former) return;
+    this.#trial.begin({ version, former, healthy: [...new Set([...healthy, ...(trial?.healthy ?? [])])] });
   }
 
   #refusal(refused: Extract<ConfigApplied, { ok: false }>): ConfigAnswer {
@@ -229,14 +254,12 @@ export class Changes implements ConfigChanges {
   }
 
   confirm(version: string): boolean {
-    if (this.#trial.kept?.version !== version) return false;
-    this.#trial.end();
-    return true;
+    return this.#trial.keep(version);
   }
 
   async revert(version: string): Promise<ConfigAnswer> {
     const trial = this.#trial.kept;
-    if (trial?.version !== version) return this.#answer(409, 'These settings are not on trial any more.');
+    if (trial?.version !== version) return this.#answer(409, NOT_ON_TRIAL);
     return this.#takeBack(trial, 'somebody asked for it');
   }
 
@@ -245,27 +268,34 @@ export class Changes implements ConfigChanges {
    * accepted by the rules of its own source.
    */
   #takeBack(trial: KeptTrial, why: string): Promise<ConfigAnswer> {
-    return this.#turns.run(async () => {
+    return this.#inTurn(async () => {
       const { log } = this.#ctx;
-      if (this.version !== trial.version) {
-        this.#trial.end();
-        return this.#answer(409, 'These settings are not in force any more.');
-      }
-      const applied = await this.#ctx
-        .use('config')
-        .apply({ text: trial.former, origin: 'file', isTakingBack: true });
+      // Whoever edits the file ends the trial, and somebody may have kept it while this waited for its turn.
+      this.sync();
+      if (!this.#trial.begins(trial.version)) return this.#answer(409, NOT_ON_TRIAL);
+      const applied = await this.#applied(trial.former);
       if (!applied.ok) {
-        const refusal = this.#refusal(applied);
-        log.error({ problem: refusal.message }, 'settings on trial could not be taken back');
-        this.#notTakenBack = refusal.message;
-        return { ...refusal, status: 500 };
+        log.error({ problem: applied.answer.message }, 'settings on trial could not be taken back');
+        this.#trial.failed(trial.version, { problem: applied.answer.message, why });
+        return { ...applied.answer, status: 500 };
       }
-      this.#notTakenBack = undefined;
       log.warn({ why }, 'settings on trial were taken back');
       this.#add(applied.loaded, 'revert', applied.diff.summary);
       this.#takenBack = { at: this.#ctx.use('clock').now(), why };
-      return this.#answer(200, 'The former settings are in force again.', applied.diff.summary);
+      const answer = this.#answer(200, 'The former settings are in force again.', applied.diff.summary);
+      return { ...answer, mayShut: mayShut(applied.diff) };
     });
+  }
+
+  async #applied(
+    text: string,
+  ): Promise<Extract<ConfigApplied, { ok: true }> | { readonly ok: false; readonly answer: ConfigAnswer }> {
+    try {
+      const applied = await this.#ctx.use('config').apply({ text, origin: 'file', isTakingBack: true });
+      return applied.ok ? applied : { ok: false, answer: this.#refusal(applied) };
+    } catch (error) {
+      return { ok: false, answer: this.#answer(500, reasonOf(error)) };
+    }
   }
 
   get takenBack(): Notice | undefined {
@@ -282,7 +312,7 @@ export class Changes implements ConfigChanges {
   }
 
   notices(): readonly Notice[] {
-    const problem = this.#trial.kept && this.#notTakenBack;
+    const { problem } = this.#trial;
     if (problem !== undefined)
       return [
         {
@@ -302,6 +332,11 @@ export class Changes implements ConfigChanges {
   #tell(): void {
     for (const changed of this.#watchers) changed();
   }
+}
+
+/** Whether it may keep somebody out of a share. */
+function mayShut({ changes }: ConfigDiff): boolean {
+  return changes.some(({ tier }) => tier !== 'live' && tier !== 'restart');
 }
 
 function messageOf(check: Extract<ConfigCheck, { ok: false }>): string {

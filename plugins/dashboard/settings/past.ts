@@ -34,13 +34,13 @@ function trialPanel({ version, until, isReached, down, waiting }: ConfigTrial, v
       ? 'good'
       : 'wait';
   const key = down.length > 0 ? 'trial-down' : isReached ? 'trial-reached' : 'trial-waits';
-  return html`<section class="card trial" id="trial" role="status">
+  return html`<section class="card trial" id="trial">
     <h2>${view.t('trial')}</h2>
     <ul class="notices">
       <li data-tone=${tone}>
         ${icon(tone)}
         <div>
-          <p>${view.t(key, { time: view.time(until) })}</p>
+          ${until === undefined ? null : html`<p role="status">${view.t(key, { time: view.time(until) })}</p>`}
           ${down.length > 0 ? downShares(down, view) : null}
           ${waiting.length > 0 ? waitingShares(waiting, view) : null}
         </div>
