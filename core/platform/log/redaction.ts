@@ -32,10 +32,11 @@ const SECRET_ENDINGS = [
 /** `pass` as a word of its own: `rc_pass`, `rcPass`, but not `compass`. */
 const PASS_WORD = /(?:^|[^A-Za-z])pass$|[a-z]Pass$|^(?:PASS|rcpass)$/;
 /**
- * Up to the last `@` before the path: a password may have one. One with a slash in it is no port. A name alone may be a
- * token.
+ * Up to the last `@` before the path: a password may have one. One with a slash in it is no port, and has at most 12
+ * of these signs. A name alone may be a token.
  */
-const ACCOUNT = /:\/\/(?:([^\s/:@"'[\]]*:)(?:[^\s/"'?#]+@|(?!\d{1,5}[/?#])[^\s"']{1,100}@)|[^\s/:@"'?#]+@)/g;
+const ACCOUNT =
+  /:\/\/(?:([^\s/:@"'[\]]*:)(?:[^\s/"'?#]+@|(?!\d{1,5}[/?#])(?:[^\s/"'?#]*[/?#]){1,12}[^\s/"'?#]*@)|[^\s/:@"'?#]+@)/g;
 
 /** Returns a copy of the parsed entry with every secret value masked. */
 export function createRedaction(

@@ -217,7 +217,8 @@ async function renewFolder(
       .map((path, index) => [`dir${index}`, path] as const);
     await call.rc.call('vfs/forget', { fs: call.fs, ...Object.fromEntries(named) }, call.end);
   }
-  await refresh(folder, call);
+  // rclone reads such a one before it drops what it has; any other one is lost when the NAS goes away in between.
+  await refresh(folder, call, children.length === 0 ? { recursive: 'true' } : {});
   return children.filter((child) => kept.has(child));
 }
 

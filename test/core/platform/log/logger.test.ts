@@ -165,6 +165,13 @@ describe('logger', () => {
     }
   });
 
+  it('masks a long password with slashes in an address', () => {
+    const { log, text } = open();
+    const long = `${'hunter2'.repeat(40)}/${'x+y/'.repeat(11)}hunter2`;
+    log.info(`at https://user:${long}@nas:8443/x and https://nas:8443/x`);
+    assert.match(text(), /at https:\/\/user:\*{8}@nas:8443\/x and https:\/\/nas:8443\/x/);
+  });
+
   it('does not mask what only sounds like a secret', () => {
     const { log, text } = open();
     log.info(

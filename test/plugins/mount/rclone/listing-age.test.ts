@@ -39,7 +39,7 @@ async function createWorld(t: TestContext, { isNew = true, isRead = true } = {})
           .filter(([name]) => name.startsWith('dir'))
           .map(([, value]) => value)
           .join(' ') || folder
-      }`.trim(),
+      }`.trim() + (asked['recursive'] === 'true' ? ' as a tree' : ''),
     );
     if (!at.isThere || (at.isLocked && folder === 'locked'))
       return { status: 500, body: { error: 'no answer' } };
@@ -108,11 +108,20 @@ describe('the age of listings', () => {
     world.at.nowMs = 14 * MINUTE_MS;
     await world.answer();
     assert.deepEqual(
-      world.calls.filter((call) => !/(locked|written)$/.test(call)),
-      ['list', 'forget b', 'refresh', 'list a', 'forget a/y', 'refresh a', 'list a/x', 'refresh a/x'],
+      world.calls.filter((call) => !/(locked|written)( as a tree)?$/.test(call)),
+      [
+        'list',
+        'forget b',
+        'refresh',
+        'list a',
+        'forget a/y',
+        'refresh a',
+        'list a/x',
+        'refresh a/x as a tree',
+      ],
     );
     await world.answer();
-    assert.ok(world.calls.includes('refresh written'), 'nothing in it is in the cache');
+    assert.ok(world.calls.includes('refresh written as a tree'), 'nothing in it is in the cache');
     assert.equal(world.calls.length, 11, 'nothing is due');
   });
 
@@ -127,8 +136,8 @@ describe('the age of listings', () => {
     world.at.nowMs = 6_000;
     await world.answer();
     assert.deepEqual(
-      world.calls.filter((call) => !/(locked|written)$/.test(call)),
-      ['list', 'refresh', 'list a', 'refresh a', 'list a/x', 'refresh a/x'],
+      world.calls.filter((call) => !/(locked|written)( as a tree)?$/.test(call)),
+      ['list', 'refresh', 'list a', 'refresh a', 'list a/x', 'refresh a/x as a tree'],
     );
     assert.equal(world.ages.hasUnread, true, 'one could not be read');
     await world.answer();
@@ -196,7 +205,7 @@ describe('the age of listings', () => {
     assert.deepEqual(world.calls, ['list']);
     Object.assign(world.at, { isThere: true, nowMs: 2 * MINUTE_MS });
     await world.answer();
-    assert.ok(world.calls.includes('refresh a/x'));
+    assert.ok(world.calls.includes('refresh a/x as a tree'));
   });
 
   it('is limited by rclone to some days, so that it outlasts an outage and ends without a daemon', () => {
