@@ -124,10 +124,22 @@ describe('the scripts of the Debian package', () => {
           await rm(at(`few/${name}`), { force: true });
           await symlink(join(folder, name), at(`few/${name}`));
         }
-    await writeFile(at('few/getent'), '#!/bin/sh\n[ "$2" = mountkeeper ]\n', { mode: 0o755 });
     await writeFile(at('few/useradd'), `#!/bin/sh\necho "$*" >>${at('made')}\n`, { mode: 0o755 });
-    assert.deepEqual(await script('postinst', ['configure', ''], { PATH: at('few') }), { code: 0, said: '' });
-    assert.match(await readFile(at('made'), 'utf8'), /^--system .* mountkeeper-plugins\n$/);
+    const made = async (there: string): Promise<string> => {
+      await writeFile(at('few/getent'), `#!/bin/sh\ncase "$*" in ${there}) ;; *) exit 2 ;; esac\n`, {
+        mode: 0o755,
+      });
+      await rm(at('made'), { force: true });
+      const done = await script('postinst', ['configure', ''], { PATH: at('few') });
+      assert.deepEqual(done, { code: 0, said: '' });
+      return readFile(at('made'), 'utf8');
+    };
+    assert.match(await made('"passwd mountkeeper"'), /^--system --user-group .* mountkeeper-plugins\n$/);
+    // useradd refuses to make a group that is there.
+    assert.match(
+      await made('"passwd mountkeeper" | "group mountkeeper-plugins"'),
+      /^--system --gid mountkeeper-plugins .* mountkeeper-plugins\n$/,
+    );
   });
 
   it('refuse a removal and a purge while a share is mounted, wherever it is', async (t) => {

@@ -2,10 +2,13 @@
  * `mountkeeper support`: writes one archive with what a helper needs, without secrets. Works with and
  * without a running daemon, and with an invalid configuration; changes nothing.
  */
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, open, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstat, mkdir, mkdtemp, open, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { release, tmpdir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { CliContext } from '../../contract/cli.ts';
 import type { Config } from '../../contract/config.ts';
@@ -15,6 +18,7 @@ import { problemLines } from '../check-command.ts';
 import type { Invocation } from '../invocation.ts';
 import { runDoctor } from '../doctor-command.ts';
 import { EXIT } from '../exit-codes.ts';
+import type { Terminal } from '../terminal.ts';
 import { createScrub, secretsIn, secretsNamedIn, textsIn } from './support-scrub.ts';
 import type { Scrub } from './support-scrub.ts';
 
@@ -52,17 +56,13 @@ export async function runSupport(invocation: Invocation, context: CliContext): P
     .replace('T', '-');
   const name = `mountkeeper-support-${stamp}`;
   const target = resolve(args.rest[0] ?? `${name}.tar.gz`);
-  if (!(await isMade(target))) {
-    terminal.printError(`mountkeeper support: ${target} is there already; give another name`);
-    return EXIT.usage;
-  }
-  try {
-    await gather(invocation, context, { name, target });
-  } catch (error) {
-    // Half of an archive, as on a full disk, is none.
-    await rm(target, { force: true });
-    throw error;
-  }
+  const isThere = await lstat(target).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return refuse(terminal, target);
+  const gathered = await gather(invocation, context);
+  if (!(await isWritten(target, name, gathered))) return refuse(terminal, target);
   terminal.print(
     args.json
       ? JSON.stringify({ file: target })
@@ -71,22 +71,39 @@ export async function runSupport(invocation: Invocation, context: CliContext): P
   return EXIT.ok;
 }
 
-/** Created first with its mode, so that nobody else can read it even for a moment. False where a file is there. */
-async function isMade(target: string): Promise<boolean> {
+function refuse(terminal: Pick<Terminal, 'printError'>, target: string): number {
+  terminal.printError(`mountkeeper support: ${target} is there already; give another name`);
+  return EXIT.usage;
+}
+
+interface Gathered {
+  readonly files: Files;
+  readonly scrub: Scrub;
+}
+
+/**
+ * False where something is there. Others may own the folder, and put a link there at any moment: what is written is the
+ * file that was made, which nobody else can read.
+ */
+async function isWritten(target: string, name: string, gathered: Gathered): Promise<boolean> {
+  const file = await open(target, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') return undefined;
+    throw error;
+  });
+  if (!file) return false;
   try {
-    await writeFile(target, '', { mode: 0o600, flag: 'wx' });
+    await writeArchive(file, name, gathered);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    // Half of an archive, as on a full disk, is none.
+    await rm(target, { force: true });
     throw error;
+  } finally {
+    await file.close();
   }
 }
 
-async function gather(
-  invocation: Invocation,
-  context: CliContext,
-  { name, target }: { readonly name: string; readonly target: string },
-): Promise<void> {
+async function gather(invocation: Invocation, context: CliContext): Promise<Gathered> {
   const { offline } = invocation;
   const files: Files = new Map([['README.txt', README]]);
   const { config, scrub } = await readConfig(invocation, files);
@@ -96,7 +113,7 @@ async function gather(
   files.set('doctor.txt', found);
   for (const what of ASKED) files.set(`${what}.json`, await asked(context, what));
   await addLogs(files, config);
-  await writeArchive({ name, target, files, scrub });
+  return { files, scrub };
 }
 
 /** A file whose name begins with a dash is written as `./-name`. */
@@ -229,17 +246,11 @@ async function tail(file: string): Promise<string> {
   }
 }
 
-async function writeArchive({
-  name,
-  target,
-  files,
-  scrub,
-}: {
-  name: string;
-  target: string;
-  files: Files;
-  scrub: Scrub;
-}): Promise<void> {
+async function writeArchive(
+  { fd }: Pick<FileHandle, 'fd'>,
+  name: string,
+  { files, scrub }: Gathered,
+): Promise<void> {
   const room = await mkdtemp(join(tmpdir(), 'mountkeeper-support-'));
   try {
     for (const [path, text] of files) {
@@ -247,7 +258,15 @@ async function writeArchive({
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       await writeFile(file, scrub(text), { mode: 0o600 });
     }
-    await promisify(execFile)('tar', ['--owner=0', '--group=0', '-czf', target, '-C', room, name]);
+    const tar = spawn('tar', ['--owner=0', '--group=0', '-cz', '-C', room, name], {
+      stdio: ['ignore', fd, 'pipe'],
+    });
+    const [said, [code, signal]] = await Promise.all([
+      tar.stderr ? textOf(tar.stderr) : '',
+      once(tar, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
+    ]);
+    if (code !== 0)
+      throw new Error(`the archive was not written: ${said.trim() || `tar ended with ${code ?? signal}`}`);
   } finally {
     await rm(room, { recursive: true, force: true });
   }

@@ -113,6 +113,20 @@ describe('the archive for support', () => {
     assert.equal(await readFile(file, 'utf8'), 'mine');
   });
 
+  it('follows no link that others put there while it gathers', async () => {
+    const [bin, target, victim] = [scratch.path('bin'), scratch.path('late.tar.gz'), scratch.path('victim')];
+    await mkdir(bin);
+    await writeFile(victim, 'theirs');
+    // It is asked for its version.
+    await writeFile(join(bin, 'fusermount3'), `#!/bin/sh\nln -s ${victim} ${target}\n`, { mode: 0o755 });
+    const { code, stderr } = await runCli(['support', target, '--config', daemon.configFile], 60_000, {
+      PATH: `${bin}:${process.env['PATH'] ?? ''}`,
+    });
+    assert.equal(code, 64, stderr);
+    assert.match(stderr, /late\.tar\.gz is there already/);
+    assert.equal(await readFile(victim, 'utf8'), 'theirs');
+  });
+
   it('holds what helps, and no secret in any form, while the daemon runs', async () => {
     const authorization = `Basic ${Buffer.from(`ada:${WEB}`).toString('base64')}`;
     await until(
