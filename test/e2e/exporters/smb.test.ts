@@ -273,6 +273,8 @@ describe('shares over SMB', () => {
   });
 
   it('takes a share that cannot be mounted off the server, and shows it once it can', async () => {
+    // It has just come back.
+    await until('the share is shown', () => lists('frail'), { timeoutMs: 30_000 });
     const held = new SmbSession('frail', access(), scratch);
     const other = new SmbSession(PHOTOS, access(), scratch);
     for (const session of [held, other]) assert.match(await session.run('ls'), /\.bin/);

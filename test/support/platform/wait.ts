@@ -3,6 +3,7 @@
  * deadline.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SLOW_MACHINE } from './cpu-pressure.ts';
 
 export interface Patience {
   readonly timeoutMs: number;
@@ -10,7 +11,8 @@ export interface Patience {
 }
 
 /**
- * Resolves with the first truthy answer. Rejects with `what` at the deadline, naming the last error if there
+ * Resolves with the first truthy answer. A deadline is what a machine takes that has little else to do; a busy one has
+ * twice that. Who claims a time measures it. Rejects with `what` at the deadline, naming the last error if there
  * was one.
  */
 export async function until<T>(
@@ -18,7 +20,8 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   patience: Patience,
 ): Promise<NonNullable<T>> {
-  const deadline = performance.now() + patience.timeoutMs;
+  const timeoutMs = patience.timeoutMs * SLOW_MACHINE;
+  const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   for (;;) {
     try {
@@ -28,7 +31,7 @@ export async function until<T>(
       cause = error;
     }
     if (performance.now() > deadline)
-      throw new Error(`not within ${patience.timeoutMs} ms: ${what}`, { cause });
+      throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
     await sleep(patience.everyMs ?? 50);
   }
 }
