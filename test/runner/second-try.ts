@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { unitFilesOf } from './unit-files.ts';
 
 /** With more failed files than this, none is run again. */
-export const MOST_UNSTEADY = 3;
+export const MOST_UNSTEADY = 6;
 
 export interface Outcome {
   /** Paths of the files in which a test failed. */
