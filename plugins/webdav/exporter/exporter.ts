@@ -190,7 +190,7 @@ export class WebdavExporter implements ServingExporter {
 
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
-    this.#accounts.stop();
+    this.#accounts.close();
     this.#view.setDown();
     await this.#certificate.close();
     const { enabled } = this.#tools.settings;
