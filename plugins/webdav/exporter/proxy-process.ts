@@ -136,8 +136,8 @@ export async function takeRefused(
 }
 
 /**
- * Waits for the first. None: nothing came in time. Rejects where it is not questions that have come: the proxy faces the
- * network, and may have been broken into.
+ * Waits for the first. None: nothing came in time. Rejects where something else than questions has come: the proxy
+ * faces the network, and may have been broken into.
  */
 export async function fetchSystem(
   paths: WebdavPaths,

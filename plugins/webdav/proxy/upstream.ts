@@ -186,8 +186,8 @@ export const NOT_HERE: Refusal = { status: 404, text: 'There is no such share he
 export const NOT_MOUNTED: Refusal = {
   status: 503,
   text:
-    'The share is not served now: it is being changed and is back soon, or it is not mounted. Its files are where they ' +
-    'were. Try again, or ask who runs this server.',
+    'The share is not served now: it is being changed and is back soon, or it is not mounted. Its files are where ' +
+    'they were. Try again, or ask who runs this server.',
   headers: { 'retry-after': '15' },
 };
 const UNREAD: Refusal = {

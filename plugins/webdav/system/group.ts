@@ -48,8 +48,8 @@ export class SystemGroup {
   }
 
   /**
-   * At most every 5 s. Where the machine does not answer, finds none of the accounts, or has not found the group for half
-   * a minute at most, who was a member stays one: PAM is asked all the same.
+   * At most every 5 s. Where the machine does not answer, finds none of the accounts, or has not found the group for
+   * half a minute at most, who was a member stays one: PAM is asked all the same.
    */
   async read(group: string | undefined): Promise<void> {
     const { clock, processes } = this.#options;

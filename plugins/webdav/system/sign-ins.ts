@@ -25,7 +25,8 @@ export interface SystemSignInsOptions {
   readonly processes: Pick<Processes, 'run'>;
   readonly paths: WebdavPaths;
   /**
-   * Those who may be asked about: the proxy, which faces the network, is not taken at its word. Undefined: not known yet.
+   * Those who may be asked about: the proxy, which faces the network, is not taken at its word. Undefined: not known
+   * yet.
    */
   readonly members: () => readonly string[] | undefined;
 }

@@ -142,7 +142,7 @@ describe('the age of listings', () => {
     assert.equal(world.ages.hasUnread, false, 'it keeps its listing');
   });
 
-  it('is unknown once the first reading of a new rclone has failed: others have read something meanwhile', async (t) => {
+  it('is unknown once the first reading of a new rclone has failed: others have read meanwhile', async (t) => {
     const world = await createWorld(t, { isRead: false });
     world.at.isThere = false;
     await world.answer();
