@@ -95,7 +95,9 @@ export interface AppliedConfig {
   readonly summary: string;
 }
 
-/** A document that does not stay unless somebody keeps it, or it is reached and all shares that it may have broken pass. */
+/**
+ * A document that does not stay unless somebody keeps it, or it is reached and all shares that it may have broken pass.
+ */
 export interface ConfigTrial {
   readonly version: string;
   /**
@@ -109,7 +111,9 @@ export interface ConfigTrial {
   readonly failed: readonly string[];
   /** The same, with the reason of each. */
   readonly down: readonly DownShare[];
-  /** Shares that have the former settings still, since files of theirs are not on the remote. Their time begins later. */
+  /**
+   * Shares that have the former settings still, since files of theirs are not on the remote. Their time begins later.
+   */
   readonly waiting: readonly string[];
 }
 

@@ -100,7 +100,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a torn WebDAV upload is noted, and left to nobody',
     file: COMMIT,
-    from: 'this.#left = journal.leave(this.#upload);',
+    from: 'this.#left = await journal.leave(this.#upload);',
     to: '',
     test: FAILED_COMMIT,
   },

@@ -9,7 +9,9 @@ import type { Clock, ConfigTrial, DownShare, ShareStatus } from 'mountkeeper';
 import type { History, KeptTrial } from './history.ts';
 
 export const TRIAL_MS = 60_000;
-/** How often is looked which shares still wait, and a taking back that failed, on a full disk for instance, tried again. */
+/**
+ * How often is looked which shares still wait, and a taking back that failed, on a full disk for instance, tried again.
+ */
 const LOOK_MS = 10_000;
 
 export interface TrialParts {

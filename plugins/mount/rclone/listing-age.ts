@@ -79,13 +79,16 @@ export class ListingAge {
   #isRenewing = false;
   /** Since when listings may be wrong that are not old. */
   #distrustedAtMs: number | undefined;
-  /** Of a new rclone, until its first reading: there is nothing yet that could be old. */
+  /** Of a new rclone, until its first reading has ended, however it did: there is nothing yet that could be old. */
   #isEmpty: boolean;
+  /** Of a new rclone, until a reading came to its end: without the NAS its cache cannot be reached. */
+  #isUnlisted: boolean;
   #hasUnread = true;
 
   constructor(source: ListingAgeSource) {
     this.#source = source;
     this.#isEmpty = source.isNew;
+    this.#isUnlisted = source.isNew;
     this.#freshSinceMs = -Infinity;
   }
 
@@ -114,6 +117,7 @@ export class ListingAge {
   distrust(): void {
     if (this.#isLeftToRclone) return;
     this.#distrustedAtMs = this.#source.clock.monotonic();
+    this.#isEmpty = false;
     this.#freshSinceMs = -Infinity;
     this.#triedAtMs = -Infinity;
   }
@@ -125,6 +129,7 @@ export class ListingAge {
 
   #isRead(failed: number): void {
     this.#isEmpty = false;
+    this.#isUnlisted = false;
     // Read once, a folder keeps its listing when it cannot be read later.
     if (failed === 0) this.#hasUnread = false;
   }
@@ -144,7 +149,7 @@ export class ListingAge {
     const nowMs = clock.monotonic();
     const dueMs = this.#freshSinceMs + dirCacheMs - Math.max(LEAST_SPARE_MS, dirCacheMs * SPARE_PART);
     if (this.#isLeftToRclone || this.#isRenewing || end.aborted || nowMs < dueMs) return;
-    const againMs = this.#isEmpty ? TRY_FIRST_AGAIN_AFTER_MS : TRY_AGAIN_AFTER_MS;
+    const againMs = this.#isUnlisted ? TRY_FIRST_AGAIN_AFTER_MS : TRY_AGAIN_AFTER_MS;
     if (nowMs - this.#triedAtMs < Math.min(againMs, dirCacheMs / 2)) return;
     this.#triedAtMs = nowMs;
     this.#isRenewing = true;
@@ -152,12 +157,15 @@ export class ListingAge {
     void around(() => this.#renew())
       .then(
         ({ failed, read }) => {
-          const isFirst = this.#isEmpty;
+          const isFirst = this.#isUnlisted;
           this.#isRead(failed);
           if (isFirst) log.info({ folders: read, failed }, 'folders with cached files listed');
           if ((this.#distrustedAtMs ?? nowMs) <= nowMs) this.#freshSinceMs = nowMs;
         },
-        (error: unknown) => log.debug({ err: error }, 'listings could not be refreshed'),
+        (error: unknown) => {
+          this.#isEmpty = false;
+          log.debug({ err: error }, 'listings could not be refreshed');
+        },
       )
       .finally(() => {
         this.#isRenewing = false;

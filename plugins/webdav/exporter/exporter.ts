@@ -190,7 +190,7 @@ export class WebdavExporter implements ServingExporter {
 
   async close(keepsRunning: boolean): Promise<void> {
     this.#isClosed = true;
-    this.#accounts.stop();
+    this.#accounts.close();
     this.#view.setDown();
     await this.#certificate.close();
     const { enabled } = this.#tools.settings;
@@ -403,12 +403,14 @@ export class WebdavExporter implements ServingExporter {
     return [...this.#shown.entries.keys()];
   }
 
-  /** Mounted shares that should be shown and are not. */
+  /** Mounted shares that should be shown and are not; one that is about to be mounted anew is not missing. */
   #missing(): readonly string[] {
     const wanted = this.#tools.shares
       .list()
       .filter(({ spec, mount }) => mount !== undefined && spec.share.protocols.includes('webdav'));
-    return wanted.map(({ spec }) => spec.share.name).filter((name) => !this.#shown.entries.has(name));
+    return wanted
+      .map(({ spec }) => spec.share.name)
+      .filter((name) => !this.#shown.entries.has(name) && !this.#quiet.has(name));
   }
 
   async #describe(spec: ShareSpec, mount: Mount, former: ProxyShare | undefined): Promise<ProxyShare> {

@@ -135,13 +135,24 @@ export async function takeRefused(
   return (JSON.parse(text) as RefusedSignIns | null) ?? undefined;
 }
 
-/** Waits for the first. None: nothing came in time. */
+/**
+ * Waits for the first. None: nothing came in time. Rejects where something else than questions has come: the proxy
+ * faces the network, and may have been broken into.
+ */
 export async function fetchSystem(
   paths: WebdavPaths,
   signal: AbortSignal,
 ): Promise<readonly SystemQuestion[]> {
   const { text } = await ask({ socketPath: paths.control, method: 'POST', path: '/system' }, '', signal);
-  return JSON.parse(text) as readonly SystemQuestion[];
+  const questions: unknown = JSON.parse(text);
+  if (!Array.isArray(questions) || !questions.every(isQuestion))
+    throw new Error('the WebDAV proxy asks in no known form');
+  return questions;
+}
+
+function isQuestion(value: unknown): value is SystemQuestion {
+  const { id, name, password, wasRight } = (value ?? {}) as Partial<SystemQuestion>;
+  return [id, name, password].every((text) => typeof text === 'string') && typeof wasRight === 'boolean';
 }
 
 export async function answerSystem(

@@ -26,8 +26,8 @@ export interface ToldStateOptions {
   readonly mark: string;
   /** See `proxyUsers`. */
   readonly own: ProxyUser;
-  /** Of that group of the machine. */
-  readonly systemUsers: (group: string | undefined) => readonly string[];
+  /** Of that group of the machine. Undefined: not known yet. */
+  readonly systemUsers: (group: string | undefined) => readonly string[] | undefined;
 }
 
 /** What the proxy is told: whom it lets into which share, and how; and what it has answered. */
@@ -108,6 +108,7 @@ export class ToldState {
       users,
       ...(certificate && { certificate }),
       systemUsers: now.systemUsers(admitted.system_group),
+      systemGroup: admitted.system_group,
       isOpen: webdav.enabled && isOpenToAll(webdav),
       refusesInClear: !webdav.plain_http,
       hostnames: web.hostnames,

@@ -53,7 +53,8 @@ export class WebdavProxy {
   }
 
   /** Resolves once everything that is not in the new state has been let go of. */
-  async take(state: ProxyState): Promise<void> {
+  async take(told: ProxyState): Promise<void> {
+    const state = { ...told, systemUsers: told.systemUsers ?? this.#formerMembers(told.systemGroup) };
     // First of all: nobody goes on who may not.
     this.authenticator.admitOnly(state);
     const ended = this.visitors.admitOnly(state);
@@ -104,6 +105,12 @@ export class WebdavProxy {
     );
     if (server instanceof SecureServer) this.#secureServer = server;
     return server;
+  }
+
+  /** Those who were let in as members of this very group. */
+  #formerMembers(group: string | undefined): readonly string[] {
+    const former = this.#state;
+    return group !== undefined && former?.systemGroup === group ? (former.systemUsers ?? []) : [];
   }
 
   #spool(): { folder: string; minFreeBytes: number } {

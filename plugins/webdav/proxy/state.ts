@@ -6,9 +6,12 @@ export interface ProxyState {
   /** Who may log in. */
   readonly users: readonly ProxyUser[];
   /**
-   * Users of the machine who may log in, too; the daemon asks PAM for their passwords. A former daemon does not say so.
+   * Users of the machine who may log in, too; the daemon asks PAM for their passwords. Left out: the daemon does not
+   * know them yet, and those who were told for the same group stay. A former daemon does not say so.
    */
-  readonly systemUsers?: readonly string[];
+  readonly systemUsers?: readonly string[] | undefined;
+  /** The group of the machine that they are members of. */
+  readonly systemGroup?: string | undefined;
   /** True: no password is needed; then only host names of this machine are accepted. */
   readonly isOpen: boolean;
   /** Host names, besides localhost and addresses, by which clients may address this machine. */
@@ -46,6 +49,9 @@ export interface ProxyUser {
   readonly name: string;
   readonly password: string;
 }
+
+/** So long a question about a user of the machine waits for its answer: longer than the daemon gives PAM. */
+export const SYSTEM_ANSWER_MS = 15_000;
 
 /** Whether this password is right, for the daemon to find out. */
 export interface SystemQuestion {

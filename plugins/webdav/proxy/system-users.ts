@@ -6,15 +6,15 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from 'mountkeeper';
 import type { BasicCredentials } from 'mountkeeper/sdk';
 import type { Refusal } from './answer.ts';
+import { SYSTEM_ANSWER_MS } from './state.ts';
 import type { SystemQuestion } from './state.ts';
 import { Unavailable } from './upstream.ts';
 
 /** An answer counts this long: then the account may have been locked, or unlocked, and is asked about again. */
 export const ANSWER_COUNTS_MS = 30_000;
-/** Longer than the daemon gives PAM. */
-const ANSWER_MS = 15_000;
 /** A daemon that has fetched nothing for so long is answered that there is nothing. */
 const FETCH_MS = 20_000;
+/** Of those that were not right lately: whoever guesses takes no place from the others, which are `MOST_RIGHT`. */
 const MOST_WAITING = 64;
 const MOST_RIGHT = 1_000;
 /** As PAM takes them. */
@@ -26,6 +26,7 @@ const CANNOT_ASK: Refusal = {
 };
 
 interface Waiting {
+  readonly wasRight: boolean;
   readonly settle: (isRight: boolean | null) => void;
 }
 
@@ -48,6 +49,7 @@ export class SystemUsers {
   admitOnly(names: readonly string[]): void {
     this.#names = new Set(names);
     this.#right.clear();
+    this.#asked.clear();
   }
 
   has(name: string): boolean {
@@ -59,9 +61,7 @@ export class SystemUsers {
     if (!this.has(credentials.username) || !isPassword(credentials.password)) return false;
     const until = this.#right.get(digest);
     if (until !== undefined && until > this.#clock.monotonic()) return true;
-    const asked = this.#asked.get(digest) ?? this.#ask(credentials, digest, until !== undefined);
-    this.#asked.set(digest, asked);
-    return asked;
+    return this.#asked.get(digest) ?? this.#askOnce(credentials, digest, until !== undefined);
   }
 
   /** What is to be found out; waits for the first. Empty: nothing came in time, or `gone` has aborted. */
@@ -78,23 +78,30 @@ export class SystemUsers {
     this.#waiting.get(id)?.settle(isRight);
   }
 
+  /** Throws where too many are waiting, and keeps nothing of it then. */
+  #askOnce(credentials: BasicCredentials, digest: string, wasRight: boolean): Promise<boolean> {
+    const guesses = [...this.#waiting.values()].filter((one) => !one.wasRight);
+    if (!wasRight && guesses.length >= MOST_WAITING) throw new Unavailable(CANNOT_ASK);
+    const asked = this.#ask(credentials, digest, wasRight).finally(() => {
+      // With others admitted, it may be asked anew by now.
+      if (this.#asked.get(digest) === asked) this.#asked.delete(digest);
+    });
+    this.#asked.set(digest, asked);
+    return asked;
+  }
+
   async #ask(
     { username: name, password }: BasicCredentials,
     digest: string,
     wasRight: boolean,
   ): Promise<boolean> {
     const names = this.#names;
-    try {
-      if (this.#waiting.size >= MOST_WAITING) throw new Unavailable(CANNOT_ASK);
-      const isRight = await this.#answerTo({ id: randomUUID(), name, password, wasRight });
-      if (isRight === null) throw new Unavailable(CANNOT_ASK);
-      // An answer from before others were admitted says nothing of those.
-      if (isRight && names === this.#names) this.#remember(digest);
-      else this.#right.delete(digest);
-      return isRight;
-    } finally {
-      this.#asked.delete(digest);
-    }
+    const isRight = await this.#answerTo({ id: randomUUID(), name, password, wasRight });
+    if (isRight === null) throw new Unavailable(CANNOT_ASK);
+    // An answer from before others were admitted says nothing of those.
+    if (isRight && names === this.#names) this.#remember(digest);
+    else this.#right.delete(digest);
+    return isRight && this.has(name);
   }
 
   #answerTo(question: SystemQuestion): Promise<boolean | null> {
@@ -105,8 +112,8 @@ export class SystemUsers {
         this.#questions = this.#questions.filter(({ id }) => id !== question.id);
         resolve(isRight);
       };
-      const cancel = this.#clock.after(ANSWER_MS, () => settle(null));
-      this.#waiting.set(question.id, { settle });
+      const cancel = this.#clock.after(SYSTEM_ANSWER_MS, () => settle(null));
+      this.#waiting.set(question.id, { wasRight: question.wasRight, settle });
       this.#questions = [...this.#questions, question];
       for (const go of [...this.#fetching].slice(0, 1)) go();
     });

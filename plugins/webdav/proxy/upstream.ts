@@ -185,7 +185,9 @@ export const NOT_HERE: Refusal = { status: 404, text: 'There is no such share he
 /** Not 404, which says of each file that it was deleted: who keeps copies in step would delete theirs. */
 export const NOT_MOUNTED: Refusal = {
   status: 503,
-  text: 'The share is not mounted now; its files are where they were. Try again, or ask who runs this server.',
+  text:
+    'The share is not served now: it is being changed and is back soon, or it is not mounted. Its files are where ' +
+    'they were. Try again, or ask who runs this server.',
   headers: { 'retry-after': '15' },
 };
 const UNREAD: Refusal = {

@@ -22,9 +22,13 @@ export class SystemAccounts {
     });
   }
 
-  /** Of that group, as last read. */
-  members(group: string | undefined): readonly string[] {
-    return this.#group.members(group);
+  /**
+   * Of that group, as last read; undefined while it could not be read yet. Who stands in `webdav.users`, too, is nobody
+   * here, though the password that stands there may not be known: an account of that name is not that user.
+   */
+  members(group: string | undefined): readonly string[] | undefined {
+    const own = new Set(this.#options.config().webdav.users.map(({ name }) => name.normalize('NFC')));
+    return this.#group.members(group)?.filter((name) => !own.has(name));
   }
 
   /** Who is a member now, by the running document; at most every 5 s. */
@@ -41,6 +45,11 @@ export class SystemAccounts {
   /** To be called when the proxy has ended. */
   stop(): void {
     this.#signIns.stop();
+  }
+
+  /** For good, whatever calls `answer` after it. */
+  close(): void {
+    this.#signIns.close();
   }
 
   /** For people to read. */

@@ -9,9 +9,13 @@ const READ_EVERY_MS = 5_000;
 const READ_MS = 5_000;
 /** What `getent` says when something that was asked for is not there. */
 const NOT_FOUND = 2;
+/** A directory that is being started has no group for a while, and no account. */
+const MOST_MISSED = 6;
 
 /** The machine has answered, and nobody is to come in by such a group. */
 class UnfitGroup extends Error {}
+/** The same, if it stays so. */
+class MissingGroup extends Error {}
 
 export interface SystemGroupOptions {
   readonly clock: Clock;
@@ -21,7 +25,10 @@ export interface SystemGroupOptions {
 export class SystemGroup {
   readonly #options: SystemGroupOptions;
   #group: string | undefined;
-  #members: readonly string[] = [];
+  /** Undefined until the machine has said who they are. */
+  #members: readonly string[] | undefined;
+  /** So many readings in a row did not find the group. */
+  #missed = 0;
   #problem: string | undefined;
   #readAt = -Infinity;
 
@@ -29,9 +36,10 @@ export class SystemGroup {
     this.#options = options;
   }
 
-  /** As last read; none of another group than that one. */
-  members(group: string | undefined): readonly string[] {
-    return group === this.#group ? this.#members : [];
+  /** As last read. Undefined: not known yet, as those of another group than the one that is read. */
+  members(group: string | undefined): readonly string[] | undefined {
+    if (group === undefined) return [];
+    return group === this.#group ? this.#members : undefined;
   }
 
   /** Why members are not known, or not all; for people to read. */
@@ -39,45 +47,71 @@ export class SystemGroup {
     return this.#problem;
   }
 
-  /** At most every 5 s. Where the machine does not answer, who was a member stays one: PAM is asked all the same. */
+  /**
+   * At most every 5 s. Where the machine does not answer, finds none of the accounts, or has not found the group for
+   * half a minute at most, who was a member stays one: PAM is asked all the same.
+   */
   async read(group: string | undefined): Promise<void> {
     const { clock, processes } = this.#options;
     const isAnother = group !== this.#group;
     if (!isAnother && this.#readAt + READ_EVERY_MS > clock.monotonic()) return;
     this.#readAt = clock.monotonic();
-    if (isAnother) [this.#group, this.#members, this.#problem] = [group, [], undefined];
+    if (isAnother)
+      [this.#group, this.#members, this.#problem, this.#missed] = [group, undefined, undefined, 0];
     if (group === undefined) return;
     try {
       const members = await membersOf(group, processes);
       // Another one may have been asked for meanwhile.
       if (group !== this.#group) return;
-      [this.#members, this.#problem] = [members, members.length > 0 ? undefined : nobodyIn(group)];
+      [this.#members, this.#missed] = [members, 0];
+      this.#problem = members.length > 0 ? undefined : nobodyIn(group);
     } catch (error) {
-      if (group !== this.#group) return;
-      if (error instanceof UnfitGroup) this.#members = [];
-      this.#problem = (error as Error).message;
+      if (group === this.#group) this.#note(error as Error, group);
     }
   }
+
+  #note(error: Error, group: string): void {
+    const isMissing = error instanceof MissingGroup;
+    this.#missed = isMissing ? this.#missed + 1 : 0;
+    const stays = isMissing && this.#missed < MOST_MISSED;
+    if (error instanceof UnfitGroup || (isMissing && !stays)) this.#members = [];
+    this.#problem = stays ? notFoundNow(group) : error.message;
+  }
+}
+
+function notFoundNow(group: string): string {
+  return (
+    `this machine does not find the group "${group}" (webdav.system_group) just now: ` +
+    'who was a member stays one for half a minute'
+  );
 }
 
 function nobodyIn(group: string): string {
   return `nobody of this machine can log in over WebDAV: the group "${group}" (webdav.system_group) has no members`;
 }
 
-/** Names of people, never of root or a service. Rejects with a sentence. */
+/**
+ * Names of people, never of root or a service. Rejects with a sentence, also where the group names somebody and not one
+ * account is found: a directory that is being started knows nobody.
+ */
 export async function membersOf(
   group: string,
   processes: Pick<Processes, 'run'>,
 ): Promise<readonly string[]> {
   const [name, , , list = ''] = (await getent(processes, 'group', [group]))[0] ?? [];
   // A number would have been taken for a group's id.
-  if (name !== group) throw new UnfitGroup(`this machine has no group "${group}" (webdav.system_group)`);
+  if (name !== group) throw new MissingGroup(`this machine has no group "${group}" (webdav.system_group)`);
   const named = list.split(',').filter(isName);
   if (named.length > MOST_MEMBERS)
     throw new UnfitGroup(`the group "${group}" (webdav.system_group) has more than ${MOST_MEMBERS} members`);
   if (named.length === 0) return [];
   const wanted = new Set(named);
   const accounts = await getent(processes, 'passwd', named);
+  if (accounts.length === 0)
+    throw new Error(
+      `this machine finds no account of the members of the group "${group}" (webdav.system_group): ` +
+        'who was a member stays one',
+    );
   const people = accounts.filter(([account = '', , uid]) => wanted.has(account) && isPerson(Number(uid)));
   return [...new Set(people.map(([account = '']) => account))].sort();
 }

@@ -30,8 +30,7 @@ export async function until<T>(
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > deadline)
-      throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
     await sleep(patience.everyMs ?? 50);
   }
 }

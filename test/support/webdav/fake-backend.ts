@@ -18,6 +18,8 @@ export interface Reply {
 /** A WebDAV server that keeps files in memory. */
 export class FakeBackend {
   readonly files = new Map<string, Buffer>();
+  /** When files were written last, in milliseconds; not there: just now. */
+  readonly times = new Map<string, number>();
   /** Method and path of all that came, with the headers. */
   readonly seen: {
     readonly method: string;
@@ -56,7 +58,8 @@ export class FakeBackend {
         .end(
           '<D:multistatus xmlns:D="DAV:"><D:getcontentlength>' +
             `${file.length}</D:getcontentlength><D:getetag>"e${file.length}"</D:getetag>` +
-            `<D:getlastmodified>${new Date().toUTCString()}</D:getlastmodified></D:multistatus>`,
+            `<D:getlastmodified>${new Date(this.times.get(path) ?? Date.now()).toUTCString()}` +
+            '</D:getlastmodified></D:multistatus>',
         );
       return;
     }
@@ -83,11 +86,14 @@ export class FakeBackend {
     return status;
   }
 
-  /** As the real ones: the file is cut first, and what has come stays when the writer goes away. */
+  /** As the real ones: the file is cut first, and what has come stays when the writer goes away, with its time. */
   async #put(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     const pieces: Buffer[] = [];
     if (request.headers.expect !== undefined) response.writeContinue();
     this.files.set(path, Buffer.alloc(0));
+    const wantedMs = Number(request.headers['x-oc-mtime'] ?? NaN) * 1_000;
+    if (Number.isNaN(wantedMs)) this.times.delete(path);
+    else this.times.set(path, wantedMs);
     try {
       for await (const piece of request) {
         pieces.push(piece as Buffer);

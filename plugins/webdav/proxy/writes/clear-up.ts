@@ -7,6 +7,7 @@ import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
 import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
+import { wantedTime } from '../requests/times.ts';
 import { undo } from './undo.ts';
 
 /** File times have whole seconds. */
@@ -127,11 +128,14 @@ export class ClearUp {
 
 /**
  * Whether the upload was the last to write the existing file: a file that somebody has written since is
- * left alone.
+ * left alone. Backends give half a file, too, the time that its client wants: others may have put a file of that time
+ * there, but not so short a one.
  */
 export function isTornBy(
-  upload: LeftUpload,
-  { isFolder, modifiedMs }: Pick<Found, 'isFolder' | 'modifiedMs'>,
+  { begunMs, seenMs, headers, passedBytes = -1 }: LeftUpload,
+  { isFolder, modifiedMs, bytes }: Pick<Found, 'isFolder' | 'modifiedMs' | 'bytes'>,
 ): boolean {
-  return !isFolder && modifiedMs >= upload.begunMs - SLACK_MS && modifiedMs <= upload.seenMs + SLACK_MS;
+  const isOfThen = modifiedMs >= begunMs - SLACK_MS && modifiedMs <= seenMs + SLACK_MS;
+  const isOfWanted = modifiedMs === Number(wantedTime(headers)) * 1_000 && bytes <= passedBytes;
+  return !isFolder && (isOfThen || isOfWanted);
 }

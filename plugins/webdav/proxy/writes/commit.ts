@@ -70,7 +70,7 @@ export class Commit {
     const isOver = typeof status === 'number' && (status < 300 || (wasRefused(status) && !this.#wasTouched));
     if (!isOver && this.#wasTouched) {
       this.#upload ??= await this.#keep();
-      this.#left = journal.leave(this.#upload);
+      this.#left = await journal.leave(this.#upload);
       return;
     }
     if (this.#upload) await journal.end(this.#upload);

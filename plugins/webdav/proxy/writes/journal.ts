@@ -32,6 +32,8 @@ export interface Upload {
 /** With the last moment at which the upload is known to have been running. */
 export interface LeftUpload extends Upload {
   readonly seenMs: number;
+  /** So much of what was streamed has gone on to the backend; absent where the proxy was killed meanwhile. */
+  readonly passedBytes?: number;
 }
 
 /** Journal on disk, so that the next proxy knows what a killed one was doing. */
@@ -93,17 +95,22 @@ export class Journal {
     void utimes(this.#file(id), time, time).catch(() => undefined);
   }
 
-  /** Leaves the entry to the clean-up. */
-  leave(upload: Upload): LeftUpload {
+  /** Leaves the entry to the clean-up, of this proxy or of the next one. `passedBytes`: of what was streamed. */
+  async leave(upload: Upload, passedBytes?: number): Promise<LeftUpload> {
     this.#active.delete(upload.id);
-    return { ...upload, seenMs: clock.now() };
+    const seenMs = clock.now();
+    if (passedBytes === undefined) return { ...upload, seenMs };
+    const noted = { ...upload, passedBytes };
+    // Without room for it the next proxy knows as much as after a killed one.
+    await writeWhole(this.#file(upload.id), JSON.stringify(noted)).catch(() => undefined);
+    return { ...noted, seenMs };
   }
 
   /** Undefined for what is no note. One that the disk does not give now stays for a later proxy. */
   async #read(name: string): Promise<LeftUpload | 'unread' | undefined> {
     try {
       const file = join(this.#folder, name);
-      const upload = JSON.parse(await readFile(file, 'utf8')) as Upload;
+      const upload = JSON.parse(await readFile(file, 'utf8')) as Omit<LeftUpload, 'seenMs'>;
       // The upload may have been running until the next touch.
       return { ...upload, seenMs: (await stat(file)).mtimeMs + 2 * TOUCH_MS };
     } catch (error) {

@@ -10,7 +10,7 @@ import { limitIdle, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { at } from '../places.ts';
 import { toBackend } from '../requests/headers.ts';
-import type { Journal } from './journal.ts';
+import type { Journal, LeftUpload } from './journal.ts';
 import { failure, wasRefused } from './put-answers.ts';
 import { NO_ROOM, receive, roomIn, RoomWatch } from './spool.ts';
 import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
@@ -153,9 +153,8 @@ async function pass(exchange: Exchange, tools: PutTools, found: Found | undefine
     passedBytes: () => passedBytes,
     stop: AbortSignal.any([attached.leaving, room.full]),
   };
-  const { outcome, status } = await attached.track(passBody(passing));
+  const { outcome, status, left } = await attached.track(passAndNote(passing, tools.journal));
   request.setTimeout(0);
-  const left = outcome === 'torn' ? tools.journal.leave(upload) : undefined;
   if (!left) await tools.journal.end(upload);
   if (outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
   const taken = (headers: OutgoingHttpHeaders): Refusal => ({
@@ -183,9 +182,22 @@ interface Passing extends Passed {
 }
 
 /** `none`: nothing of it is left in the share. */
-async function passBody(
+interface CameOf {
+  readonly outcome: 'taken' | 'none' | 'torn';
+  readonly status: number | undefined;
+}
+
+/** What is torn is noted before its share is let go of: another proxy may be the next to see that. */
+async function passAndNote(
   passing: Passing,
-): Promise<{ outcome: 'taken' | 'none' | 'torn'; status: number | undefined }> {
+  journal: Journal,
+): Promise<CameOf & { readonly left: LeftUpload | undefined }> {
+  const came = await passBody(passing);
+  const isTorn = came.outcome === 'torn';
+  return { ...came, left: isTorn ? await journal.leave(passing.upload, passing.passedBytes()) : undefined };
+}
+
+async function passBody(passing: Passing): Promise<CameOf> {
   const { attached, body, path, headers, onPiece, onPassed, stop } = passing;
   // Without a length the body can be ended at any byte, and the backend has closed the file when it
   // answers.

@@ -7,7 +7,6 @@ import { clock } from '../clock.ts';
 import type { Attached, BackendCall } from '../backend.ts';
 import { SEEN_AFTER_MS, statBy } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
-import { wantedTime } from '../requests/times.ts';
 import { isTornBy } from './clear-up.ts';
 import type { Upload } from './journal.ts';
 import { undo } from './undo.ts';
@@ -63,10 +62,10 @@ async function tryToTakeBack(
   }
 }
 
-/** Whether what stands there is what came of this upload: by its time, or the one that its client gave it. */
-function isOf({ upload, passedBytes }: Passed, found: Found, status: number): boolean {
-  const wanted = Number(wantedTime(upload.headers)) * 1_000;
-  if (!isTornBy({ ...upload, seenMs: clock.now() }, found) && found.modifiedMs !== wanted) return false;
+/** Whether what stands there is what came of this upload. */
+function isOf({ upload, passedBytes: passed }: Passed, found: Found, status: number): boolean {
+  const passedBytes = passed();
+  if (!isTornBy({ ...upload, seenMs: clock.now(), passedBytes }, found)) return false;
   // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
-  return status < 300 ? found.bytes === passedBytes() : found.bytes <= passedBytes();
+  return status < 300 ? found.bytes === passedBytes : found.bytes <= passedBytes;
 }

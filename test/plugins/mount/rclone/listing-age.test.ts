@@ -127,13 +127,6 @@ describe('the age of listings', () => {
 
   it('is none for a new rclone: what holds cached files is read at the first answer, nothing is dropped', async (t) => {
     const world = await createWorld(t, { isRead: false });
-    world.at.isThere = false;
-    await world.answer();
-    assert.deepEqual([world.calls.splice(0), world.ages.hasUnread], [['list'], true]);
-    Object.assign(world.at, { isThere: true, nowMs: 4_000 });
-    await world.answer();
-    assert.deepEqual(world.calls, [], 'too soon');
-    world.at.nowMs = 6_000;
     await world.answer();
     assert.deepEqual(
       world.calls.filter((call) => !/(locked|written)( as a tree)?$/.test(call)),
@@ -147,6 +140,38 @@ describe('the age of listings', () => {
     Object.assign(world.at, { isLocked: true, nowMs: 32 * MINUTE_MS });
     await world.answer();
     assert.equal(world.ages.hasUnread, false, 'it keeps its listing');
+  });
+
+  it('is unknown once the first reading of a new rclone has failed: others have read meanwhile', async (t) => {
+    const world = await createWorld(t, { isRead: false });
+    world.at.isThere = false;
+    await world.answer();
+    assert.deepEqual([world.calls.splice(0), world.ages.hasUnread], [['list'], true]);
+    Object.assign(world.at, { isThere: true, nowMs: 4_000 });
+    await world.answer();
+    assert.deepEqual(world.calls, [], 'too soon');
+    world.at.nowMs = 6_000;
+    await world.answer();
+    assert.deepEqual(
+      world.calls.filter((call) => !/(locked|written)( as a tree)?$/.test(call)),
+      [
+        'list',
+        'forget b',
+        'refresh',
+        'list a',
+        'forget a/y',
+        'refresh a',
+        'list a/x',
+        'refresh a/x as a tree',
+      ],
+    );
+  });
+
+  it('is none that counts once what was read may be wrong, though the first reading is still to come', async (t) => {
+    const world = await createWorld(t, { isRead: false });
+    world.ages.distrust();
+    await world.answer();
+    assert.ok(world.calls.includes('forget b') && world.calls.includes('forget a/y'), world.calls.join());
   });
 
   it('is unknown for an adopted rclone until all has been read', async (t) => {

@@ -65,9 +65,19 @@ describe('what the proxy asks about users of the machine', () => {
     const asking = ask('nora');
     const { id } = await one();
     users.admitOnly(['nora']);
+    const again = ask('nora');
+    assert.notEqual((await one()).id, id, 'it is asked anew');
     users.answer(id, true);
     await asking;
-    assert.equal(await settled(ask('nora')), 'waiting');
+    assert.equal(await settled(again), 'waiting');
+  });
+
+  it('lets nobody in who is no member any more when the answer comes', async () => {
+    const asking = ask('nora');
+    const { id } = await one();
+    users.admitOnly(['otto']);
+    users.answer(id, true);
+    assert.equal(await asking, false);
   });
 
   it('is neither right nor wrong while nobody answers, or where the daemon could not find out', async () => {
@@ -88,6 +98,22 @@ describe('what the proxy asks about users of the machine', () => {
     assert.equal(await settled(users.fetch(never)), 'waiting');
     for (const { id } of questions) users.answer(id, false);
     assert.deepEqual(new Set(await Promise.all(asking.slice(0, 64))), new Set([false]));
+    const again = ask('nora', 'p64');
+    users.answer((await one()).id, true);
+    assert.equal(await again, true, 'who found no place is asked about the next time');
+  });
+
+  it('keeps no place from those who were right before, however many guess', async () => {
+    const first = ask('otto');
+    users.answer((await one()).id, true);
+    await first;
+    await clock.advance(30_000);
+    const guesses = Array.from({ length: 64 }, (_, index) => ask('nora', `p${index}`));
+    const again = ask('otto');
+    const questions = await users.fetch(never);
+    for (const { id, wasRight } of questions) users.answer(id, wasRight);
+    assert.equal(await again, true);
+    assert.deepEqual(new Set(await Promise.all(guesses)), new Set([false]));
   });
 
   it('waits for a daemon that has left without having answered it', async () => {
@@ -136,6 +162,15 @@ describe('users of the machine over WebDAV', () => {
   it('are told to come again where nobody can say', async () => {
     assert.equal(await answered(as('nora', 'p'), null), 503);
     assert.equal(await answered(as('nora', 'p'), true), 200);
+  });
+
+  it('stay while a daemon that takes over cannot read their group yet, and none of another group', async () => {
+    await fixture.tell({ systemGroup: 'people' });
+    assert.equal(await answered(as('nora', 'p'), true), 200);
+    await fixture.tell({ systemUsers: undefined });
+    assert.equal(await as('nora', 'p'), 200);
+    await fixture.tell({ systemGroup: 'others' });
+    assert.equal(await as('nora', 'p'), 401);
   });
 
   it('have no second password beside the one in the configuration', async () => {

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import type { ShortCommand, ShortCommandResult } from 'mountkeeper';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
+import { SystemAccounts } from '../../../../plugins/webdav/system/accounts.ts';
+import type { SystemAccountsOptions } from '../../../../plugins/webdav/system/accounts.ts';
 import { membersOf, SystemGroup } from '../../../../plugins/webdav/system/group.ts';
 import { isRightPassword } from '../../../../plugins/webdav/system/password.ts';
 
@@ -12,17 +14,19 @@ toor:x:0:0::/:/bin/sh
 daemon:x:1:1::/:/usr/sbin/nologin
 nora:x:1000:1000::/home/nora:/bin/bash
 otto:x:200000:1000::/home/otto:/bin/bash
+noé:x:1001:1001::/home/noe:/bin/bash
 nobody:x:65534:65534::/:/usr/sbin/nologin
 `.trim();
 
 let ran: ShortCommand[];
 let groups: string;
+let accounts: string;
 let code: number;
 const processes = {
   run: (command: ShortCommand): Promise<ShortCommandResult> => {
     ran.push(command);
     const [database = '', , ...keys] = command.args;
-    const lines = (database === 'group' ? groups : PASSWD)
+    const lines = (database === 'group' ? groups : accounts)
       .split('\n')
       .filter((line) => keys.some((key) => line.startsWith(`${key}:`)));
     return Promise.resolve({ code, signal: null, stdout: `${lines.join('\n')}\n`, stderr: '' });
@@ -31,7 +35,7 @@ const processes = {
 
 describe('users of the machine, as the daemon finds out about them', () => {
   beforeEach(() => {
-    [ran, code] = [[], 0];
+    [ran, code, accounts] = [[], 0, PASSWD];
     groups = 'people:x:2000:otto,nora,root,toor,daemon,nobody,gone,--help,a b\nnone:x:2001:';
   });
 
@@ -53,7 +57,7 @@ describe('users of the machine, as the daemon finds out about them', () => {
       const clock = createManualClock();
       const group = new SystemGroup({ clock, processes });
       await group.read('people');
-      assert.deepEqual([group.members('people'), group.members('none')], [['nora', 'otto'], []]);
+      assert.deepEqual([group.members('people'), group.members('none')], [['nora', 'otto'], undefined]);
       groups = groups.replace('otto,nora', 'otto');
       await group.read('people');
       assert.deepEqual(group.members('people'), ['nora', 'otto']);
@@ -66,20 +70,66 @@ describe('users of the machine, as the daemon finds out about them', () => {
       assert.deepEqual(group.members('people'), ['otto']);
       assert.match(group.problem ?? '', /getent ended with 1/);
       await group.read('none');
-      assert.deepEqual([group.members('people'), group.members('none')], [[], []]);
+      assert.deepEqual([group.members('people'), group.members('none')], [undefined, undefined]);
       await group.read(undefined);
       assert.deepEqual([group.members(undefined), group.problem], [[], undefined]);
     });
 
-    it('has nobody left once it is deleted', async () => {
+    it('keeps its members while a directory that is started knows nobody, and has none left once deleted', async () => {
       const clock = createManualClock();
       const group = new SystemGroup({ clock, processes });
-      await group.read('people');
+      const read = async (): Promise<readonly [readonly string[] | undefined, string | undefined]> => {
+        await clock.advance(5_000);
+        await group.read('people');
+        return [group.members('people'), group.problem];
+      };
+      const same = ['nora', 'otto'];
+      assert.deepEqual(await read(), [same, undefined]);
+      [accounts, code] = ['', 2];
+      for (let count = 0; count < 10; count += 1) {
+        const [members, problem = ''] = await read();
+        assert.deepEqual(members, same);
+        assert.match(problem, /no account of the members .* stays one$/);
+      }
+      const all = groups;
+      for (let round = 0; round < 2; round += 1) {
+        groups = '';
+        for (let count = 0; count < 5; count += 1) {
+          const [members, problem = ''] = await read();
+          assert.deepEqual(members, same, `${count}`);
+          assert.match(problem, /does not find the group "people" .* just now: .* half a minute$/);
+        }
+        [groups, accounts] = [all, PASSWD];
+        if (round === 0) assert.deepEqual(await read(), [same, undefined]);
+      }
       groups = '';
-      await clock.advance(5_000);
+      const [members, problem = ''] = await read();
+      assert.deepEqual(members, []);
+      assert.match(problem, /no group "people"/);
+    });
+
+    it('is not known before the machine has said who is in it', async () => {
+      const group = new SystemGroup({ clock: createManualClock(), processes });
+      const all = groups;
+      [groups, code] = ['', 2];
       await group.read('people');
-      assert.deepEqual(group.members('people'), []);
-      assert.match(group.problem ?? '', /no group "people"/);
+      assert.equal(group.members('people'), undefined);
+      [groups, accounts] = [all, ''];
+      await group.read('none');
+      await group.read('people');
+      assert.equal(group.members('people'), undefined);
+    });
+
+    it('lends nobody the name of a user of the configuration, whose password may not be known', async () => {
+      groups = 'people:x:2000:otto,nora,noé';
+      const users = ['nora', 'noé'.normalize('NFD')].map((name) => ({ name, password: { env: 'GONE' } }));
+      const system = new SystemAccounts({
+        clock: createManualClock(),
+        processes,
+        config: () => ({ webdav: { system_group: 'people', users } }),
+      } as unknown as SystemAccountsOptions);
+      await system.read();
+      assert.deepEqual(system.members('people'), ['otto']);
     });
   });
 

@@ -23,6 +23,9 @@ describe('questions of the proxy about users of the machine', () => {
   let answers: SystemAnswer[];
   let asked: string[];
   let most: number;
+  let members: readonly string[] | undefined;
+  /** The clock goes ahead by so much. */
+  let aheadMs: number;
   let log: ReturnType<typeof collectLog>;
   let run: () => Promise<Partial<ShortCommandResult>>;
 
@@ -38,6 +41,7 @@ describe('questions of the proxy about users of the machine', () => {
 
   beforeEach(async () => {
     [questions, answers, asked, most] = [[], [], [], 0];
+    [members, aheadMs] = [['nora'], 0];
     run = () => Promise.resolve({ code: 0 });
     scratch = await createScratch('sign-ins');
     const paths = webdavPaths(scratch.path('state'));
@@ -47,11 +51,12 @@ describe('questions of the proxy about users of the machine', () => {
     await once(proxy.listen(paths.control), 'listening');
     let now = 0;
     log = collectLog();
+    const clock = createClock();
     signIns = new SystemSignIns({
-      clock: createClock(),
+      clock: { ...clock, monotonic: () => clock.monotonic() + aheadMs },
       log: log.log,
       paths,
-      members: () => ['nora'],
+      members: () => members,
       processes: {
         run: async ({ input = '' }: ShortCommand) => {
           asked.push(input);
@@ -100,6 +105,54 @@ describe('questions of the proxy about users of the machine', () => {
     assert.ok(answers.every(({ isRight }) => isRight === false));
   });
 
+  it('are not put to it once the proxy has told their clients that nobody can say', async () => {
+    let go = (): void => undefined;
+    const late = new Promise<void>((resolve) => (go = resolve));
+    run = () => late.then(() => ({ code: 0 }));
+    questions = Array.from({ length: 9 }, (_, index) => question(`${index}`, 'nora'));
+    await until('eight are being asked about', () => asked.length === 8, { timeoutMs: 10_000 });
+    aheadMs = 15_000;
+    go();
+    await answered(9);
+    assert.equal(asked.length, 8);
+    assert.equal(answers.filter(({ isRight }) => isRight === null).length, 1);
+  });
+
+  it('are held to a bound that no sound proxy reaches', async () => {
+    questions = Array.from({ length: 1_101 }, (_, index) => question(`${index}`, 'otto', index % 2 === 0));
+    await answered(1_100);
+    questions = [question('last', 'nora')];
+    await answered(1_101);
+    assert.ok(!answers.some(({ id }) => id === '1100'));
+  });
+
+  it('are unanswered while the members are not known yet', async () => {
+    members = undefined;
+    questions = [question('1', 'nora')];
+    await answered(1);
+    assert.deepEqual([answers[0]?.isRight, asked], [null, []]);
+  });
+
+  it('are answered on after something came that is none', async () => {
+    for (const odd of [{}, [null], [{ ...question('1', 'nora'), name: ['nora'] }]] as unknown[]) {
+      questions = odd as readonly SystemQuestion[];
+      await until('it was fetched', () => questions !== odd, { timeoutMs: 10_000 });
+    }
+    questions = [question('2', 'nora')];
+    await answered(1);
+    assert.deepEqual(answers, [{ id: '2', isRight: true }]);
+  });
+
+  it('are asked for no more at the end, though something starts it once more', async () => {
+    signIns.close();
+    signIns.start();
+    // What was under way is over by then.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    questions = [question('1', 'nora')];
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(questions.length, 1);
+  });
+
   it('are said to be unanswered where PAM cannot be asked, once in the log and without the password', async () => {
     run = () => Promise.reject(new Error("command 'pwauth' was not found"));
     questions = [question('1', 'nora'), question('2', 'nora')];
@@ -109,6 +162,8 @@ describe('questions of the proxy about users of the machine', () => {
       [null, null],
     );
     assert.match(signIns.problem ?? '', /pwauth/);
+    aheadMs = 60_000;
+    assert.equal(signIns.problem, undefined, 'a minute later');
     const text = JSON.stringify(log.entries);
     assert.equal(text.split('PAM could not be asked').length, 2);
     assert.ok(!text.includes('secret words'));

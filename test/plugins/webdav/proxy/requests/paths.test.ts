@@ -149,9 +149,16 @@ describe('what lies at a path', () => {
       seenMs: 1_060_000,
       headers: {},
     };
-    assert.equal(isTornBy(upload, { isFolder: false, modifiedMs: 1_030_000 }), true);
-    assert.equal(isTornBy(upload, { isFolder: false, modifiedMs: 900_000 }), false);
-    assert.equal(isTornBy(upload, { isFolder: false, modifiedMs: 1_200_000 }), false);
-    assert.equal(isTornBy(upload, { isFolder: true, modifiedMs: 1_030_000 }), false);
+    const isTorn = (one: LeftUpload, modifiedMs: number, isFolder = false): boolean =>
+      isTornBy(one, { isFolder, modifiedMs, bytes: 10 });
+    assert.equal(isTorn(upload, 1_030_000), true);
+    assert.equal(isTorn(upload, 900_000), false);
+    assert.equal(isTorn(upload, 1_200_000), false);
+    assert.equal(isTorn(upload, 1_030_000, true), false);
+    // By the time that its client wants, as long as there is no more of it than has been sent.
+    const dated = { ...upload, headers: { 'x-oc-mtime': '500' } };
+    const passed = (passedBytes: number): boolean => isTorn({ ...dated, passedBytes }, 500_000);
+    assert.deepEqual([passed(11), passed(10), passed(9)], [true, true, false]);
+    assert.equal(isTorn(dated, 500_000), false);
   });
 });

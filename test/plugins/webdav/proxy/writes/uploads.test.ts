@@ -139,31 +139,35 @@ describe('an upload through the proxy of WebDAV', () => {
     request.destroy();
   });
 
-  it('looks once more for what it could not see while the share was taken off, when the share is back', async () => {
-    const request = httpRequest({
-      host: '127.0.0.1',
-      port: fixture.port,
-      method: 'PUT',
-      path: '/team/covered',
-      agent: false,
-      headers: { authorization: basic('alice', 'wonder:land'), 'content-length': '1000000' },
+  for (const [what, sent] of [
+    ['it', {}],
+    ['it with the time that its client wants', { 'x-oc-mtime': '1600000000' }],
+  ] as const)
+    it(`looks once more for what was taken off with its share half sent, and finds ${what}`, async () => {
+      const request = httpRequest({
+        host: '127.0.0.1',
+        port: fixture.port,
+        method: 'PUT',
+        path: '/team/covered',
+        agent: false,
+        headers: { authorization: basic('alice', 'wonder:land'), 'content-length': '1000000', ...sent },
+      });
+      request.on('error', () => undefined).write(randomBytes(LARGE));
+      const isThere = (): boolean => fixture.backend.files.get('/team/covered')?.length === LARGE;
+      await until('it has come to the backend', isThere, { timeoutMs: 20_000, everyMs: 5 });
+      // As a mount that something else lies over.
+      fixture.backend.before = ({ method }, response) => {
+        if (method === 'PROPFIND') response.writeHead(404).end();
+        return method === 'PROPFIND';
+      };
+      await fixture.tell({ shares: [] });
+      fixture.backend.before = () => false;
+      assert.equal((await left()).length, 1);
+      await fixture.tell({ shares: [fixture.share('team')] });
+      await until('it is taken back', async () => (await left()).length === 0, { timeoutMs: 20_000 });
+      assert.equal(fixture.backend.files.has('/team/covered'), false);
+      request.destroy();
     });
-    request.on('error', () => undefined).write(randomBytes(LARGE));
-    const isThere = (): boolean => fixture.backend.files.get('/team/covered')?.length === LARGE;
-    await until('it has come to the backend', isThere, { timeoutMs: 20_000, everyMs: 5 });
-    // As a mount that something else lies over.
-    fixture.backend.before = ({ method }, response) => {
-      if (method === 'PROPFIND') response.writeHead(404).end();
-      return method === 'PROPFIND';
-    };
-    await fixture.tell({ shares: [] });
-    fixture.backend.before = () => false;
-    assert.equal((await left()).length, 1);
-    await fixture.tell({ shares: [fixture.share('team')] });
-    await until('it is taken back', async () => (await left()).length === 0, { timeoutMs: 20_000 });
-    assert.equal(fixture.backend.files.has('/team/covered'), false);
-    request.destroy();
-  });
 
   it('makes nothing of a whole body whose client went away before it was read', async () => {
     let answerStat: () => void = () => undefined;
@@ -257,6 +261,22 @@ describe('an upload through the proxy of WebDAV', () => {
     await fixture.proxy.journal.begin({ ...torn, kind: 'whole', parts: ['over'], body });
     await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['fresh'] });
     await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['gone'] });
+    // Half a file has the time that its client wants, and so may what others have put there.
+    const dated = {
+      kind: 'new',
+      share: 'team',
+      headers: { host: 'nas', 'x-oc-mtime': '1600000000' },
+    } as const;
+    for (const [name, content] of [
+      ['half', 'hal'],
+      ['of-others', 'whole'],
+      ['unknown', 'hal'],
+    ] as const) {
+      const upload = await fixture.proxy.journal.begin({ ...dated, parts: [name] });
+      if (name !== 'unknown') await fixture.proxy.journal.leave(upload, 3);
+      fixture.backend.files.set(`/team/${name}`, Buffer.from(content));
+      fixture.backend.times.set(`/team/${name}`, 1_600_000_000_000);
+    }
     fixture.backend.files.set('/team/over', Buffer.from('who'));
     fixture.backend.files.set('/team/fresh', Buffer.from('fre'));
     const next = new WebdavProxy(join(fixture.folder, 'proxy'), () => undefined);
@@ -265,6 +285,9 @@ describe('an upload through the proxy of WebDAV', () => {
     await until('all is settled', async () => (await left()).length === 0, { timeoutMs: 20_000 });
     assert.equal(fixture.backend.files.get('/team/over')?.toString(), 'whole content');
     assert.equal(fixture.backend.files.has('/team/fresh'), false);
+    assert.equal(fixture.backend.files.has('/team/half'), false);
+    assert.equal(fixture.backend.files.get('/team/of-others')?.toString(), 'whole');
+    assert.ok(fixture.backend.files.has('/team/unknown'));
     await next.take({ ...fixture.state, shares: [] });
   });
 
