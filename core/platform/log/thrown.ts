@@ -9,6 +9,9 @@ const LONGEST = 65_536;
 /** Causes below causes. */
 const MOST_CAUSES = 10;
 const WORDLESS = 'it threw something that cannot be put into words';
+/** Fields of what is no error that say what is wrong; any other may hold a secret, which no text can be rid of again. */
+const TOLD_FIELDS = ['name', 'code', 'message', 'status'];
+const LONGEST_FIELD = 100;
 
 /** `instanceof`, where even that may throw. */
 export function isA<T>(thrown: unknown, kind: abstract new (...given: never[]) => T): thrown is T {
@@ -46,12 +49,31 @@ export function messageOf(thrown: unknown): string {
 
 function worded(thrown: unknown): string {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
-  if (typeof thrown !== 'object' || thrown === null) return `it threw ${inspect(thrown)}, which is no error`;
+  if (!isCompound(thrown)) return `it threw ${inspect(thrown)}, which is no error`;
   const { message } = thrown as { readonly message?: unknown };
   if (typeof message === 'string' && message !== '') return message;
-  if (thrown instanceof Error) return `${String(thrown.name)} without a message`;
-  const shown = inspect(thrown, { depth: 1, customInspect: false, maxStringLength: 200, maxArrayLength: 10 });
-  return `it threw ${shown}, which is no error`;
+  if (thrown instanceof Error)
+    return `${isCompound(thrown.name) ? kindOf(thrown) : String(thrown.name)} without a message`;
+  return `it threw ${shown(thrown)}, which is no error`;
+}
+
+function isCompound(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/** `Response { status: 401 }`: its class, and what of it says what is wrong. */
+function shown(thrown: object): string {
+  const fields = TOLD_FIELDS.map((key) => [key, (thrown as Record<string, unknown>)[key]] as const);
+  const told = fields.filter(([, value]) => value !== undefined && value !== '' && !isCompound(value));
+  const text = inspect(Object.fromEntries(told), { breakLength: Infinity, maxStringLength: LONGEST_FIELD });
+  const kind = kindOf(thrown);
+  return kind === 'Object' ? text : `${kind} ${text}`;
+}
+
+function kindOf(thrown: object): string {
+  const { constructor } = (Object.getPrototypeOf(thrown) ?? {}) as { readonly constructor?: unknown };
+  const name: unknown = typeof constructor === 'function' ? constructor.name : undefined;
+  return typeof name === 'string' && /^\w{1,100}$/.test(name) ? name : 'Object';
 }
 
 /** Its message and those of its causes, each behind a colon; several lines where they have them. Never empty. */

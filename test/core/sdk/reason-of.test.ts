@@ -22,6 +22,31 @@ describe('why something failed', () => {
     assert.equal(reasonOf({ message: 'of another realm' }), 'of another realm');
   });
 
+  it('names of what is no error its class and what is wrong, never what else it holds', () => {
+    class Refusal {
+      readonly status = 401;
+      readonly token = 'abc-secret';
+      readonly headers = { authorization: 'Bearer abc-secret' };
+    }
+    const inside = Object.assign(() => 1, { token: 'abc-secret' });
+    assert.equal(
+      reasonOf({ status: 401, code: 'EAUTH', message: '', token: 'abc-secret' }),
+      "it threw { code: 'EAUTH', status: 401 }, which is no error",
+    );
+    assert.equal(reasonOf(new Refusal()), 'it threw Refusal { status: 401 }, which is no error');
+    assert.equal(reasonOf(['abc-secret']), 'it threw Array {}, which is no error');
+    assert.equal(reasonOf(inside), 'it threw Function {}, which is no error');
+    const login = { user: 'me', password: 'abc-secret', message: { text: 'abc-secret' } };
+    assert.equal(
+      reasonOf(new Error('no bed', { cause: login })),
+      'no bed: it threw {}, which is no error',
+    );
+    const named = Object.assign(new Error(''), { name: Object.assign(() => 1, { token: 'abc-secret' }) });
+    assert.equal(reasonOf(named), 'Error without a message');
+    const long = reasonOf({ code: `a\n${'x'.repeat(10_000)}` }, 10_000);
+    assert.match(long, /^it threw \{ code: 'a\\nx{98}'\.\.\. \d+ more characters \}, which is no error$/);
+  });
+
   it('says that there is none where nothing was said', () => {
     assert.equal(reasonOf(undefined), 'it threw undefined, which is no error');
     assert.equal(reasonOf(null), 'it threw null, which is no error');

@@ -1,8 +1,8 @@
 /** The fields of a line that a plugin logs, as they can be sent. */
-import { inspect } from 'node:util';
 import { isReadableError, sentence, stackOf, withCauses } from '../../../platform/log/thrown.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+const UNREADABLE = '[throws when it is read]';
 
 /** Later ones stand above earlier ones. A getter may throw, a list may hold itself. */
 export function plainFields(...all: readonly Fields[]): Record<string, unknown> {
@@ -19,20 +19,28 @@ function written(key: string, value: unknown): unknown {
   return key === 'err' && isThrown(value) ? plainError(value) : value;
 }
 
+/** Never one text of an object: secrets are masked by the names of their keys, which a text has no more. */
 function plain(read: () => unknown): unknown {
-  let value: unknown;
   try {
-    value = read();
-    const text = JSON.stringify(value, bigIntsToo) as string | undefined;
+    const text = JSON.stringify(read(), writable()) as string | undefined;
     return text === undefined ? undefined : (JSON.parse(text) as unknown);
   } catch {
-    // Not JSON: a value in a circle, or one that throws.
-    return inspect(value, { customInspect: false });
+    // A getter, or its own code for JSON.
+    return UNREADABLE;
   }
 }
 
-function bigIntsToo(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? Number(value) : value;
+/** As pino writes them: of what holds itself a word, of large numbers the number. */
+function writable(): (this: unknown, key: string, value: unknown) => unknown {
+  const above: unknown[] = [];
+  return function noted(this: unknown, _key, value) {
+    if (typeof value === 'bigint') return Number(value);
+    if (typeof value !== 'object' || value === null) return value;
+    while (above.length > 0 && above.at(-1) !== this) above.pop();
+    if (above.includes(value)) return '[Circular]';
+    above.push(value);
+    return value;
+  };
 }
 
 /** An error, or what throws when that is asked. */

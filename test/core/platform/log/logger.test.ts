@@ -172,6 +172,22 @@ describe('logger', () => {
     assert.match(text(), /at https:\/\/user:\*{8}@nas:8443\/x and https:\/\/nas:8443\/x/);
   });
 
+  it('says of what is no error only what went wrong', () => {
+    for (const json of [true, false]) {
+      const { log, text } = open({ json });
+      const password = 'hunter2';
+      for (const err of [
+        { status: 401, password },
+        Object.assign(() => 1, { password }),
+        new Error('no bed', { cause: { password } }),
+        Object.defineProperty(new Error('odd', { cause: { password } }), 'stack', { value: 5 }),
+      ])
+        log.error({ err }, 'refused');
+      assert.doesNotMatch(text(), /hunter2/);
+      assert.match(text(), /it threw \{ status: 401 \}, which is no error/);
+    }
+  });
+
   it('does not mask what only sounds like a secret', () => {
     const { log, text } = open();
     log.info(
