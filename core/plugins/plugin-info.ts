@@ -160,14 +160,20 @@ function nodeOf(
 /** Logs the plugins whose state has changed. */
 export function reportStates(list: readonly PluginInfo[], before: readonly PluginInfo[], log: Logger): void {
   const former = new Map(before.map((info) => [info.name, info]));
-  for (const { name, version, state, reason } of list) {
+  for (const info of list) {
+    const { name, version, state, reason } = info;
     const then = former.get(name);
-    if (then?.state === state && then.reason === reason && then.version === version) continue;
+    if (then?.state === state && then.version === version && causeOf(then) === causeOf(info)) continue;
     const fields = { plugin: name, version, state, reason };
     if (state === 'failed' || state === 'invalid') log.error(fields, 'plugin is not usable as it is');
     else if (state === 'waiting') log.warn(fields, 'plugin waits');
     else log.info(fields, 'plugin changed its state');
   }
+}
+
+/** Of one that is up, a run that takes long is no other state: that has a line of its own. */
+function causeOf({ state, reason, notKept: unkept }: PluginInfo): string | undefined {
+  return state === 'active' ? unkept : reason;
 }
 
 /** Tells of plugins whose permissions this machine does not hold them to, where that has changed. */

@@ -28,18 +28,24 @@ export interface RecurringOptions {
   readonly stopMs?: number | undefined;
 }
 
-/** A run that takes longer is told of: the next one waits for it. */
+/** A run that takes longer is told of. */
 const LATE_MS = 60_000;
+
+/** What becomes of other runs meanwhile. */
+const WAIT = 'and the next run waits for that';
+const LEFT_OUT = 'and the times that come before it ends are left out';
 
 /** The run that goes on now. Says once of each that it takes long. */
 class Run {
   readonly #what: string;
+  readonly #meanwhile: string;
   readonly #options: Pick<RecurringOptions, 'clock' | 'log'>;
   #lateSince: string | undefined;
   #cancel: () => void = () => undefined;
 
-  constructor(what: string, options: Pick<RecurringOptions, 'clock' | 'log'>) {
+  constructor(what: string, meanwhile: string, options: Pick<RecurringOptions, 'clock' | 'log'>) {
     this.#what = what;
+    this.#meanwhile = meanwhile;
     this.#options = options;
   }
 
@@ -48,7 +54,7 @@ class Run {
     const since = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
     this.#cancel = clock.after(LATE_MS, () => {
       this.#lateSince = since;
-      log.warn({ run: this.#what, since }, 'a run takes long; the next one waits for its end');
+      log.warn({ run: this.#what, since }, 'a run takes long; no other begins before it ends');
     });
   }
 
@@ -60,7 +66,7 @@ class Run {
   late(): string | undefined {
     return this.#lateSince === undefined
       ? undefined
-      : `its ${this.#what} has been running since ${this.#lateSince}, and the next run waits for that`;
+      : `its ${this.#what} has been running since ${this.#lateSince}, ${this.#meanwhile}`;
   }
 }
 
@@ -74,7 +80,7 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
   let cancel: () => void = () => undefined;
   let running: Promise<void> | undefined;
   let released = false;
-  const current = new Run(`interval "${interval.name}"`, options);
+  const current = new Run(`interval "${interval.name}"`, WAIT, options);
 
   const run = async (): Promise<void> => {
     current.begins();
@@ -133,7 +139,7 @@ export async function startJob(
 ): Promise<Recurring> {
   const { plugin, scheduler, log, signal } = options;
   const rhythm = (): string => (job.cron() === '' ? '' : `${job.cron()} ${job.timezone?.() ?? ''}`);
-  const now = new Run(`job "${job.name}"`, options);
+  const now = new Run(`job "${job.name}"`, LEFT_OUT, options);
   const run =
     job.run &&
     (async (jobSignal: AbortSignal): Promise<void> => {

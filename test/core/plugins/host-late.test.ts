@@ -7,6 +7,7 @@ import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost, TestHostOptions } from 'mountkeeper/testing';
 import { small } from '../../support/plugins/small-plugins.ts';
 import type { Diary } from '../../support/plugins/small-plugins.ts';
+import { collectLog } from '../../support/platform/collected-log.ts';
 import { until, whileTimePasses } from '../../support/platform/wait.ts';
 
 async function open(
@@ -143,7 +144,8 @@ describe("a stranger's plugin that takes long to come up", () => {
 
   it('is active with a run that does not end, which stands beside its state, and it goes in time', async (t) => {
     const never = (): Promise<never> => new Promise(() => undefined);
-    const options = stranger();
+    const { log, entries } = collectLog();
+    const options = { ...stranger(), log };
     const { clock } = options;
     const declare = (ctx: PluginContext<never>): void =>
       ctx.every({ name: 'water', ms: () => 1_000, run: never });
@@ -154,6 +156,14 @@ describe("a stranger's plugin that takes long to come up", () => {
     assert.match(
       reason ?? '',
       /^its interval "water" has been running since \S+Z, and the next run waits for that$/,
+    );
+    const lines = entries.length;
+    await whileTimePasses(clock, test.configure({ ...switches(), cache: { min_free_space: '2G' } }));
+    assert.notEqual(test.info('slow').reason, undefined);
+    assert.deepEqual(
+      entries.slice(lines).filter(({ msg }) => msg === 'plugin changed its state'),
+      [],
+      'it is in no other state',
     );
     const before = clock.monotonic();
     await whileTimePasses(clock, test.configure(switches({ slow: false })));

@@ -93,7 +93,7 @@ describe('interval', () => {
       interval.late(),
       `its interval "i" has been running since ${since}, and the next run waits for that`,
     );
-    const told = entries.filter(({ msg }) => msg === 'a run takes long; the next one waits for its end');
+    const told = entries.filter(({ msg }) => msg === 'a run takes long; no other begins before it ends');
     assert.deepEqual(
       told.map(({ run, since: from }) => [run, from]),
       [['interval "i"', since]],
@@ -120,7 +120,7 @@ describe('interval', () => {
 });
 
 describe('job', () => {
-  it('says of a run that does not end since when it goes on', async () => {
+  it('says of a run that does not end since when it goes on, and what becomes of its other times', async () => {
     const { clock, options } = bench();
     const runs: ((signal: AbortSignal) => Promise<void>)[] = [];
     const scheduler = {
@@ -138,7 +138,7 @@ describe('job', () => {
     await clock.advance(60_000);
     assert.match(
       job.late() ?? '',
-      /^its job "nightly" has been running since \S+Z, and the next run waits for that$/,
+      /^its job "nightly" has been running since \S+Z, and the times that come before it ends are left out$/,
     );
     await job.release();
     assert.deepEqual([job.late(), clock.pending], [undefined, 0]);
