@@ -287,7 +287,7 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
 
 function dormant(
   folder: string,
-  { version, description, guard, protocols, permissions, ...declared }: PackageManifest,
+  { version = '', description, guard, protocols, permissions, ...declared }: PackageManifest,
 ): DormantPlugin {
   const known = { name: path.basename(folder), version, description, guard, protocols, permissions };
   return { ...known, folder, thirdParty: true, contribution: dormantContribution(declared) };

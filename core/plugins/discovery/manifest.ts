@@ -21,6 +21,10 @@ const RESERVED = new Set([...IN_CONFIGURATION, ...IN_NOTIFICATIONS, ...IN_LOG]);
 /** Packages that a plugin must take from its host. */
 const HOST_PACKAGES = /^(?:mountkeeper|joi|tapable|@hapi\/.+)$/;
 
+export function isOfHost(packageName: string): boolean {
+  return HOST_PACKAGES.test(packageName);
+}
+
 /** The export that is a plugin: the default one, or the only one that looks like a plugin. */
 export function pickPlugin(namespace: Readonly<Record<string, unknown>>): unknown {
   if (namespace['default'] !== undefined) return namespace['default'];
@@ -44,10 +48,18 @@ const completed = new WeakMap<object, object>();
 export function versioned(value: unknown, version: string | undefined): unknown {
   if (typeof value !== 'object' || value === null || version === undefined) return value;
   if ((value as Partial<Plugin>).version !== undefined) return value;
-  const known = completed.get(value) as Partial<Plugin> | undefined;
-  const made = known ?? Object.create(value, { version: { value: version, enumerable: true } });
-  completed.set(value, made as object);
+  const made = completed.get(value) ?? withVersion(value, version);
+  completed.set(value, made);
   return made;
+}
+
+function withVersion(plugin: object, version: string): object {
+  const { register } = plugin as { readonly register?: unknown };
+  return Object.create(plugin, {
+    version: { value: version, enumerable: true },
+    // Private fields of a class are the original's alone.
+    ...(typeof register === 'function' && { register: { value: register.bind(plugin) as unknown } }),
+  }) as object;
 }
 
 /** Undefined when all is well, else the first problem. `folder` is the plugin's folder name. */
@@ -174,7 +186,6 @@ function keysOf(schema: ObjectSchema): readonly string[] {
 }
 
 export interface PackageManifest extends Declared {
-  readonly version: string;
   readonly description: string;
   /** Protocols that it shows shares by, as in a share's `protocols`. */
   readonly protocols: readonly string[];
@@ -187,7 +198,7 @@ export interface PackageManifest extends Declared {
  */
 export function readPackage(text: string): PackageManifest {
   const json = parseObject(text);
-  const clashes = Object.keys(asObject(json['dependencies'])).filter((name) => HOST_PACKAGES.test(name));
+  const clashes = Object.keys(asObject(json['dependencies'])).filter(isOfHost);
   if (clashes.length > 0) {
     throw new Error(
       `package.json lists ${clashes.join(', ')} under dependencies; take them from Mountkeeper: ` +
@@ -200,7 +211,7 @@ export function readPackage(text: string): PackageManifest {
   if (api !== API_VERSION) throw new Error(apiProblem(api));
   return {
     entry: checkedEntry(json),
-    version: typeof json['version'] === 'string' ? json['version'] : '0.0.0',
+    ...(typeof json['version'] === 'string' && { version: json['version'] }),
     description: typeof json['description'] === 'string' ? json['description'] : '',
     guard: own['guard'] === true,
     ...(typeof own['section'] === 'string' && { section: own['section'] }),

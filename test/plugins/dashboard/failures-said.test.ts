@@ -60,9 +60,23 @@ describe('why a plugin is not up, in other languages', () => {
     );
     assert.equal(
       said(
+        'its package "spade" imports the package "a", which was not installed with it; tell its author, or install ' +
+          'another version',
+      ),
+      '其软件包“spade”导入了软件包“a”，但安装时没有装上它；请告知作者，或安装其他版本',
+    );
+    assert.equal(
+      said(
         'its interval "water" has been running since 2026-11-28T15:00:00Z, and the next run waits for that',
       ),
       '其周期任务“water”自 2026-11-28T15:00:00Z 起一直在运行，下一次运行在等它结束',
+    );
+    assert.equal(
+      said(
+        'its job "nightly" has been running since 2026-11-28T15:00:00Z, and the times that come before it ends are ' +
+          'left out',
+      ),
+      '其定时任务“nightly”自 2026-11-28T15:00:00Z 起一直在运行，在它结束之前到来的运行时间都会跳过',
     );
   });
 

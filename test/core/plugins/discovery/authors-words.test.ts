@@ -16,6 +16,8 @@ const ISOLATIONS: readonly Isolation[] = ['own', 'shared', 'none'];
 
 interface Room {
   readonly root: string;
+  /** Writes a file of the plugin. */
+  write(file: string, text: string): Promise<void>;
   /** The plugin `garden`, as it is found. */
   found(isolation: Isolation): Promise<FoundPlugin>;
 }
@@ -29,6 +31,11 @@ async function room(t: TestContext, { json = {}, index = '' }): Promise<Room> {
   await writeFile(path.join(root, 'dirs/garden/index.js'), index);
   return {
     root,
+    write: async (file, text) => {
+      const at = path.join(root, 'dirs/garden', file);
+      await mkdir(path.dirname(at), { recursive: true });
+      await writeFile(at, text);
+    },
     found: async (isolation) => {
       const all = await discoverPlugins({
         inTree: path.join(root, 'none'),
@@ -66,13 +73,24 @@ describe('the version of a plugin', () => {
     assert.equal((await found('none')).plugin, (await found('none')).plugin);
   });
 
-  it('is refused where neither is one', async (t) => {
-    const { found } = await room(t, { json: { version: 'new' }, index: plugin() });
-    assert.match(
-      (await found('none')).problem ?? '',
-      /^version must be a text like "1\.0\.0", here or in its package\.json$/,
-    );
-  });
+  for (const json of [{ version: 'new' }, {}])
+    it(`is refused where neither is one: ${JSON.stringify(json)}`, async (t) => {
+      const { found } = await room(t, { json, index: plugin() });
+      for (const isolation of ISOLATIONS)
+        assert.match(
+          (await found(isolation)).problem ?? '',
+          /^version must be a text like "1\.0\.0", here or in its package\.json$/,
+        );
+    });
+
+  for (const isolation of ISOLATIONS)
+    it(`leaves it its class's private fields: ${isolation}`, async (t) => {
+      const index = `class Garden { name = 'garden'; apiVersion = 1; description = 'Waters.'; #beds = 'roses';
+        register(ctx) { ctx.tap('collectNotices', () => []); ctx.effect(this.#beds, () => () => undefined); } }
+        export default new Garden();`;
+      const { found } = await room(t, { json: { version: '3.2.1' }, index });
+      assert.equal((await found(isolation)).problem, undefined);
+    });
 });
 
 describe('a package that a plugin imports and that is not there', () => {
@@ -102,6 +120,34 @@ describe('a package that a plugin imports and that is not there', () => {
         assert.match(problem, said);
       });
 
+  for (const json of [{}, { devDependencies: { joi: '18' } }])
+    for (const isolation of ISOLATIONS)
+      it(`is to be had from Mountkeeper where that has it: ${JSON.stringify(json)}, ${isolation}`, async (t) => {
+        const { found } = await room(t, { json, index: `import 'joi';\n${plugin()}` });
+        assert.equal(
+          (await found(isolation)).problem,
+          'it imports the package "joi", which a plugin has from Mountkeeper alone; ' +
+            "import Joi and Boom from 'mountkeeper'",
+        );
+      });
+
+  for (const isolation of ISOLATIONS)
+    it(`is named where it is required: ${isolation}`, async (t) => {
+      const { found, write } = await room(t, { index: `import './beds.cjs';\n${plugin()}` });
+      await write('beds.cjs', "require('left-pad');");
+      assert.match(
+        (await found(isolation)).problem ?? '',
+        /^it imports the package "left-pad", which is not /,
+      );
+      await write('beds.cjs', "require('spade');");
+      await write('node_modules/spade/index.js', "require('./lib.js');");
+      await write('node_modules/spade/lib.js', "require('left-pad');");
+      assert.match(
+        (await found(isolation)).problem ?? '',
+        /^its package "spade" imports the package "left-pad", which is not /,
+      );
+    });
+
   it('is told from a file of its own, and named where another package wants it', async () => {
     const at = { folder: '/srv/plugins/garden', stateDir: '/state' };
     const said = (reason: string, place = at): Promise<string | undefined> => missingPackage(reason, place);
@@ -119,15 +165,51 @@ describe('a package that a plugin imports and that is not there', () => {
       /^its package "spade" imports the package "@a\/b", .*; run 'npm install @a\/b' in \/srv\/plugins\/garden$/,
     );
     assert.match(
-      (await said("Cannot find module 'a/deep/file.js'\nRequire stack:\n- /x.cjs")) ?? '',
-      /the package "a", which/,
+      (await said("Cannot find package 'joi' imported from /srv/plugins/garden/node_modules/spade/a.js")) ??
+        '',
+      /^its package "spade" imports the package "joi", .*; run 'npm install joi' in /,
     );
     assert.match(
-      (await said("Cannot find package 'a' imported from /x.js", {
-        folder: '/state/installed-plugins/garden',
-        stateDir: '/state',
-      })) ?? '',
-      /^it imports the package "a", which was not installed with it, .*; tell its author, or install another version$/,
+      (await said("Cannot find module 'a/deep/file.js'\nRequire stack:\n- /x.cjs\n- /node_modules/b/c.js")) ??
+        '',
+      /^it imports the package "a", which/,
     );
+    assert.match(
+      (await said("Cannot find module 'a/deep/file.js'")) ?? '',
+      /^it, or a package of it, imports the package "a", which/,
+      'nobody knows',
+    );
+  });
+
+  it('is asked for, or not, by the package.json of one that was installed', async (t) => {
+    const { root } = await room(t, {});
+    const folder = path.join(root, 'installed-plugins/garden');
+    await mkdir(folder, { recursive: true });
+    const said = async (json: object, importer = 'index.js'): Promise<string> => {
+      await writeFile(path.join(folder, 'package.json'), JSON.stringify(json));
+      const reason = `Cannot find package 'a' imported from ${folder}/${importer}`;
+      return (await missingPackage(reason, { folder, stateDir: root }))?.replace(/^.*?, which /, '') ?? '';
+    };
+    const another = 'tell its author, or install another version';
+    const notAsked = 'was not installed with it, since its package.json does not ask for it';
+    assert.equal(await said({}), `${notAsked}; ${another}`);
+    assert.match(
+      await said({ dependencies: { a: '1' } }),
+      /though its package\.json asks for it; install .* again$/,
+    );
+    assert.match(await said({ peerDependencies: { a: '1' } }), /though its package\.json asks for it; /);
+    assert.match(
+      await said({ optionalDependencies: { a: '1' } }),
+      /^stands under optionalDependencies .*; tell/,
+    );
+    assert.match(await said({ devDependencies: { a: '1' } }), /^stands under devDependencies, .*; tell/);
+    assert.equal(await said({}, 'node_modules/b/index.js'), `was not installed with it; ${another}`);
+    await rm(path.join(folder, 'package.json'));
+    await mkdir(path.join(folder, 'package.json'));
+    const gone = await missingPackage(`Cannot find package 'a' imported from ${folder}/x.js`, {
+      folder,
+      stateDir: root,
+    });
+    assert.equal(gone, `it imports the package "a", which was not installed with it; ${another}`);
   });
 });
