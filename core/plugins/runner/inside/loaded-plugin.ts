@@ -6,6 +6,7 @@ import type { Plugin } from '../../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../../contract/platform.ts';
 import { createClock } from '../../../platform/clock.ts';
 import { ownPlaceOf } from '../../blame.ts';
+import { actAs } from '../../instance/acting-plugin.ts';
 import { UnfitValue } from '../../instance/given-values.ts';
 import { createInstance } from '../../instance/instance.ts';
 import type { Instance } from '../../instance/instance.ts';
@@ -115,8 +116,9 @@ export class LoadedPlugin {
   }
 
   async #call({ kind, index, args }: Extract<ToRunner, { is: 'call' }>): Promise<unknown> {
-    const { taps, handlers, tabs, webhookFormats, listeners } = this.#instance.ledger;
-    if (kind === 'route') return answerOf(this.#server as Server, args[0] as RouteRequest);
+    const { actor, taps, handlers, tabs, webhookFormats, listeners } = this.#instance.ledger;
+    if (kind === 'route')
+      return actAs(actor, () => answerOf(this.#server as Server, args[0] as RouteRequest));
     if (kind === 'tab') return drawTab(tabs[index] as Tab, args[0] as TabCall);
     if (kind === 'format') return (webhookFormats[index] as WebhookFormat).render(args[0] as WebhookEvent);
     const lists = { tap: taps, handle: handlers, event: listeners };

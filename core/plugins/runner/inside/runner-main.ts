@@ -51,11 +51,16 @@ function say(message: FromRunner): void {
   sendTo(channel, message);
 }
 
+/** By the stack, else by whose work it was; undefined where nobody knows. */
+function guiltyOf(stack: string): string | undefined {
+  const alone = places.has(OWN) ? folders[0]?.[0] : undefined;
+  return pluginIn(stack, folders) ?? actorNow()?.name ?? alone;
+}
+
 /** At once, for there may be no later. */
-function lastWords(reason: string, stack: string): void {
+function lastWords(reason: string, by: string | undefined): void {
   if (isEnding) return;
   isEnding = true;
-  const by = pluginIn(stack, folders) ?? actorNow()?.name;
   try {
     writeSync(
       CHANNEL,
@@ -66,18 +71,15 @@ function lastWords(reason: string, stack: string): void {
   }
 }
 
-/** In a plugin's own code where there is such a place. */
-function whereIn(error: unknown): string {
-  return (
-    ownPlaceOf(
-      error,
-      folders.map(([, folder]) => folder),
-    ) || placeOf(error)
-  );
+/** In the plugin's own code where there is such a place; another's says nothing to its author. */
+function whereIn(error: unknown, plugin: string | undefined): string {
+  const own = folders.flatMap(([name, folder]) => (name === plugin ? folder : []));
+  return ownPlaceOf(error, own) || placeOf(error);
 }
 
 function breakOff(what: string, error: unknown): void {
-  lastWords(`${what}: ${told(error)}${whereIn(error)}`, stackOf(error));
+  const by = guiltyOf(stackOf(error));
+  lastWords(`${what}: ${told(error)}${whereIn(error, by)}`, by);
   leave(1);
 }
 
@@ -96,7 +98,7 @@ async function pluginOf({ entry, name, declared, task }: Begin, hasNeighbours: b
   const namespace = await actAs(actor, () => importModule(entry)).catch((error: unknown) => {
     // Later there may be others here.
     if (error instanceof SyntaxError && task === 'declare') return endBy(error);
-    throw new Error(`it cannot be loaded: ${told(error)}${whereIn(error)}`, { cause: undefined });
+    throw new Error(`it cannot be loaded: ${told(error)}${whereIn(error, name)}`, { cause: undefined });
   });
   const manifest = declared as Declared;
   const plugin = versioned(pickPlugin(namespace), manifest.version);
@@ -172,7 +174,7 @@ process.on('unhandledRejection', (error) =>
 );
 process.on('exit', (code) => {
   Error.stackTraceLimit = DEEPEST_STACK;
-  lastWords(`it called process.exit(${code})`, String(new Error('exit').stack));
+  lastWords(`it called process.exit(${code})`, guiltyOf(String(new Error('exit').stack)));
 });
 // Ends with the daemon's end of the socket, even without the shell beside it.
 channel.on('close', () => leave(0));

@@ -154,6 +154,35 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
       assert.deepEqual([rose!.crashes.length, tulip!.crashes.length], [1, 0]);
     });
 
+  it('are ended by an error without a place that a route of one began, which is named', async () => {
+    const handler = '() => { setImmediate(() => { throw null; }); return "lit"; }';
+    const [rose, tulip] = await up(
+      await member('rose', '', { more: `ctx.route({ method: 'GET', path: '/', handler: ${handler} });` }),
+      await member('tulip'),
+    );
+    const request = { method: 'GET', url: '/ext/rose', headers: {}, body: '', remoteAddress: '127.0.0.1' };
+    await rose!.supervisor.call('route', 0, [request]);
+    await until('it has ended', async () => rose!.crashes.length > 0, PATIENCE);
+    await until('both are back', async () => rose!.supervisor.isUp && tulip!.supervisor.isUp, PATIENCE);
+    assert.deepEqual([rose!.crashes.length, tulip!.crashes.length], [1, 0]);
+    assert.match(
+      tulip!.absences.find((one) => one !== undefined) ?? '',
+      /"rose", with which it shares it, has ended it: it broke off with .* it threw null/,
+    );
+  });
+
+  it("are told where in the guilty one's own files it was", async () => {
+    const [rose] = await up(
+      await member('rose', "if (word === 'end') { setImmediate(() => globalThis.prick()); }"),
+      await member('tulip', '', { more: "globalThis.prick = () => { throw new Error('thorn'); };" }),
+    );
+    await rose!.ask('end');
+    await until('it is told', async () => rose!.absences.some((one) => one !== undefined), PATIENCE);
+    // Its tap; the other one throws in the line before.
+    assert.match(rose!.absences.find((one) => one !== undefined) ?? '', /thorn \(at index\.js:5:\d+\)/);
+    await until('it is back', async () => rose!.supervisor.isUp, PATIENCE);
+  });
+
   it('are all named where nobody knows which it was', async () => {
     const [rose, tulip] = await up(
       await member('rose', "if (word === 'end') process.kill(process.pid, 'SIGKILL');"),
