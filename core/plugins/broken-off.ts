@@ -9,9 +9,11 @@ import type { Config } from '../contract/config.ts';
 import type { Logger } from '../contract/platform.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { ownPlaceOf, pluginToBlame } from './blame.ts';
-import type { FoundPlugin } from './discovery/found.ts';
+import type { FoundPlugin, UsablePlugin } from './discovery/found.ts';
 import { actorNow } from './instance/acting-plugin.ts';
+import type { Actor } from './instance/acting-plugin.ts';
 import { isEnabled } from './instance/own-config.ts';
+import { isCarried } from './runner/runners.ts';
 
 /** Who caused an uncaught error. */
 export interface Guilt {
@@ -30,6 +32,9 @@ export class BrokenOff {
   readonly #options: BrokenOffOptions;
   readonly #reasons = new Map<Plugin, string>();
   #told: ReadonlySet<string> = new Set();
+  /** Copies that have been found, and why others broke off while they were loaded. */
+  readonly #met = new Set<string>();
+  readonly #early = new Map<string, string>();
 
   constructor(options: BrokenOffOptions) {
     this.#options = options;
@@ -40,25 +45,39 @@ export class BrokenOff {
     return this.#reasons;
   }
 
+  /** Takes notice of what is found now: one may have broken off before it was. */
+  meet(found: readonly FoundPlugin[]): void {
+    for (const { plugin, stagedFolder } of found.filter(isUsable)) {
+      if (stagedFolder === undefined) continue;
+      const reason = this.#early.get(stagedFolder);
+      if (reason !== undefined) this.#reasons.set(plugin, reason);
+      this.#early.delete(stagedFolder);
+      this.#met.add(stagedFolder);
+    }
+  }
+
   /** Puts aside the plugin that caused an uncaught error. Undefined when it was none. */
   blame(error: unknown, found: readonly FoundPlugin[]): Guilt | undefined {
-    const folders = found.flatMap((one) =>
-      one.plugin && one.stagedFolder !== undefined ? [[one.name, one.stagedFolder] as const] : [],
+    const usable = found.filter(isUsable);
+    const folders = usable.flatMap(({ name, stagedFolder }) =>
+      stagedFolder === undefined ? [] : [[name, stagedFolder] as const],
     );
     const actor = actorNow();
-    const name = pluginToBlame(error, new Map(folders), actor?.name);
-    if (name === undefined) return undefined;
-    const plugin = found.find((one) => one.name === name)?.plugin;
-    // What a former version left behind says nothing of the one that is there now.
-    const isItself = name !== actor?.name || actor.plugin === undefined || actor.plugin === plugin;
-    if (!plugin || !isItself) return { plugin: name, isSwitchedOff: false };
-    const at = ownPlaceOf(
-      error,
-      folders.map(([, folder]) => folder),
-    );
-    const reason = `${reasonOf(error, LONGEST)}${at}`;
-    this.#reasons.set(plugin, `it caused an uncaught error: ${reason}; ${wayBack(name)}`);
-    return { plugin: name, isSwitchedOff: true };
+    const plugin = pluginToBlame(error, new Map(folders), actor?.name);
+    if (plugin === undefined) return undefined;
+    const guilty = usable.find((one) => one.name === plugin && isOf(actor, one));
+    const folder = guilty ? guilty.stagedFolder : actor?.folder;
+    const at = folder === undefined ? '' : ownPlaceOf(error, [folder]);
+    const reason = `it caused an uncaught error: ${reasonOf(error, LONGEST)}${at}; ${wayBack(plugin)}`;
+    if (guilty) this.#reasons.set(guilty.plugin, reason);
+    return { plugin, isSwitchedOff: guilty !== undefined || this.#keepEarly(folder, reason) };
+  }
+
+  /** Keeps it for a copy that has not been found yet: that is being loaded, beside its former version. Else false. */
+  #keepEarly(folder: string | undefined, reason: string): boolean {
+    if (folder === undefined || this.#met.has(folder)) return false;
+    this.#early.set(folder, reason);
+    return true;
   }
 
   /** Puts aside one whose process has ended too often. */
@@ -92,6 +111,16 @@ export class BrokenOff {
       this.#options.onSwitchedOff?.(name, now.get(name));
     this.#told = new Set(now.keys());
   }
+}
+
+function isUsable(one: FoundPlugin): one is UsablePlugin {
+  return one.plugin !== undefined;
+}
+
+/** What a former version left behind says nothing of the one that is there now. */
+function isOf(actor: Actor | undefined, { name, plugin, stagedFolder }: UsablePlugin): boolean {
+  if (actor?.name !== name) return true;
+  return actor.plugin ? actor.plugin === plugin : actor.folder === stagedFolder && !isCarried(plugin);
 }
 
 function wayBack(name: string): string {

@@ -230,6 +230,7 @@ class Host implements PluginHost {
     this.#lastDiscovery = request;
     return this.#discoveries.run(async () => {
       this.#found = [...(await this.#discovery(request))].sort(compareFound);
+      this.#brokenOff.meet(this.#found);
     });
   }
 

@@ -89,14 +89,23 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
   if (!found.plugin) return { ...member, instance: living(running) };
   const wanted = wantedOf(found.plugin, request.config);
   const guilt = request.condemned?.get(found.plugin);
-  if (guilt !== undefined)
-    return { ...member, failure: { plugin: found.plugin, config: {}, reason: guilt, stage: 'broken off' } };
+  if (guilt !== undefined) return brokenOff(member, found.plugin, { reason: guilt, running });
   if ('reason' in wanted)
     return { ...member, instance: living(running), failure: { ...wanted, stage: 'declare' } };
   if (isHeld(before, wanted, retry)) return { ...member, instance: running, failure: before?.failure };
   return (
     keep(member, before, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make)
   );
+}
+
+/** The version that came before it goes on where the one that broke off has not taken its place. */
+function brokenOff(
+  member: Member,
+  plugin: Plugin,
+  { reason, running }: { readonly reason: string; readonly running: Instance | undefined },
+): Member {
+  const instance = running?.plugin === plugin ? undefined : living(running);
+  return { ...member, instance, failure: { plugin, config: {}, reason, stage: 'broken off' } };
 }
 
 interface Wanted {

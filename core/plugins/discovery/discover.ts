@@ -28,7 +28,7 @@ import {
 } from '../../platform/files/ownership.ts';
 import { missingPackage } from './missing-package.ts';
 import { preflight } from './preflight.ts';
-import { Runners } from '../runner/runners.ts';
+import { isCarried, Runners } from '../runner/runners.ts';
 import { prepareStage, stagePlugin } from './stage.ts';
 import { isTypeScript } from './strip-types.ts';
 
@@ -276,9 +276,7 @@ async function loadFolder(folder: string, options: DiscoveryOptions): Promise<Fo
     manifest = await manifestOf(real, folder);
     if (!isEnabled) return dormant(folder, manifest);
     if (options.strangersOff !== undefined) throw new Error(options.strangersOff);
-    const { plugin, stagedFolder, manifest: loaded } = await loadStaged(folder, options);
-    const { protocols, permissions } = loaded;
-    return { ...usable(plugin, folder, true, options.log), stagedFolder, protocols, permissions };
+    return await loadStaged(folder, options);
   } catch (error) {
     const mayBeGuard = isEnabled && isSuspect(error, manifest, options.isolation?.get(name));
     return refused(folder, error, mayBeGuard ? { ...manifest, guard: true } : manifest);
@@ -344,10 +342,7 @@ async function manifestOf(real: string, folder: string): Promise<PackageManifest
 const passed = new Set<string>();
 
 /** By the package.json of the copy: that of the source may be another one by now, with other permissions. */
-async function loadStaged(
-  folder: string,
-  options: DiscoveryOptions,
-): Promise<{ plugin: Plugin; stagedFolder: string; manifest: PackageManifest }> {
+async function loadStaged(folder: string, options: DiscoveryOptions): Promise<UsablePlugin> {
   const name = path.basename(folder);
   const staged = await stagePlugin(folder, name, options.stateDir, {
     hasTypes: async (copy) => isTypeScript((await manifestOf(copy, folder)).entry),
@@ -369,7 +364,11 @@ async function loadStaged(
   const plugin = checkedPlugin(module, name, manifest.version);
   const problem = thirdPartyProblem(plugin, manifest);
   if (problem !== undefined) throw new Error(problem);
-  return { plugin, stagedFolder: staged.folder, manifest };
+  // Its `register` runs here, as its module did; that of one in another process is ours.
+  const actor = isCarried(plugin) ? undefined : { name, folder: staged.folder };
+  const found = actAs(actor, () => usable(plugin, folder, true, options.log));
+  const { protocols, permissions } = manifest;
+  return { ...found, stagedFolder: staged.folder, protocols, permissions };
 }
 
 interface StagedEntry {
@@ -396,7 +395,7 @@ async function moduleOf(
     passed.add(entry);
     log.info({ plugin: name, hash, loaded: passed.size }, 'third-party plugin loaded');
   }
-  return actAs({ name }, () => importModule(entry));
+  return actAs({ name, folder }, () => importModule(entry));
 }
 
 /**

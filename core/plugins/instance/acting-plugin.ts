@@ -8,8 +8,10 @@ import type { Plugin } from '../../contract/plugin.ts';
 
 export interface Actor {
   readonly name: string;
-  /** Undefined while its module is loaded. */
+  /** Undefined where its module is loaded, and in what that began. */
   readonly plugin?: Plugin;
+  /** In place of `plugin`: the copy that is loaded, which is another for each content. */
+  readonly folder?: string;
 }
 
 const acting = new AsyncLocalStorage<Actor | undefined>();
@@ -29,9 +31,16 @@ export function actAsCore<T>(work: () => T): T {
   return acting.getStore() ? acting.run(undefined, work) : work();
 }
 
-type AnyFn = (this: unknown, ...args: unknown[]) => unknown;
+export type AnyFn = (this: unknown, ...args: unknown[]) => unknown;
 /** Tables within an entry that are gone through: parts and actions of a tab. */
 const DEEPEST = 1;
+
+/** The same function, but that it is called as the actor; on `self`, where that is given. */
+export function functionOf(actor: Actor, fn: AnyFn, self?: object): AnyFn {
+  return function act(this: unknown, ...args: unknown[]) {
+    return acting.run(actor, () => fn.apply(self ?? this, args));
+  };
+}
 
 /** The same entry of a ledger, but that each function in it is called as the actor. */
 export function entryOf<T>(actor: Actor, entry: T): T {
@@ -39,12 +48,7 @@ export function entryOf<T>(actor: Actor, entry: T): T {
 }
 
 function called(actor: Actor, value: unknown, depth: number): unknown {
-  if (typeof value === 'function') {
-    const fn = value as AnyFn;
-    return function act(this: unknown, ...args: unknown[]) {
-      return acting.run(actor, () => fn.apply(this, args));
-    };
-  }
+  if (typeof value === 'function') return functionOf(actor, value as AnyFn);
   if (depth > DEEPEST || !isPlain(value)) return value;
   const fields: Record<string, PropertyDescriptor> = Object.getOwnPropertyDescriptors(value);
   for (const field of Object.values(fields))
@@ -52,6 +56,37 @@ function called(actor: Actor, value: unknown, depth: number): unknown {
   return Object.create(Object.prototype, fields);
 }
 
-function isPlain(value: unknown): value is object {
+/** A table, of no class. */
+export function isPlain(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/**
+ * A service as others get it: it looks like the one that the plugin has made, and its functions and getters, those of
+ * its class too, are called on that one, as the actor. Frozen. What its functions return is as it is.
+ */
+export function serviceOf(actor: Actor, made: unknown): unknown {
+  if (typeof made === 'function') return functionOf(actor, made as AnyFn);
+  if (typeof made !== 'object' || made === null) return made;
+  const service = Object.create(prototypeOf(made)) as object;
+  for (let at: object | null = made; at && at !== Object.prototype; at = prototypeOf(at))
+    for (const key of Reflect.ownKeys(at)) {
+      if (key === 'constructor' || Object.hasOwn(service, key)) continue;
+      Object.defineProperty(service, key, forwarded(actor, made, { at, key }));
+    }
+  return Object.freeze(service);
+}
+
+function prototypeOf(value: object): object | null {
+  return Object.getPrototypeOf(value) as object | null;
+}
+
+function forwarded(
+  actor: Actor,
+  made: object,
+  { at, key }: { readonly at: object; readonly key: PropertyKey },
+): PropertyDescriptor {
+  const { value, enumerable = false } = Object.getOwnPropertyDescriptor(at, key) ?? {};
+  if (typeof value === 'function') return { value: functionOf(actor, value as AnyFn, made), enumerable };
+  return { get: () => acting.run(actor, () => Reflect.get(made, key) as unknown), enumerable };
 }

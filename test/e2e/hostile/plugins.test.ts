@@ -56,6 +56,7 @@ const PLUGINS: Readonly<Record<string, string>> = {
   again:
     "ctx.effect('timer', () => { setInterval(() => { throw new Error('again and again'); }, 700); " +
     'return () => undefined; });',
+  'by-module': '',
   leaks:
     "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); " +
     "createServer().listen(0, '127.0.0.1'); return () => undefined; });",
@@ -73,6 +74,7 @@ const BREAK_OFF: Readonly<Record<string, RegExp>> = {
   'core-clock': /caused an uncaught error: by the clock \(at index\.js:4:\d+\); /,
   'in-route': /caused an uncaught error: by a route; /,
   'in-cycle': /caused an uncaught error: by a hook; /,
+  'by-module': /caused an uncaught error: connect ECONNREFUSED 127\.0\.0\.1:1; /,
   again: /caused an uncaught error: again and again(?: \(at index\.js:\d+:\d+\))?; /,
 };
 
@@ -89,6 +91,9 @@ function source(
   );
 }
 
+/** At the top of a module: what it leaves behind belongs to no instance of the plugin. */
+const BY_MODULE = "setInterval(() => connect(1, '127.0.0.1'), 700);\n";
+
 describe("hostile plugins in the daemon's process", () => {
   let scratch: Scratch;
   let daemon: Daemon;
@@ -100,6 +105,7 @@ describe("hostile plugins in the daemon's process", () => {
     scratch = await createScratch('hostile');
     const nas = await Nas.create(scratch, { files: { 'a.bin': 1_000 } });
     for (const [name, body] of Object.entries(PLUGINS)) await place(scratch, name, source(name, body));
+    await place(scratch, 'by-module', source('by-module', '') + BY_MODULE);
     const on = Object.fromEntries(
       Object.keys(PLUGINS).map((name) => [`plugins.${name}`, { enabled: true, isolation: 'none' }]),
     );
@@ -203,14 +209,16 @@ describe("hostile plugins in the daemon's process", () => {
   });
 
   it('pay for nothing that a former version has left behind', async () => {
-    await place(scratch, 'again', source('again', "ctx.status('mended', () => true);"));
-    await until('it is up again', async () => (await plugin(daemon, 'again'))?.state === 'active', {
-      timeoutMs: 30_000,
-    });
-    await until('it is named', () => logged('again', 'has left behind caused an uncaught error'), {
-      timeoutMs: 20_000,
-    });
-    assert.equal((await plugin(daemon, 'again'))?.state, 'active');
+    for (const name of ['again', 'by-module']) {
+      await place(scratch, name, source(name, "ctx.status('mended', () => true);".replace('mended', name)));
+      await until('it is up again', async () => (await plugin(daemon, name))?.state === 'active', {
+        timeoutMs: 30_000,
+      });
+      await until('it is named', () => logged(name, 'has left behind caused an uncaught error'), {
+        timeoutMs: 20_000,
+      });
+      assert.equal((await plugin(daemon, name))?.state, 'active', name);
+    }
   });
 
   it('let the daemon end by a signal, though they left things open', async () => {

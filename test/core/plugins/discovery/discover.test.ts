@@ -10,7 +10,9 @@ import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js'
 import type { DiscoveryOptions } from '../../../../core/plugins/discovery/discover.js';
 import { assemble } from '../../../../core/config/schema/schema.js';
 import { entryOf } from '../../../../core/plugins/discovery/found.js';
-import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
+import type { FoundPlugin, UsablePlugin } from '../../../../core/plugins/discovery/found.js';
+import { BrokenOff } from '../../../../core/plugins/broken-off.ts';
+import { actAs, actorNow } from '../../../../core/plugins/instance/acting-plugin.ts';
 import { isCarried } from '../../../../core/plugins/runner/runners.js';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 
@@ -20,6 +22,9 @@ ${body}
 export default definePlugin({ name: '${name}', version: '1.2.3', apiVersion: 1, description: 'd', ${more}
   register(ctx) { ctx.tap('afterMount', () => {}); } });
 `;
+
+/** Calls a function where it was made. */
+type Ask = (what: typeof actorNow) => ReturnType<typeof actorNow>;
 
 interface Folders {
   readonly root: string;
@@ -91,7 +96,7 @@ describe("a third party's plugin that nobody vouches for", () => {
     await at.plugin('apart', whereItRuns('apart'));
     await at.plugin('inside', whereItRuns('inside'));
     await at.plugin('together', whereItRuns('together'));
-    const found = await at.discover(20_000, undefined, ['inside'], ['together']);
+    const found = (await at.discover(20_000, undefined, ['inside'], ['together'])) as readonly UsablePlugin[];
     assert.deepEqual(
       found.map(({ name, isolation, plugin }) => [name, isolation, plugin && isCarried(plugin)]),
       [
@@ -101,6 +106,27 @@ describe("a third party's plugin that nobody vouches for", () => {
       ],
     );
     assert.deepEqual(imported(), ['inside']);
+    const off = new BrokenOff({ log: collectLog().log });
+    off.meet(found);
+    const guilt = found.map(({ name, stagedFolder: folder = '' }) =>
+      actAs({ name, folder }, () => off.blame(null, found)?.isSwitchedOff),
+    );
+    assert.deepEqual(guilt, [false, true, false], 'what it left here before it got a process is not its own');
+  });
+
+  it('runs its module and what it declares for its copy, which is another for each content', async (t) => {
+    const at = await folders(t);
+    const source = (version: string): string => `import { AsyncResource } from 'node:async_hooks';
+      const bound = () => AsyncResource.bind((ask) => ask());
+      export default { name: 'inside', version: '${version}', apiVersion: 1, description: 'd', asks: [bound()],
+        register() { this.asks.push(bound()); } };`;
+    for (const version of ['1.0.0', '2.0.0']) {
+      await at.plugin('inside', source(version));
+      const [found] = (await at.discover()) as readonly (UsablePlugin & { plugin: { asks: Ask[] } })[];
+      const { name, stagedFolder, plugin } = found!;
+      for (const ask of plugin.asks) assert.deepEqual(ask(actorNow), { name, folder: stagedFolder });
+      assert.equal(plugin.asks.length, 2);
+    }
   });
 
   it('is refused with what cannot be carried and what to do; its keys leave the document valid', async (t) => {
@@ -283,7 +309,7 @@ describe('discovery', () => {
     const at = await folders(t);
     await at.plugin('syntax', 'const a = 1;\nconst = 2;\n');
     await at.plugin('throws', '\nthrow new Error("no garden here");\n');
-    await at.plugin('missing', "import x from 'joi';\nexport default x;");
+    await at.plugin('missing', "import x from 'left-pad';\nexport default x;");
     await at.plugin('exits', 'process.exit(3);');
     await at.plugin('waits', 'await new Promise(() => {});');
     await at.plugin(
@@ -304,7 +330,10 @@ describe('discovery', () => {
       problem(found, 'throws'),
       `it cannot be loaded: no garden here (${here('throws/index.js')}:2)`,
     );
-    assert.match(problem(found, 'missing'), /it imports the package "joi", .* run 'npm install joi' in /);
+    assert.match(
+      problem(found, 'missing'),
+      /it imports the package "left-pad", .* run 'npm install left-pad' in /,
+    );
     assert.match(problem(found, 'exits'), /ended the process while it was loaded \(exit code 3\)/);
     assert.match(problem(found, 'waits'), /never finishes loading/);
     assert.match(problem(found, 'register'), /not today/);
