@@ -17,6 +17,7 @@ import { timeBox, timeBoxOr } from '../platform/deadline.ts';
 import { messageOf } from '../platform/log/thrown.ts';
 import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
+import { actingServer } from './acting-server.ts';
 import { confined } from './confined.ts';
 import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
@@ -192,7 +193,8 @@ async function registerLedger(
   const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock };
   await server.register({
     name,
-    register: async (own: Server) => {
+    register: async (given: Server) => {
+      const own = ledger.actor ? actingServer(given, ledger.actor) : given;
       for (const { plugin, options } of ledger.hapi) {
         const native = isConfined(ledger) ? confined(plugin, limits) : plugin;
         const routes = prefix === '' ? undefined : { prefix };

@@ -4,7 +4,7 @@
  */
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
-import { actAs, actAsCore } from './acting-plugin.ts';
+import { actAs, actAsCore, serviceOf } from './acting-plugin.ts';
 import type { Actor } from './acting-plugin.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
@@ -121,6 +121,8 @@ class ActiveInstance implements Instance {
   readonly #events: EventGiver;
   /** By what was declared: what it has made and not released. */
   readonly #made = new Map<EffectEntry | ServiceEntry, unknown>();
+  /** By its name, each service as others get it. */
+  readonly #provided = new Map<string, unknown>();
   readonly #recurring: Recurring[] = [];
   /** Of a third party's whose code runs in this process. */
   readonly #actor: Actor | undefined;
@@ -163,13 +165,12 @@ class ActiveInstance implements Instance {
   }
 
   provided(name: string): unknown {
-    const entry = this.ledger.services.find((one) => one.name === name);
-    return entry && this.#made.get(entry);
+    return this.#provided.get(name);
   }
 
   inspect(): void {
     try {
-      this.#createServices();
+      actAs(this.#actor, () => this.#createServices());
     } catch (error) {
       void this.dispose('failure');
       throw error;
@@ -235,6 +236,7 @@ class ActiveInstance implements Instance {
       this.#log.error({ reason, err: error }, 'plugin left something behind'),
     );
     this.#made.clear();
+    this.#provided.clear();
   }
 
   #runtime(): ContextRuntime {
@@ -263,7 +265,9 @@ class ActiveInstance implements Instance {
     for (const entry of this.ledger.services) {
       const made = entry.create();
       if (isWithRelease(made)) this.#scope.hold(`service ${entry.name}`, made.release);
-      this.#made.set(entry, Object.freeze(isWithRelease(made) ? made.value : made));
+      const value: unknown = Object.freeze(isWithRelease(made) ? made.value : made);
+      this.#made.set(entry, value);
+      this.#provided.set(entry.name, this.#actor ? serviceOf(this.#actor, value) : value);
     }
   }
 

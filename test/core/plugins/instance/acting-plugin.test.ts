@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PluginContext } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
-import { actAs, actorNow, entryOf } from '../../../../core/plugins/instance/acting-plugin.ts';
+import { actAs, actorNow, entryOf, serviceOf } from '../../../../core/plugins/instance/acting-plugin.ts';
 import { small } from '../../../support/plugins/small-plugins.ts';
 
 /** Notes by `what` for whom code runs that it has begun. */
@@ -115,5 +115,105 @@ describe('code that the host calls', () => {
       'odd',
     );
     assert.equal(actorNow(), undefined);
+  });
+});
+
+describe('a service of a third party', () => {
+  class Pump {
+    readonly #litres = 4;
+    isOn = true;
+    get litres(): readonly unknown[] {
+      return [this.#litres, actorNow()?.name];
+    }
+    water(bed: string): readonly unknown[] {
+      return [bed, this.#litres, actorNow()?.name];
+    }
+  }
+
+  it('looks like what the plugin has made, and runs for it', () => {
+    for (const pump of [new Pump(), Object.freeze(new Pump())]) {
+      const service = serviceOf({ name: 'odd' }, pump) as Pump;
+      assert.ok(service instanceof Pump);
+      assert.deepEqual(
+        [service.isOn, service.litres, service.water('roses')],
+        [true, [4, 'odd'], ['roses', 4, 'odd']],
+      );
+      const { water } = service;
+      assert.deepEqual(
+        actAs({ name: 'garden' }, () => water('tulips')),
+        ['tulips', 4, 'odd'],
+      );
+      assert.deepEqual(Object.keys(service), ['isOn']);
+      assert.throws(() => Object.assign(service, { isOn: false }), TypeError);
+      assert.throws(() => Object.assign(service, { more: 1 }), TypeError);
+    }
+    const plain = serviceOf({ name: 'odd' }, { who: () => actorNow()?.name, color: 'red' });
+    assert.deepEqual(
+      [(plain as { who(): string }).who(), (plain as { color: string }).color],
+      ['odd', 'red'],
+    );
+    assert.equal((serviceOf({ name: 'odd' }, () => actorNow()?.name) as () => string)(), 'odd');
+    for (const value of [undefined, null, 7, 'text']) assert.equal(serviceOf({ name: 'odd' }, value), value);
+  });
+
+  it('runs for it, whoever calls, the core and exporters included', async (t) => {
+    const { notes, note } = notebook();
+    const lamp = { color: 'red', blink: () => note('blink') };
+    let made: unknown;
+    const odd = small('odd', [], {
+      declare: (ctx) => {
+        const own = ctx.provide('lamp', () => (void note('create'), lamp));
+        ctx.effect('own', () => {
+          made = own();
+          return () => undefined;
+        });
+        ctx.provide('exporter:http', () => ({
+          add: () => note('add'),
+          remove: () => note('remove'),
+          quiesce: () => note('quiesce'),
+          get isEnabled() {
+            void note('isEnabled');
+            return true;
+          },
+        }));
+      },
+    });
+    const blinks = (name: string) =>
+      small(name, [], {
+        declare: (ctx) =>
+          ctx.tap('beforeMount', async () => {
+            await (ctx.use('lamp') as unknown as typeof lamp).blink();
+            await note(name);
+            return undefined;
+          }),
+      });
+    const test = await createTestHost({
+      plugins: [odd, blinks('caller'), blinks('ours')],
+      strangers: ['odd', 'caller'],
+      config: { plugins: { odd: { enabled: true }, caller: { enabled: true } } },
+    });
+    t.after(() => test.close());
+    assert.equal(test.info('odd').state, 'active', test.info('odd').reason);
+    await test.hooks.veto('beforeMount', 'photos');
+    const exporter = test.host.service('exporters')?.list()[0]?.exporter;
+    assert.equal(exporter?.isEnabled, true);
+    await exporter?.add({} as never, {} as never);
+    await exporter?.remove('photos');
+    await exporter?.quiesce?.('photos');
+    await note('the test');
+    assert.deepEqual(Object.fromEntries(notes), {
+      create: 'odd',
+      blink: 'odd',
+      caller: 'caller',
+      ours: 'the core',
+      isEnabled: 'odd',
+      add: 'odd',
+      remove: 'odd',
+      quiesce: 'odd',
+      'the test': 'the core',
+    });
+    assert.equal(made, lamp, 'the plugin itself has what it made');
+    assert.equal(test.host.service('lamp'), test.host.service('lamp'));
+    assert.equal(test.host.service('exporters')?.list()[0]?.exporter, exporter);
   });
 });
