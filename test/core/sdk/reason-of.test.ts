@@ -37,10 +37,7 @@ describe('why something failed', () => {
     assert.equal(reasonOf(['abc-secret']), 'it threw Array {}, which is no error');
     assert.equal(reasonOf(inside), 'it threw Function {}, which is no error');
     const login = { user: 'me', password: 'abc-secret', message: { text: 'abc-secret' } };
-    assert.equal(
-      reasonOf(new Error('no bed', { cause: login })),
-      'no bed: it threw {}, which is no error',
-    );
+    assert.equal(reasonOf(new Error('no bed', { cause: login })), 'no bed: it threw {}, which is no error');
     const named = Object.assign(new Error(''), { name: Object.assign(() => 1, { token: 'abc-secret' }) });
     assert.equal(reasonOf(named), 'Error without a message');
     const long = reasonOf({ code: `a\n${'x'.repeat(10_000)}` }, 10_000);

@@ -81,9 +81,8 @@ describe('the log of a plugin in its own process', () => {
       },
       good: 1,
     };
-    const [line] = saidBy((log) => log.info({ ...{ deep: { trap, token: 'abc-secret' } }, good: 1 }, 'x')) as {
-      fields: object;
-    }[];
+    const deep = { trap, token: 'abc-secret' };
+    const [line] = saidBy((log) => log.info({ deep, good: 1 }, 'x')) as { fields: object }[];
     assert.deepEqual(line?.fields, { deep: '[throws when it is read]', good: 1 });
     const [whole] = saidBy((log) => log.info(trap, 'y')) as { fields: object }[];
     assert.deepEqual(whole?.fields, { bad: '[throws when it is read]', good: 1 });
