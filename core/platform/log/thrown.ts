@@ -9,7 +9,7 @@ const LONGEST = 65_536;
 /** Causes below causes. */
 const MOST_CAUSES = 10;
 const WORDLESS = 'it threw something that cannot be put into words';
-/** Fields of what is no error that say what is wrong; any other may hold a secret, which no text can be rid of again. */
+/** Of what is no error, what is told; other fields may hold a secret, which no text can be rid of again. */
 const TOLD_FIELDS = ['name', 'code', 'message', 'status'];
 const LONGEST_FIELD = 100;
 

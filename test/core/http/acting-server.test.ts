@@ -159,7 +159,7 @@ describe('what a third party hands to the web server', () => {
     });
   });
 
-  it('runs for it in a native plugin that acts on its own routes alone, whose listeners can be taken away', async (t) => {
+  it('runs for it in a native plugin with routes of its own alone, whose listeners can be taken away', async (t) => {
     const book = new Notebook();
     const listener = (): void => void book.note('listener');
     const native = {
