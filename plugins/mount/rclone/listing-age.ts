@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock, Logger, RefreshResult } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress } from './control/remote-control.ts';
-import { list, mapSome, refresh } from './refresh.ts';
+import { list, mapSome, readOnce, refresh } from './refresh.ts';
 import type { Call as RefreshCall } from './refresh.ts';
 
 /**
@@ -217,8 +217,13 @@ async function renewFolder(
   call: Call,
 ): Promise<readonly string[]> {
   const children = await list(folder, call);
-  // What a new rclone has read meanwhile, somebody has just asked for.
-  const others = isEmpty ? [] : children.filter((child) => !kept.has(child));
+  const ofThem = children.filter((child) => kept.has(child));
+  if (isEmpty) {
+    // What a new rclone has read meanwhile, somebody has just asked for.
+    await readOnce(folder, call);
+    return ofThem;
+  }
+  const others = children.filter((child) => !kept.has(child));
   for (let start = 0; start < others.length; start += FORGOTTEN_AT_ONCE) {
     const named = others
       .slice(start, start + FORGOTTEN_AT_ONCE)
@@ -227,7 +232,7 @@ async function renewFolder(
   }
   // rclone reads such a one before it drops what it has; any other one is lost when the NAS goes away in between.
   await refresh(folder, call, children.length === 0 ? { recursive: 'true' } : {});
-  return children.filter((child) => kept.has(child));
+  return ofThem;
 }
 
 async function foldersBelow(root: string): Promise<Folders> {

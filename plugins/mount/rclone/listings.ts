@@ -2,11 +2,10 @@
 import { posix } from 'node:path';
 import type { RcClient } from './control/remote-control.ts';
 import { callFailure } from './error-messages.ts';
-import { mapSome, saidOfRefresh } from './refresh.ts';
+import { mapSome, NO_FOLDER, NOT_THERE, saidOfRefresh } from './refresh.ts';
 
 /** Folders that are read at the same time. */
 const FOLDERS_AT_ONCE = 4;
-export const NOT_THERE = /(directory|object) not found|file does not exist|no such file or directory/i;
 
 export interface ListItem {
   readonly Name: string;
@@ -89,7 +88,7 @@ export class Listings {
     options: { readonly recursive?: 'true' } = {},
   ): Promise<boolean> {
     const said = await saidOfRefresh(folder, { rc: this.#rc, fs: this.#fs, end: signal }, options);
-    if (said !== 'OK' && !NOT_THERE.test(said) && said !== 'invalid argument') throw new Error(said);
+    if (said !== 'OK' && !NOT_THERE.test(said) && said !== NO_FOLDER) throw new Error(said);
     return said === 'OK';
   }
 }

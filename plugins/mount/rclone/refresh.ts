@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { createSerialQueue, unlessAborted } from 'mountkeeper';
 import type { RefreshResult } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
@@ -6,6 +7,9 @@ import { inPlainWords } from './error-messages.ts';
 
 /** Folders read in parallel, one call each, when reading all of them in one call failed. */
 const AT_ONCE = 4;
+export const NOT_THERE = /(directory|object) not found|file does not exist|no such file or directory/i;
+/** What rclone says of a file. */
+export const NO_FOLDER = 'invalid argument';
 /** After so many failures in a row the remote itself must be failing, not its folders. */
 const FAILURES_IN_A_ROW = 8;
 
@@ -192,6 +196,21 @@ export async function refresh(
     throw inWords(error as Error);
   });
   if (said !== 'OK') throw inWords(new Error(said));
+}
+
+/** No folder is likely to hold it, and nothing is amiss where one does. */
+const NO_SUCH_NAME = '.mountkeeper-no-such-name';
+
+/**
+ * Makes the mount read one folder unless it has: rclone looks a name up in it. `refresh` drops the listing that is
+ * there before it reads another, which is lost when the remote goes away in between.
+ */
+export async function readOnce(folder: string, call: Omit<Call, 'signal'>): Promise<void> {
+  const said = await saidOfRefresh(posix.join(folder, NO_SUCH_NAME), call).catch((error: unknown) => {
+    throw inWords(error as Error);
+  });
+  const isRead = said === 'OK' || said === NO_FOLDER || NOT_THERE.test(said);
+  if (!isRead) throw inWords(new Error(said));
 }
 
 /** What rclone says of it: `OK`, or its error of this folder. */

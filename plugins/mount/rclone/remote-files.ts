@@ -16,7 +16,8 @@ import { callFailure } from './error-messages.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
-import { Listings, NOT_THERE } from './listings.ts';
+import { Listings } from './listings.ts';
+import { NOT_THERE } from './refresh.ts';
 import type { ListItem } from './listings.ts';
 
 /**
