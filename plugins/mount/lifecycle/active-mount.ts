@@ -88,7 +88,6 @@ export class ActiveMount implements RunningRclone {
   readonly #end = new AbortController();
   #isFrozen = false;
   #isOffPath = false;
-  #hasAnswered = false;
 
   constructor(process: ManagedProcess, notes: MountNotes, tools: MountingTools) {
     this.shareName = notes.share;
@@ -246,8 +245,7 @@ export class ActiveMount implements RunningRclone {
 
   /** An rclone that was started without its remote has no listings, and nobody reaches its cache without them. */
   get isUnreadable(): boolean {
-    this.#hasAnswered ||= this.adopted || this.root.hasAnswered;
-    return !this.#hasAnswered;
+    return !this.adopted && !this.root.hasAnswered;
   }
 
   /** The folders with cached files are listed at once when the remote has answered, else at its first answer. */

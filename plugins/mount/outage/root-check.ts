@@ -47,6 +47,7 @@ export class RootCheck {
   #lookedAtMs = -Infinity;
   #foundAtMs = -Infinity;
   #answeredAtMs = -Infinity;
+  #hasAnswered = false;
   #tookMs = 0;
   #isDue = true;
   #isBucket: boolean | undefined;
@@ -60,9 +61,9 @@ export class RootCheck {
     return this.#foundAtMs;
   }
 
-  /** Whether the remote has answered anything yet. */
+  /** Whether the remote has answered anything yet, whatever became of it since. */
   get hasAnswered(): boolean {
-    return this.#answeredAtMs > -Infinity || this.#lookedAtMs > -Infinity;
+    return this.#hasAnswered;
   }
 
   get isLost(): boolean {
@@ -92,6 +93,7 @@ export class RootCheck {
 
   /** Call it whenever the remote has just answered. Waits for nothing. */
   answered(): void {
+    this.#hasAnswered = true;
     this.#answeredAtMs = this.#options.clock.monotonic();
     const restMs = this.#state === 'there' ? LOOK_EVERY_MS : LOOK_AGAIN_MS;
     const sinceMs = this.#options.clock.monotonic() - this.#lookedAtMs;
@@ -191,6 +193,7 @@ export class RootCheck {
       if (error instanceof RcRefusal && IS_MISSING.test(message)) this.#enter('missing', beganMs);
       if (isTooSlow) countsFromMs = clock.monotonic();
     }
+    this.#hasAnswered = true;
     this.#lookedAtMs = countsFromMs;
     this.#tookMs = clock.monotonic() - beganMs;
   }

@@ -69,6 +69,14 @@ async function createWorld({ fs = 'nas:p', isBucket = false, tookMs = 0 } = {}) 
 }
 
 describe("a look at a share's folder", () => {
+  it('has been answered also where the remote falls silent right after', async () => {
+    const { root, world } = await createWorld();
+    assert.equal(root.hasAnswered, false);
+    assert.equal(await world.admitted(), undefined);
+    root.silent();
+    assert.equal(root.hasAnswered, true, 'what was read then can be used');
+  });
+
   it('is made at once, then every minute, tells of a path that is gone, and soon of its return', async () => {
     const { world } = await createWorld();
     world.refusal = NOT_FOUND;
