@@ -5,6 +5,7 @@
 import type { Server, ServerAuthScheme, ServerRoute } from '@hapi/hapi';
 import { functionOf, isPlain } from '../plugins/instance/acting-plugin.ts';
 import type { Actor, AnyFn } from '../plugins/instance/acting-plugin.ts';
+import { serverView } from './server-view.ts';
 
 /** Tables and lists within each other; `options.pre` of a route has its functions in the sixth. */
 const DEEPEST = 6;
@@ -37,13 +38,7 @@ export function actingServer(server: Server, actor: Actor): Server {
     },
     events: eventsOf(actor, server.events),
   };
-  return new Proxy(server, {
-    get: (target, key) => {
-      if (Object.hasOwn(own, key)) return own[key as string];
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === 'function' ? (value as AnyFn).bind(target) : value;
-    },
-  });
+  return serverView(server, own);
 }
 
 /** As deep as functions may be found in it. */

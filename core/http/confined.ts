@@ -8,6 +8,7 @@ import type { Clock } from '../contract/platform.ts';
 import { timeBox } from '../platform/deadline.ts';
 import { withProperErrors } from './proper-errors.ts';
 import { OwnEvents } from './confined-events.ts';
+import { serverView } from './server-view.ts';
 import { placedPath } from '../plugins/instance/route-place.ts';
 
 type NativePlugin = HapiPlugin<unknown>;
@@ -97,13 +98,8 @@ function confinedServer(server: Server, to: Confinement): Server {
     events: eventsOf(to).of(server),
     auth: { ...server.auth, default: () => refuse('auth.default()', to) },
   };
-  return new Proxy(server, {
-    get: (target, key) => {
-      if (Object.hasOwn(own, key)) return own[key as string];
-      if (REFUSED.has(key)) return refuse(String(key), to);
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === 'function' ? (value as AnyFn).bind(target) : value;
-    },
+  return serverView(server, own, (key) => {
+    if (REFUSED.has(key)) refuse(String(key), to);
   });
 }
 

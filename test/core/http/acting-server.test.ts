@@ -48,6 +48,22 @@ async function open(
 const post = (url: string) => ({ method: 'POST', url, payload: '{"bed":"roses"}' });
 
 describe('what a third party hands to the web server', () => {
+  it('goes to one that has all its parts', async (t) => {
+    let parts: readonly unknown[] = [];
+    await open(t, (ctx) =>
+      ctx.hapi(
+        {
+          name: 'parts',
+          register: (server: Server) => {
+            parts = [typeof server.cache.provision, typeof server.method];
+          },
+        },
+        {},
+      ),
+    );
+    assert.deepEqual(parts, ['function', 'function']);
+  });
+
   it('of a route runs for it: its extensions, what comes before the handler, and what checks', async (t) => {
     const book = new Notebook();
     const bind = { count: 0 };
