@@ -172,7 +172,7 @@ describe('settings on trial', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
-  it('goes back when a share fails a minute after it has the settings, for which it sends its files first', async (t) => {
+  it('goes back when a share fails that has the settings only once it has sent its files', async (t) => {
     await pages.daemon.submit(pages.text.replace('up = "5M"', 'up = "100K"'));
     const slow = await pages.file();
     const watched = await pages.open();
