@@ -254,7 +254,7 @@ export interface Mount {
   checkAlive(timeoutMs: number): Promise<void>;
   setBandwidth(limit: Bandwidth, signal: AbortSignal): Promise<void>;
   /**
-   * Freezes the mount: refuses new writes (read-only, or unreachable where read-only is not possible). Only
+   * Freezes the mount: refuses new writes, and can be read. What is open for writing may be written to its end. Only
    * unmounting undoes it.
    */
   freeze(): Promise<void>;

@@ -20,10 +20,7 @@ const SILENCE_MS = 7_000;
 const ALIVE_DEADLINE_MS = 4_000;
 /** A check may ask several processes, one after the other, each with that deadline: this one ends none of them. */
 const ALIVE_LIMIT_MS = 4 * ALIVE_DEADLINE_MS;
-/**
- * After this much silence a frozen mount is killed without a check: what answers may be the read-only cover
- * over it.
- */
+/** After this much silence a frozen mount is killed without a check: it is to be unmounted anyway. */
 const FROZEN_SILENCE_MS = 20_000;
 /** Older figures are not presented as fresh. */
 const FRESH_MS = 6_000;

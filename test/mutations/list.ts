@@ -35,6 +35,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'core/shares/runner-changes',
   },
   {
+    fault: 'a frozen share with a file open for writing shows an empty folder',
+    file: 'plugins/mount/lifecycle/freeze.ts',
+    from: 'mount -i -n -c --bind . "$2" || exit 1',
+    to: 'mount -i -n -t tmpfs none "$2" || exit 1',
+    test: 'plugins/mount/lifecycle/freeze',
+  },
+  {
+    fault: 'who was in a frozen share before goes on writing',
+    file: 'plugins/mount/lifecycle/freeze.ts',
+    from: 'void makeReadOnlyLater(mount, tools, signal);',
+    to: 'void makeReadOnlyLater(mount, tools, AbortSignal.abort());',
+    test: 'plugins/mount/lifecycle/freeze',
+  },
+  {
+    fault: 'who writes to a frozen share over WebDAV does not wait',
+    file: 'plugins/webdav/proxy/upstream.ts',
+    from: 'isToChange && this.isFrozen',
+    to: 'isToChange && !this.#attached',
+    test: 'plugins/webdav/proxy/proxy',
+  },
+  {
     fault: 'half a file over WebDAV is forgotten where a covered share does not show it',
     file: 'plugins/webdav/proxy/writes/take-back.ts',
     from: "(done === 'not seen' && !attached.leaving.aborted)",

@@ -336,8 +336,10 @@ export class LayeredMount implements RunningRclone {
     this.#isFrozen = true;
     try {
       await this.#names.dropped();
+      const { stack, tools } = this.#options;
       const flags = flagsOf({ ...this.#options, readOnly: true });
-      await freezeMount({ mountPoint: this.plan.mountPoint, flags }, this.#options.tools, this.#end.signal);
+      const { mountPoint } = this.plan;
+      await freezeMount({ mountPoint, flags, staging: stack.staging }, tools, this.#end.signal);
     } catch (error) {
       this.#isFrozen = false;
       throw error;

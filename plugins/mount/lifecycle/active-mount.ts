@@ -27,7 +27,7 @@ import { ReadOnlyLook } from '../cache/file-system.ts';
 import { RootCheck } from '../outage/root-check.ts';
 import { RootNames } from '../outage/root-names.ts';
 import { PathCheck } from './path-check.ts';
-import { layerPaths } from '../layer/paths.ts';
+import { layerPaths, stackPaths } from '../layer/paths.ts';
 import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
@@ -41,6 +41,7 @@ import { createRefresher } from '../rclone/refresh.ts';
 import type { Refresher } from '../rclone/refresh.ts';
 import { freezeMount } from './freeze.ts';
 import { flagsOf, mayRun } from './mount-flags.ts';
+import { prepareStack } from '../layer/stack.ts';
 import { createSpaceWatch } from '../cache/space-watch.ts';
 import { createTcpConnections } from '../outage/tcp-connections.ts';
 import { killMount, takeDown } from './unmount.ts';
@@ -292,7 +293,10 @@ export class ActiveMount implements RunningRclone {
     // A plain user's share, which is read-only: that user could not make it so either.
     if (this.#isFrozen || (await this.#tools.mountTable.find(mountPoint))?.readOnly === true) return;
     const flags = flagsOf(mayRun(this.shareName, this.#tools));
-    await freezeMount({ mountPoint, flags }, this.#tools, this.#end.signal);
+    // Of a former version that had no write layer.
+    const stack = stackPaths(this.#tools.paths.stateDir, this.shareName);
+    if (process.getuid?.() === 0) await prepareStack(stack, this.#tools);
+    await freezeMount({ mountPoint, flags, staging: stack.staging }, this.#tools, this.#end.signal);
     this.#isFrozen = true;
   }
 

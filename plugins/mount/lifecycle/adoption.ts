@@ -137,6 +137,7 @@ async function isFrozen(
   shareName: string,
   { config, mountTable }: MountTools,
 ): Promise<boolean> {
-  if ((await mountTable.find(entry.mountPoint))?.source === FREEZE_SOURCE) return true;
-  return entry.readOnly && config().shares.find((share) => share.name === shareName)?.read_only === false;
+  const top = (await mountTable.find(entry.mountPoint)) ?? entry;
+  if (top.source === FREEZE_SOURCE) return true;
+  return top.readOnly && config().shares.find((share) => share.name === shareName)?.read_only === false;
 }

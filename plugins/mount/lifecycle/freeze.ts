@@ -1,33 +1,53 @@
 import { pause } from 'mountkeeper';
-import { FREEZE_SOURCE } from './mount-point.ts';
-import { inFolder } from './passage.ts';
+import { ENTER, inFolder } from './passage.ts';
 import type { MountTools } from './tools.ts';
 
 const REMOUNT_TIMEOUT_MS = 5_000;
+/** Until the kernel is asked again, twice as long each time: a file may be open for writing for hours. */
 const TRY_AGAIN_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
 
 /**
- * Freezes a mount: it refuses new writes. The kernel can make it read-only only when no file is open for
- * writing; until then an empty read-only file system covers it: open files can be finished, and nothing new
- * is opened. Both need root; without root only the end of the drain stops writers. `flags`: the mount's own, as
- * `nosuid,nodev`, which it would lose otherwise.
+ * A mount keeps the flags of the one that it was made from, so nobody comes by this one before it is read-only. Moved,
+ * not mounted once more: of what is mounted at the path, users see all or nothing.
+ */
+const COVER = `${ENTER}
+mount -i -n -c --bind . "$2" || exit 1
+mount -i -n -c -o "remount,bind,ro,$3" none "$2" && mount -n -i -c --move "$2" . && exit 0
+umount -i -l -- "$2"
+exit 1`;
+
+export interface MountToFreeze {
+  readonly mountPoint: string;
+  /** The mount's own, as `nosuid,nodev`, which it would lose otherwise. */
+  readonly flags: string;
+  /** A free folder in a private mount: from elsewhere nothing can be moved. */
+  readonly staging: string;
+}
+
+/**
+ * Freezes a mount: it refuses new writes, and its files can still be read. The kernel makes a file system read-only
+ * only while no file of it is open for writing. Until then the share's own files lie over it, read-only: what is open
+ * can be written to its end, and whoever comes by the path opens nothing for writing. Nothing else is ever shown in
+ * their place: of an empty folder a backup that keeps in step would learn that all is deleted. It takes root.
  */
 export async function freezeMount(
-  { mountPoint, flags }: { readonly mountPoint: string; readonly flags: string },
+  mount: MountToFreeze,
   tools: MountTools,
   signal: AbortSignal,
 ): Promise<void> {
-  const problem = await makeReadOnly(mountPoint, flags, tools);
+  const { mountPoint } = mount;
+  const problem = await makeReadOnly(mount, tools);
   if (problem === undefined) return;
   if (process.getuid?.() !== 0)
     throw new Error(`the mount at ${mountPoint} cannot be made read-only: ${problem}`);
-  await cover(mountPoint, tools);
-  void uncoverWhenReadOnly(mountPoint, tools, signal);
+  await cover(mount, tools);
+  tools.log.info({ mountPoint }, 'files are open for writing: new ones are refused until they are closed');
+  void makeReadOnlyLater(mount, tools, signal);
 }
 
 async function makeReadOnly(
-  mountPoint: string,
-  flags: string,
+  { mountPoint, flags }: Omit<MountToFreeze, 'staging'>,
   { processes }: MountTools,
 ): Promise<string | undefined> {
   const command = ['mount', '-i', '-n', '-c', '-o', `remount,ro,${flags}`, 'none', '.'];
@@ -37,31 +57,26 @@ async function makeReadOnly(
   return result.code === 0 ? undefined : (result.stderr.trim().split('\n')[0] ?? 'no reason given');
 }
 
-async function cover(mountPoint: string, { processes, mountTable }: MountTools): Promise<void> {
-  if ((await mountTable.find(mountPoint))?.source === FREEZE_SOURCE) return;
-  const command = ['mount', '-i', '-n', '-c', '-t', 'tmpfs', '-o', 'ro,size=4k,mode=555', FREEZE_SOURCE, '.'];
+async function cover(
+  { mountPoint, staging, flags }: MountToFreeze,
+  { processes }: MountTools,
+): Promise<void> {
   const { code, stderr } = await processes.run({
-    ...inFolder(mountPoint, command),
+    command: 'sh',
+    args: ['-c', COVER, 'sh', mountPoint, staging, flags],
     timeoutMs: REMOUNT_TIMEOUT_MS,
   });
-  if (code !== 0)
-    throw new Error(`the mount at ${mountPoint} could not be taken off the air: ${stderr.trim()}`);
+  if (code !== 0) throw new Error(`the mount at ${mountPoint} could not be covered: ${stderr.trim()}`);
 }
 
-/**
- * The covered mount cannot be reached by its path, so it stays covered until it is read-only or unmounted.
- * A function of its own, so that it is logged once.
- */
-async function uncoverWhenReadOnly(
-  mountPoint: string,
-  { clock, log, mountTable }: MountTools,
+/** Clients who came before the cover, and those who go by handles of files, do not come by the path any more. */
+async function makeReadOnlyLater(
+  mount: MountToFreeze,
+  tools: MountTools,
   signal: AbortSignal,
 ): Promise<void> {
-  log.info(
-    { mountPoint },
-    'files are open for writing, the share is taken off the air until they are closed',
-  );
-  while (!signal.aborted && (await mountTable.find(mountPoint))?.source === FREEZE_SOURCE) {
-    await pause(clock, TRY_AGAIN_MS, signal);
+  for (let waitMs = TRY_AGAIN_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+    await pause(tools.clock, waitMs, signal);
+    if (signal.aborted || (await makeReadOnly(mount, tools)) === undefined) return;
   }
 }

@@ -20,7 +20,7 @@ const DETACH_TIMEOUT_MS = 5_000;
 const PREPARE_TIMEOUT_MS = 10_000;
 /** Mounts may be stacked; more than this is no accident. */
 const MAX_LAYERS = 16;
-/** Source of the empty file system that covers a frozen share. */
+/** Source of the empty file system by which a former version covered a frozen share. */
 export const FREEZE_SOURCE = 'mountkeeper-sealed';
 
 /**

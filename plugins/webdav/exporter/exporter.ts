@@ -54,6 +54,11 @@ export interface WebdavTools extends ExporterTools {
   readonly onRefused: (refused: RefusedSignIns) => void;
 }
 
+interface Given {
+  readonly spec: ShareSpec;
+  readonly mount: Mount;
+}
+
 export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #paths;
@@ -65,10 +70,10 @@ export class WebdavExporter implements ServingExporter {
   readonly #accounts: SystemAccounts;
   readonly #shown: ExportTable<ProxyShare>;
   readonly #backends: Backends;
-  /** Shares that are about to be mounted anew, and are not shown until then. */
-  readonly #quiet = new Set<string>();
+  /** Shares that are about to be mounted anew: until then they can be read. */
+  readonly #frozen = new Set<string>();
   /** The spec and mount that each share was last shown with. */
-  readonly #given = new Map<string, { readonly spec: ShareSpec; readonly mount: Mount }>();
+  readonly #given = new Map<string, Given>();
   /** Of the last plan. */
   #planned: { readonly spool: string; readonly rights: ProcessRights | undefined } | undefined;
   #possible: Promise<ProcessRights | undefined> | undefined;
@@ -164,7 +169,7 @@ export class WebdavExporter implements ServingExporter {
       this.#view.isAnswering &&
       this.#server.process !== undefined &&
       this.#view.lost.length === 0 &&
-      this.#missing().length === 0
+      this.#missing().every((share) => this.#frozen.has(share))
     );
   }
 
@@ -204,22 +209,27 @@ export class WebdavExporter implements ServingExporter {
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
     if (!this.#tools.settings.enabled) return;
-    this.#quiet.delete(spec.share.name);
+    this.#frozen.delete(spec.share.name);
     await this.#shown.add(spec, mount);
     // It may name other users, and be shown as before.
     await this.realign();
   }
 
   async remove(share: string): Promise<void> {
-    this.#quiet.delete(share);
+    this.#frozen.delete(share);
     await this.#letGo(share);
   }
 
-  /** Its clients wait for the share as for one that is mounted anew, which is what comes next. */
+  /**
+   * Taken away, with all that its clients are sending, and shown again at once for them to read. Who wants to write
+   * waits for the share as for one that is mounted anew, which is what comes next.
+   */
   async quiesce(share: string): Promise<void> {
     if (this.#isClosed) return;
-    this.#quiet.add(share);
+    const given = this.#given.get(share);
+    this.#frozen.add(share);
     await this.#letGo(share);
+    if (given) this.#show(given);
   }
 
   /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
@@ -376,7 +386,8 @@ export class WebdavExporter implements ServingExporter {
 
   async #apply(): Promise<void> {
     await this.#tellOrLog();
-    await this.#backends.keepOnly(new Set(this.#shares));
+    // The one of a share that is taken away for a moment stays.
+    await this.#backends.keepOnly(new Set([...this.#shares, ...this.#frozen]));
   }
 
   /** Never rejects. Counts of an answer that does not arrive are lost: the proxy has given them away. */
@@ -403,18 +414,17 @@ export class WebdavExporter implements ServingExporter {
     return [...this.#shown.entries.keys()];
   }
 
-  /** Mounted shares that should be shown and are not; one that is about to be mounted anew is not missing. */
+  /** Mounted shares that should be shown and are not. */
   #missing(): readonly string[] {
     const wanted = this.#tools.shares
       .list()
       .filter(({ spec, mount }) => mount !== undefined && spec.share.protocols.includes('webdav'));
-    return wanted
-      .map(({ spec }) => spec.share.name)
-      .filter((name) => !this.#shown.entries.has(name) && !this.#quiet.has(name));
+    return wanted.map(({ spec }) => spec.share.name).filter((name) => !this.#shown.entries.has(name));
   }
 
   async #describe(spec: ShareSpec, mount: Mount, former: ProxyShare | undefined): Promise<ProxyShare> {
     const { name, read_only: readOnly } = spec.share;
+    const isFrozen = !readOnly && this.#frozen.has(name);
     this.#given.set(name, { spec, mount });
     // A backend that hangs or restarts stays visible to clients: they wait for it.
     const backend = await this.#backends
@@ -423,7 +433,8 @@ export class WebdavExporter implements ServingExporter {
     return {
       name,
       path: mount.plan.mountPoint,
-      readOnly,
+      readOnly: readOnly || isFrozen,
+      ...(isFrozen && { isFrozen }),
       backend,
       ...(mount.unkeptNames && { refusedNames: mount.unkeptNames }),
     };
@@ -438,10 +449,17 @@ export class WebdavExporter implements ServingExporter {
   #addAgain(share: string): void {
     const given =
       this.#given.get(share) ?? this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
-    if (given?.mount && !this.#isClosed && !this.#quiet.has(share))
-      void this.#shown
-        .add(given.spec, given.mount)
-        .catch((error: unknown) => this.#tools.log.error({ share, err: error }, 'share not shown'));
+    if (given?.mount) this.#show({ spec: given.spec, mount: given.mount });
+  }
+
+  /** Never rejects: what is missing is tried again. */
+  #show({ spec, mount }: Given): void {
+    if (this.#isClosed) return;
+    void this.#shown
+      .add(spec, mount)
+      .catch((error: unknown) =>
+        this.#tools.log.error({ share: spec.share.name, err: error }, 'share not shown'),
+      );
   }
 
   /** The shares that the proxy of a former daemon shows. */

@@ -71,7 +71,7 @@ export class WebdavProxy {
         const share = wanted.get(upstream.name);
         if (!share) return upstream.detach(awayOf(upstream.name, state));
         const attaching = upstream.attach(share);
-        this.clearUp.run(upstream);
+        if (!upstream.isFrozen) this.clearUp.run(upstream);
         await attaching;
       }),
     );

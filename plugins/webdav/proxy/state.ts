@@ -72,6 +72,11 @@ export interface ProxyShare {
   readonly name: string;
   readonly path: string;
   readonly readOnly: boolean;
+  /**
+   * It is about to be mounted anew: it can be read, and who wants to write waits. Also read-only then, for a former
+   * proxy, which does not know this.
+   */
+  readonly isFrozen?: boolean;
   readonly backend: Backend;
   /** Nothing may get such a name. A former daemon does not say so. */
   readonly refusedNames?: readonly UnkeptNames[];

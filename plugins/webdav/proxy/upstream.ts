@@ -66,12 +66,18 @@ export class Upstream {
     return this.#attached === undefined && this.#away === 'absent';
   }
 
+  /** Whether it can be read, and not be changed before it is mounted anew. */
+  get isFrozen(): boolean {
+    return this.#attached?.share.isFrozen === true;
+  }
+
   /** Resolves once nothing of a former backend is in use. */
   async attach(share: ProxyShare): Promise<void> {
     this.#away = 'gone';
     const former = this.#attached;
     if (former?.backend.instance === share.backend.instance) {
       former.share = share;
+      this.#wake();
       return;
     }
     this.#attached = new Attached(share);
@@ -114,7 +120,7 @@ export class Upstream {
   ): Promise<{ readonly answered: IncomingMessage; readonly attached: Attached }> {
     const end = clock.now() + AWAY_MS;
     for (;;) {
-      const attached = await this.ready(end, patience);
+      const attached = await this.ready(end, patience, isChanging(call));
       try {
         const answered = await (isRepeatable
           ? attached.ask(call, signal)
@@ -132,15 +138,22 @@ export class Upstream {
     }
   }
 
-  async ready(end: number, signal?: AbortSignal): Promise<Attached> {
+  /** Resolves when the share can be changed; rejects with `Unavailable` when that does not come to pass in time. */
+  async writable(signal: AbortSignal): Promise<void> {
+    if (this.isFrozen) await this.ready(clock.now() + AWAY_MS, signal, true);
+  }
+
+  /** `isToChange`: the share is wanted to write to. */
+  async ready(end: number, signal: AbortSignal | undefined, isToChange: boolean): Promise<Attached> {
     for (;;) {
       signal?.throwIfAborted();
       const attached = this.#attached;
-      if (attached?.isWhole === true) return attached;
+      const isHeldUp = isToChange && this.isFrozen;
+      if (attached?.isWhole === true && !isHeldUp) return attached;
       if (!attached && this.#away !== 'returning')
         throw new Unavailable(this.#away === 'absent' ? NOT_MOUNTED : NOT_HERE);
-      if (clock.now() >= end) throw new Unavailable(AWAY);
-      await this.changed(attached ? TRY_AGAIN_MS : end - clock.now(), signal);
+      if (clock.now() >= end) throw new Unavailable(isHeldUp ? FROZEN : AWAY);
+      await this.changed(attached && !isHeldUp ? TRY_AGAIN_MS : end - clock.now(), signal);
     }
   }
 
@@ -177,6 +190,11 @@ async function isBelieved(
   return !(await couldNotLook(call, answered, (one) => attached.ask(one, signal)));
 }
 
+/** All that is no reading, whether it may be sent once more or not. */
+function isChanging({ method }: BackendCall): boolean {
+  return !REPEATABLE.has(method);
+}
+
 function mayRepeat(isRepeatable: boolean, error: unknown): boolean {
   return isRepeatable || wasNeverReached(error);
 }
@@ -188,6 +206,13 @@ export const NOT_MOUNTED: Refusal = {
   text:
     'The share is not served now: it is being changed and is back soon, or it is not mounted. Its files are where ' +
     'they were. Try again, or ask who runs this server.',
+  headers: { 'retry-after': '15' },
+};
+const FROZEN: Refusal = {
+  status: 503,
+  text:
+    'This share is being changed and can only be read until what waits in it has gone to the NAS. ' +
+    'Try again later, or ask who runs this server.',
   headers: { 'retry-after': '15' },
 };
 const UNREAD: Refusal = {

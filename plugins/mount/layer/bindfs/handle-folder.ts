@@ -29,8 +29,7 @@ const OTHERS_FILES = ['dac_override', 'fowner'];
 
 /**
  * bindfs goes by paths with root's rights: without this flag, a symlink that users put in a folder's place
- * would lead it out of the share. A former daemon's overlay may lack it. Frozen overlays stay read-only, since
- * only the mount is changed.
+ * would lead it out of the share. A former daemon's overlay may lack it.
  */
 const LOCK = `${ENTER}
 mount -n -i -c -o "remount,bind,$2" none . && findmnt -n -o VFS-OPTIONS -M "$1" | grep -qw nosymfollow`;
@@ -107,16 +106,18 @@ export class KeptHandles {
 
   async #start(): Promise<ManagedProcess> {
     const { flags, mountPoint, place, shareName, tools } = this.#options;
-    // A frozen share may be covered by an empty file system.
-    if ((await tools.mountTable.find(mountPoint))?.source !== overlaySource(shareName))
+    // A former version covered a frozen share by an empty file system.
+    const top = await tools.mountTable.find(mountPoint);
+    if (top?.source !== overlaySource(shareName))
       throw new Error(`the share is not at ${mountPoint} just now`);
+    const readOnly = flags.readOnly || top.readOnly;
     await this.#endProcess();
     await this.#clear();
     // The stack of a former version has no such folder.
     await makeFolder(place);
     const { code } = await tools.processes.run({
       command: 'sh',
-      args: ['-c', LOCK, 'sh', mountPoint, flagsOf(flags)],
+      args: ['-c', LOCK, 'sh', mountPoint, flagsOf({ ...flags, readOnly })],
       env: { LC_ALL: 'C' },
       timeoutMs: COMMAND_TIMEOUT_MS,
     });

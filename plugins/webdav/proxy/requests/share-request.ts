@@ -11,6 +11,7 @@ import { toBackend } from './headers.ts';
 import { parseDestination } from './path.ts';
 import { put } from '../writes/put.ts';
 import type { PutTools } from '../writes/put.ts';
+import type { Upstream } from '../upstream.ts';
 import { replace } from '../writes/replace.ts';
 import { bodyOf, statOf } from './stat.ts';
 import { refuseName } from './unkept-names.ts';
@@ -50,6 +51,7 @@ export async function serve(exchange: Exchange, tools: ShareTools): Promise<void
   const refusal = refuse(exchange);
   if (refusal) return answer(request, response, refusal);
   if (method === 'OPTIONS') return options(exchange);
+  if (isWriting(method)) await exchange.upstream.writable(exchange.gone);
   if (NAMING.has(method)) refuseName(exchange, exchange.parts);
   if (method === 'PUT') return put(exchange, tools);
   await act(exchange, tools);
@@ -93,8 +95,7 @@ function refuse(exchange: Exchange): Refusal | undefined {
 }
 
 function refuseWriting({ upstream, parts, isReader }: Exchange, method: string): Refusal | undefined {
-  const { share } = upstream.attached ?? {};
-  if (share?.readOnly === true) return { status: 403, text: 'This share is read-only.' };
+  if (isReadOnly(upstream)) return { status: 403, text: 'This share is read-only.' };
   if (isReader) return { status: 403, text: 'You may read this share and change nothing.' };
   if (parts.length > 0 || !OF_SHARES.has(method)) return undefined;
   return {
@@ -103,8 +104,13 @@ function refuseWriting({ upstream, parts, isReader }: Exchange, method: string):
   };
 }
 
+/** For good, not only until it is mounted anew. */
+function isReadOnly({ attached, isFrozen }: Upstream): boolean {
+  return attached?.share.readOnly === true && !isFrozen;
+}
+
 function options({ request, response, upstream, isReader }: Exchange): void {
-  const isWritable = !isReader && upstream.attached?.share.readOnly !== true;
+  const isWritable = !isReader && !isReadOnly(upstream);
   answer(request, response, {
     status: 200,
     text: '',

@@ -83,7 +83,7 @@ export class Commit {
     const end = clock.now() + COMMIT_MS;
     for (;;) {
       try {
-        const attached = await upstream.ready(end);
+        const attached = await upstream.ready(end, undefined, true);
         return await this.#ask(attached);
       } catch (error) {
         if (!wasNeverReached(error) && !(error instanceof Unavailable)) this.#wasTouched = true;

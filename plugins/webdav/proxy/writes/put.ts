@@ -128,7 +128,7 @@ function timed({ headers }: IncomingMessage): OutgoingHttpHeaders {
 /** Streams the body to the backend. */
 async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
   const { request, response, upstream, parts, path, gone } = exchange;
-  const attached = await upstream.ready(clock.now() + READY_MS, gone);
+  const attached = await upstream.ready(clock.now() + READY_MS, gone, true);
   const headers = backendHeaders(request);
   const upload = await tools.journal.begin({
     kind: found ? 'empty' : 'new',

@@ -125,7 +125,8 @@ describe('a mount point below a folder of another user', { skip: unlessRoot }, (
     const moved = await moveThenDropNames([], { upper: scratch.root, mountPoint, spec }, tools);
     assert.equal(moved.isDropped, false);
     const end = new AbortController();
-    await assert.rejects(freezeMount({ mountPoint, flags: 'nosuid' }, tools, end.signal), /leads to/);
+    const frozen = { mountPoint, flags: 'nosuid', staging: scratch.path('staging') };
+    await assert.rejects(freezeMount(frozen, tools, end.signal), /leads to/);
     await narrowMount({ name: 'photos', mount_point: mountPoint }, tools);
     assert.equal(await flags(other), before);
   });
@@ -158,7 +159,8 @@ describe('a mount point below a folder of another user', { skip: unlessRoot }, (
     const to = { upper, mountPoint: place, spec: { exec: true, readOnly: false } };
     assert.equal((await moveThenDropNames([], to, tools)).isDropped, true);
     assert.match(await flags(place), / rw,nosuid,nodev,rel.*nosymfollow/);
-    const frozen = { mountPoint: place, flags: 'nosuid,nodev,nosymfollow,noexec' };
+    const flagsThen = 'nosuid,nodev,nosymfollow,noexec';
+    const frozen = { mountPoint: place, flags: flagsThen, staging: scratch.path('staging') };
     await freezeMount(frozen, tools, new AbortController().signal);
     assert.match(await flags(place), / ro,nosuid,nodev,noexec,.*nosymfollow/);
   });

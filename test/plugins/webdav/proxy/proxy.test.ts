@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { unkeptNames } from '../../../../plugins/mount/rclone/kept-names.ts';
 import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
+import { sleep } from '../../../support/platform/wait.ts';
 
 const LARGE = 400_000;
 
@@ -233,6 +234,30 @@ describe('the proxy of WebDAV', () => {
     assert.deepEqual([(await asked).status, (await written).status], [200, 204]);
     await fixture.tell({ shares: [], returning: [] });
     assert.equal((await fixture.ask('GET', '/team/a')).status, 404);
+  });
+
+  it('reads from a share that is about to be mounted anew, and has who writes wait for that', async () => {
+    fixture.backend.files.set('/team/a', Buffer.from('good'));
+    fixture.backend.files.set('/other/a', Buffer.from('good'));
+    const frozen = { readOnly: true, isFrozen: true };
+    await fixture.tell({ shares: [fixture.share('team', frozen), fixture.share('other', frozen)] });
+    const inVain = fixture.ask('DELETE', '/other/a');
+    const [read, listed, able] = await Promise.all([
+      fixture.ask('GET', '/team/a'),
+      fixture.ask('PROPFIND', '/team/a', { headers: { depth: '0' } }),
+      fixture.ask('OPTIONS', '/team/a'),
+    ]);
+    assert.deepEqual([read.text, listed.status, able.headers['dav']], ['good', 207, '1, 2']);
+    const written = fixture.ask('PUT', '/team/new', { body: 'new' });
+    const moved = fixture.ask('MOVE', '/team/a', { headers: { destination: '/team/b', host: 'localhost' } });
+    assert.equal(await Promise.race([written, moved, sleep(300)]), undefined);
+    assert.equal(fixture.backend.files.has('/team/new'), false);
+    await fixture.tell({ shares: [fixture.share('team'), fixture.share('other', frozen)] });
+    assert.deepEqual([(await written).status, (await moved).status], [201, 201]);
+    const refused = await inVain;
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '15']);
+    assert.match(refused.text, /can only be read until what waits in it has gone to the NAS/);
+    assert.equal(fixture.backend.files.has('/other/a'), true);
   });
 
   it('does not say of the files of a share that is not mounted that they do not exist', async () => {
