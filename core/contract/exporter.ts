@@ -81,8 +81,8 @@ export interface Exporter {
   /**
    * Called before a share that stays mounted takes no more writes, at most 5 s before: what clients are sending is let
    * end within a moment, or taken back while it still can be, so that no half of it counts as a file. Resolves once
-   * nothing is being written. Nobody begins to write from then on, until the share is added again; reading goes on. Left
-   * out: the server's clients write files where they stay, as SMB and NFS do.
+   * nothing is being written. Nobody begins to write from then on, until the share is added again; reading goes on.
+   * Left out: the server's clients write files where they stay, as SMB and NFS do.
    */
   quiesce?(shareName: string): Promise<void>;
   /** False: it shows nothing, whatever shares say. Left out: it is on. */

@@ -150,11 +150,15 @@ export class Upstream {
       const attached = this.#attached;
       const isHeldUp = isToChange && this.isFrozen;
       if (attached?.isWhole === true && !isHeldUp) return attached;
-      if (!attached && this.#away !== 'returning')
-        throw new Unavailable(this.#away === 'absent' ? NOT_MOUNTED : NOT_HERE);
+      if (!attached) this.#refuseUnlessReturning();
       if (clock.now() >= end) throw new Unavailable(isHeldUp ? FROZEN : AWAY);
       await this.changed(attached && !isHeldUp ? TRY_AGAIN_MS : end - clock.now(), signal);
     }
+  }
+
+  #refuseUnlessReturning(): void {
+    if (this.#away === 'absent') throw new Unavailable(NOT_MOUNTED);
+    if (this.#away === 'gone') throw new Unavailable(NOT_HERE);
   }
 
   /** Resolves when the share is attached or detached, at the latest after `ms`. */

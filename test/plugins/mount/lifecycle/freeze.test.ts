@@ -40,7 +40,8 @@ describe('a share that is frozen while a file of it is open for writing', { skip
     for (const name of ['lower', 'upper', 'work', 'share']) await mkdir(scratch.path(name));
     await writeFile(scratch.path('lower', 'film'), 'film');
     const mountPoint = scratch.path('share');
-    const layers = `lowerdir=${scratch.path('lower')},upperdir=${scratch.path('upper')},workdir=${scratch.path('work')}`;
+    const [lower, upper, work] = ['lower', 'upper', 'work'].map((name) => scratch.path(name));
+    const layers = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
     const args = ['-t', 'overlay', '-o', `${layers},${FLAGS}`, overlaySource('photos'), mountPoint];
     assert.equal(spawnSync('mount', args).status, 0);
     t.after(async () => {
