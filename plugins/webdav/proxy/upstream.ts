@@ -147,16 +147,18 @@ export class Upstream {
   async ready(end: number, signal: AbortSignal | undefined, isToChange: boolean): Promise<Attached> {
     for (;;) {
       signal?.throwIfAborted();
-      const attached = this.#attached;
       const isHeldUp = isToChange && this.isFrozen;
-      if (attached?.isWhole === true && !isHeldUp) return attached;
-      if (!attached) this.#refuseUnlessReturning();
-      if (clock.now() >= end) throw new Unavailable(isHeldUp ? FROZEN : AWAY);
-      await this.changed(attached && !isHeldUp ? TRY_AGAIN_MS : end - clock.now(), signal);
+      const attached = this.#attached;
+      if (!isHeldUp && attached?.isWhole === true) return attached;
+      this.#refuseUnlessReturning();
+      const leftMs = end - clock.now();
+      if (leftMs <= 0) throw new Unavailable(isHeldUp ? FROZEN : AWAY);
+      await this.changed(attached ? TRY_AGAIN_MS : leftMs, signal);
     }
   }
 
   #refuseUnlessReturning(): void {
+    if (this.#attached) return;
     if (this.#away === 'absent') throw new Unavailable(NOT_MOUNTED);
     if (this.#away === 'gone') throw new Unavailable(NOT_HERE);
   }
