@@ -202,9 +202,80 @@ describe('the scripts of the Debian package', () => {
     assert.equal(refused.code, 1);
     assert.match(refused.said, /not purged[^]*a\.txt/);
     assert.ok((await exists(file)) && (await exists(at('etc/mountkeeper/mountkeeper.toml'))));
-    const told = await script('postrm', ['purge'], { MOUNTKEEPER_PURGE: 'leave' });
-    assert.equal(told.code, 0, told.said);
-    assert.deepEqual([await exists(file), await exists(at('etc/mountkeeper'))], [true, false]);
+  });
+
+  it('leave all that brings waiting files up after a new installation, when told to leave them', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    const file = await cacheFile(at, true);
+    const etc = at('etc/mountkeeper');
+    await mkdir(`${etc}/secrets`);
+    await writeFile(`${etc}/secrets/nas-pass`, 'secret');
+    await writeFile(`${etc}/mountkeeper.toml.bak`, 'former');
+    await mkdir(at('var/lib/mountkeeper/mount'), { recursive: true });
+    await writeFile(`${etc}/mountkeeper.toml`, '# mine\n');
+    const left = (await readdir(etc, { recursive: true })).sort();
+    const { code, said } = await script('postrm', ['purge'], { MOUNTKEEPER_PURGE: 'leave' });
+    assert.equal(code, 0, said);
+    assert.match(said, /files that wait[^]*stay where they are[^]*nstall the package again/);
+    assert.ok((await exists(file)) && (await exists(at('var/lib/mountkeeper/mount'))));
+    assert.deepEqual((await readdir(etc, { recursive: true })).sort(), left);
+    await script('postinst', ['configure', '']);
+    assert.equal(await readFile(`${etc}/mountkeeper.toml`, 'utf8'), '# mine\n');
+    // Once all is on the NAS, it leaves nothing.
+    await cacheFile(at, false);
+    assert.deepEqual(await script('postrm', ['purge'], { MOUNTKEEPER_PURGE: 'leave' }), {
+      code: 0,
+      said: '',
+    });
+    assert.deepEqual([await exists(etc), await exists(file)], [false, false]);
+  });
+
+  it('refuse a purge where a configuration that was there is gone, and no record tells of its caches', async (t) => {
+    const { at, script } = await machine(t);
+    await script('postinst', ['configure', '']);
+    await rm(at('etc/mountkeeper/mountkeeper.toml'));
+    const refused = await script('postrm', ['purge']);
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.said,
+      /^whatever lies in the caches that .*mountkeeper\.toml named: it is not there/m,
+    );
+    assert.ok(await exists(at('etc/mountkeeper/web-password')));
+    // The record of a daemon that had its state here names them all.
+    await mkdir(at('var/lib/mountkeeper/mount'), { recursive: true });
+    await writeFile(at('var/lib/mountkeeper/mount/cache-folders.json'), '[]');
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
+  });
+
+  it('refuse a purge where names in the configuration cannot be read here, and read on behind a text', async (t) => {
+    const cases: readonly (readonly [text: string, said: RegExp])[] = [
+      ['["c\\u0061che"]\ndir = "FOLDER"\n', /cannot be read here/],
+      ['[cache]\n"\\u0064ir" = "FOLDER"\n', /cannot be read here/],
+      ['"cach\\u0065".dir = "FOLDER"\n', /cannot be read here/],
+      ['cache = { "d\\u0069r" = "FOLDER" }\n', /cannot be read here/],
+      ['cache = {\n  dir = "FOLDER",\n}\n', /cannot be read here/],
+      ['[cache]\nnote = """\n[other]\n"""\ndir = "FOLDER"\n', /a\.txt/],
+      ["[cache]\nnote = '''one'''\ndir = 'FOLDER'\n", /a\.txt/],
+      ['[cache]\nnote = """\n[other]\n', /cannot be read here/],
+      ['\uFEFF[cache]\r\ndir = "FOLDER"\r\n', /a\.txt/],
+    ];
+    for (const [text, said] of cases) {
+      const { at, script } = await machine(t);
+      const file = at('srv/cache/share/vfs/a.txt');
+      await mkdir(join(file, '..'), { recursive: true });
+      await writeFile(file, 'x');
+      await mkdir(at('etc/mountkeeper'), { recursive: true });
+      await writeFile(at('etc/mountkeeper/mountkeeper.toml'), text.replace('FOLDER', at('srv/cache')));
+      const refused = await script('postrm', ['purge']);
+      assert.equal(refused.code, 1, text);
+      assert.match(refused.said, said, text);
+    }
+    const { at, script } = await machine(t);
+    await mkdir(at('etc/mountkeeper'), { recursive: true });
+    const harmless = '[web]\nport = 1\n[[connections]]\noptions = { key_pem = "a\\nb", user = "x\\ty" }\n';
+    await writeFile(at('etc/mountkeeper/mountkeeper.toml'), harmless);
+    assert.deepEqual(await script('postrm', ['purge']), { code: 0, said: '' });
   });
 
   it('refuse a purge while files wait in another folder, however the configuration writes it', async (t) => {
