@@ -186,7 +186,7 @@ describe('mountkeeper import', () => {
     assert.match(stderr, /careful: the option "ssh"[^]*--untried/);
     assert.match(
       stderr,
-      /^careful: the option ssh of "odd" is a command that rclone runs on this machine[^\n]* known_hosts_file mean nothing then$/m,
+      /^careful: the option ssh of "odd" is a command that rclone runs on [^\n]* known_hosts_file mean nothing then$/m,
     );
     // It is for the command to check the host key.
     assert.doesNotMatch(stderr, /host key/);
