@@ -92,8 +92,8 @@ function routePage({ plugins, native }: PageSources): string {
     'the routes that plugins declare',
     "Each plugin's page says what its routes take and answer. `/healthz` is the core's own: " +
       '`ok` to everybody while the daemon listens. `GET /api/openapi.json` has all others of a daemon that runs, ' +
-      'those of third parties included. `/api/`, `/metrics` and `/healthz` are for programs; what else is here is for ' +
-      'browsers, and may change.',
+      'those of third parties included. `/api/`, `/metrics` and `/healthz` are for programs; what else is here is ' +
+      'for browsers, and may change.',
     table(
       ['method', 'path', 'plugin'],
       [
