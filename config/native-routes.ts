@@ -8,6 +8,8 @@ import type { UsablePlugin } from '../core/plugins/discovery/found.ts';
 const FOR_ANYBODY = 'for-anybody';
 
 export interface NativeRoute {
+  /** Name of the plugin that brings it. */
+  readonly plugin: string;
   readonly method: string;
   readonly path: string;
   readonly access: RouteAccess | undefined;
@@ -18,14 +20,15 @@ export interface NativeRoute {
 /** The server of each plugin is never started. */
 export async function nativeRoutes(plugins: readonly UsablePlugin[]): Promise<readonly NativeRoute[]> {
   const found = await Promise.all(
-    plugins.map(async ({ ledger }) => {
+    plugins.map(async ({ name, ledger }) => {
       const server = hapiServer({ autoListen: false });
       for (const { plugin, options } of ledger.hapi)
         await server.register({ plugin: plugin as Plugin<object>, options: options as object });
-      return server.table();
+      return server.table().map((route) => ({ plugin: name, route }));
     }),
   );
-  return found.flat().map(({ method, path, settings }) => ({
+  return found.flat().map(({ plugin, route: { method, path, settings } }) => ({
+    plugin,
     method: method.toUpperCase(),
     path,
     access: settings.plugins?.access,

@@ -31,7 +31,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
 export function pluginPages(sources: PageSources): ReadonlyMap<string, string> {
   return new Map([
     ['docs/reference/cli.md', commandPage(sources)],
-    ['docs/reference/api.md', routePage(sources.plugins)],
+    ['docs/reference/api.md', routePage(sources)],
     ['docs/reference/roles.md', rolesPage(sources.plugins, sources.native)],
     ['docs/reference/hooks.md', hookPage(sources)],
     ['docs/reference/plugins.md', pluginPage(sources.plugins)],
@@ -79,10 +79,11 @@ function commandPage({ plugins, ownCommands }: PageSources): string {
   );
 }
 
-function routePage(plugins: readonly UsablePlugin[]): string {
-  const rows = plugins.flatMap(({ name, ledger }) =>
+function routePage({ plugins, native }: PageSources): string {
+  const declared = plugins.flatMap(({ name, ledger }) =>
     ledger.routes.map((route) => ({ method: [route.method].flat().join(', '), path: route.path, name })),
   );
+  const rows = [...declared, ...native.map(({ method, path, plugin: name }) => ({ method, path, name }))];
   const sorted = rows.sort(
     (a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'),
   );
@@ -90,7 +91,9 @@ function routePage(plugins: readonly UsablePlugin[]): string {
     'Routes',
     'the routes that plugins declare',
     "Each plugin's page says what its routes take and answer. `/healthz` is the core's own: " +
-      '`ok` to everybody while the daemon listens.',
+      '`ok` to everybody while the daemon listens. `GET /api/openapi.json` has all others of a daemon that runs, ' +
+      'those of third parties included. `/api/`, `/metrics` and `/healthz` are for programs; what else is here is ' +
+      'for browsers, and may change.',
     table(
       ['method', 'path', 'plugin'],
       [

@@ -47,7 +47,7 @@ export function rolesPage(plugins: readonly UsablePlugin[], native: readonly Nat
 }
 
 function signInTable(native: readonly NativeRoute[]): string {
-  const health = { method: 'GET', path: '/healthz', access: undefined, isForAnybody: true };
+  const health = { plugin: 'core', method: 'GET', path: '/healthz', access: undefined, isForAnybody: true };
   const rows = [health, ...native].sort(order);
   return table(
     ['method', 'path', 'for'],

@@ -42,6 +42,22 @@ describe('generated documents', () => {
     );
   });
 
+  it('have the routes of native plugins among the others, with who brings them', () => {
+    const contract = Object.keys(hookKinds)
+      .map((hook) => `  /** Something. */\n  ${hook}: { args: []; result: void };\n`)
+      .join('');
+    const native = ['GET', 'POST'].map((method) => ({
+      plugin: 'auth',
+      method,
+      path: '/sign-in',
+      access: undefined,
+      isForAnybody: true,
+    }));
+    const page = pluginPages({ plugins: [], native, ownCommands: [], contract }).get('docs/reference/api.md');
+    for (const method of ['GET', 'POST'])
+      assert.ok(page?.includes(`| ${method} | \`/sign-in\` | [auth](../../plugins/auth/README.md) |`), page);
+  });
+
   it('are refused when the contract does not say what a hook or a service is', async () => {
     const files = new Map(
       await Promise.all(

@@ -14,12 +14,15 @@ const SHORT = 6;
 
 /** Each with what stands between it and its value. `pass` and `sig` only as words: not in `compass`. */
 const KEYS: readonly RegExp[] = [
-  /(?:\b(?:[\w-]{0,24}[_-])?pass|\bsig)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:\b(?:[\w-]{0,24}[_-])?pass|(?:\b|\\u0026)sig)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:password|passwd|passphrase|secret|token|cookies?)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:credentials?|authorization|signature|key[_-]pem)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
   /(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  /(?:psk|pwd|[?&]auth)(?:\\{0,15}["'])?\s{0,8}[=:]\s{0,8}/gi,
+  // As people write it who speak something else; Chinese has a colon of its own.
+  /(?:passwort|kennwort|mot[_ -]?de[_ -]?passe|密码|密碼|口令)(?:\\{0,15}["'])?\s{0,8}[=:＝：]\s{0,8}/gi,
   // An option whose value is a word of its own, also in a list.
-  /--(?:\w[\w-]{0,23}[_-])?(?:pass|password|passphrase|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
+  /--(?:\w[\w-]{0,23}[_-])?(?:pass|password|passphrase|psk|pwd|secret|token)(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
   /--(?:\w[\w-]{0,23}[_-])?(?:api|private|access|account)[_-]?key(?:[_-]id)?(?:\s{1,8}|\\{0,15}["'],\s{0,8})(?!-)/gi,
 ];
 
@@ -29,9 +32,20 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(negotiate|ntlm)\s+[\w+/=.~-]{16,}/gi, `$1 ${MASK}`],
   [/\$(?:scrypt|argon2\w*|2[aby]|[56])\$[^\s"']+/g, MASK],
   // Addresses that whoever knows them may send to.
-  [/(\bhooks\.slack\.com\/[a-z]{1,20}\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  [/(\bhooks\.slack(?:-gov)?\.com\/[a-z]{1,20}\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
   [/(\bapi\.telegram\.org\/(?:file\/)?bot)[^\s"'<>\\/]+/gi, `$1${MASK}`],
-  [/(\bdiscord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  [/(\bdiscord(?:app)?\.com\/api\/(?:v\d{1,3}\/)?webhooks\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  [/(\.webhook\.office\.com\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  [/(\boutlook\.office(?:365)?\.com\/webhook\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  [/(\blogic\.azure\.com(?::\d{1,5})?\/workflows\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  // Whoever knows the topic reads and writes there.
+  [/(\/\/ntfy\.[\w.-]{1,250}(?::\d{1,5})?\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
+  // Tokens by their own forms, wherever they stand: of ntfy, Slack and Telegram, and JWTs, also behind what is escaped.
+  [/\btk_[a-z\d]{29,64}/gi, MASK],
+  [/\bxox[a-z]-[\w-]{10,}/gi, MASK],
+  [/(\bbot\d{1,20}:)[\w-]{10,}/gi, `$1${MASK}`],
+  [/(\b\d{8,12}:)[\w-]{30,}/g, `$1${MASK}`],
+  [/(?:(?<![\w-])|(?<=%[\dA-Fa-f]{2}|\\[nrt]))eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}/g, MASK],
   // Names that were tried, by smbd and in the record of changes: somebody may have typed a password there.
   [/("(?:client|mapped|became)(?:Account|Domain)":\s?")(?:[^"\\\n]|\\.)*/g, `$1${MASK}`],
   [/("event":"refused","protocol":"[a-z]{1,20}","user":")(?:[^"\\\n]|\\.)*/g, `$1${MASK}`],

@@ -5,9 +5,16 @@ type Shown = Pick<ConnectionConfig, 'type' | 'options'>;
 
 const CHECKED_BY = ['known_hosts_file', 'host_keys'];
 
-/** Whether somebody else could answer at the address of the NAS unnoticed. */
+/**
+ * Whether somebody else could answer at the address of the NAS unnoticed. Not known where a command of its own connects
+ * (`ssh`), beside which rclone heeds none of these options.
+ */
 export function checksNoHostKey({ type, options }: Shown): boolean {
-  return type === 'sftp' && CHECKED_BY.every((name) => options[name] === undefined);
+  return (
+    type === 'sftp' &&
+    (options['ssh'] ?? '') === '' &&
+    CHECKED_BY.every((name) => options[name] === undefined)
+  );
 }
 
 /** Sentences for whoever sets the connection up. */

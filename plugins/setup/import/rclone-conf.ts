@@ -27,6 +27,9 @@ const WRAPPERS = new Set([
 /** Each renewal of a token gives another one to renew with, and the one before is refused from then on. */
 const RENEWED_ONCE = new Set(['box', 'hidrive', 'jottacloud']);
 
+/** Options that are commands, by the type of the remote: rclone runs them on this machine. */
+const COMMANDS: Readonly<Record<string, string>> = { sftp: 'ssh', webdav: 'bearer_token_command' };
+
 interface Provider {
   readonly Name?: string;
   readonly Prefix?: string;
@@ -55,7 +58,10 @@ export async function importRemote(file: string, from: string, rclone: Rclone): 
   for (const [option, value] of clear)
     assertPlain(`the option ${option} of "${name}"`, value, { mayHaveLines: true });
   const root = path.startsWith('/') ? `/${plainFolder(path)}` : plainFolder(path);
-  const doubts = RENEWED_ONCE.has(type) && clear.has('token') ? [tokenDoubt(type)] : [];
+  const doubts = [
+    ...(RENEWED_ONCE.has(type) && clear.has('token') ? [tokenDoubt(type)] : []),
+    ...commandDoubts(type, name, clear),
+  ];
   return { type, options: clear, remotePath: root, readOnly: false, name, notes: [], doubts };
 }
 
@@ -65,6 +71,18 @@ function tokenDoubt(type: string): string {
     'start of a mount begins with the token of the configuration, so once it has been renewed the share fails ' +
     '(invalid_grant) until the connection gets a new one'
   );
+}
+
+/** Its value may hold a password, and is not shown. */
+function commandDoubts(type: string, name: string, given: ReadonlyMap<string, string>): readonly string[] {
+  const option = Object.hasOwn(COMMANDS, type) ? COMMANDS[type] : undefined;
+  if (option === undefined || !given.has(option)) return [];
+  const instead =
+    option === 'ssh' ? '; host, port, user, passwords, keys and known_hosts_file mean nothing then' : '';
+  return [
+    `the option ${option} of "${name}" is a command that rclone runs on this machine, as the user of the daemon, ` +
+      `whenever it connects${instead}`,
+  ];
 }
 
 type Remotes = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -95,7 +95,8 @@ export class Authenticator {
     this.#right = users.map(({ name, password }) => this.#digest.of({ username: name, password }));
     // Who stands in the document, too, has the password that stands there, and no second one.
     const own = new Set(users.map(({ name }) => name.normalize('NFC')));
-    this.system.admitOnly(systemUsers.filter((name) => !own.has(name.normalize('NFC'))));
+    const members = systemUsers.filter((name) => !own.has(name.normalize('NFC')));
+    this.system.admitOnly(members, own);
     this.#hasSystemUsers = systemUsers.length > 0;
     this.#names = new Set([...users.map(({ name }) => name), ...systemUsers]);
   }
@@ -126,7 +127,7 @@ export class Authenticator {
   ): Promise<Admission> {
     const id = this.#digest.of(credentials).toString('base64');
     // The machine's word may be another one later.
-    const wrongForMs = this.system.has(credentials.username) ? ANSWER_COUNTS_MS : undefined;
+    const wrongForMs = this.system.asksAbout(credentials.username) ? ANSWER_COUNTS_MS : undefined;
     const verify = (): Promise<boolean> => this.#verify(credentials, id, gone);
     const verdict = await this.#throttle.examine({ address, id, signal: gone, verify, wrongForMs });
     if (verdict === 'right') return { user: credentials.username, address };

@@ -33,6 +33,7 @@ interface Waiting {
 export class SystemUsers {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   #names: ReadonlySet<string> = new Set();
+  #own: ReadonlySet<string> = new Set();
   /** Until when each counts as right, by its digest; those that have run out stay for a while: see `wasRight`. */
   readonly #right = new Map<string, number>();
   /** By digest: many requests at once ask one question. */
@@ -45,9 +46,10 @@ export class SystemUsers {
     this.#clock = clock;
   }
 
-  /** Those whom PAM may be asked about. */
-  admitOnly(names: readonly string[]): void {
+  /** Those of whom an answer counts. `own`: names in NFC of whom nobody is asked, since the document has them. */
+  admitOnly(names: readonly string[], own: ReadonlySet<string> = new Set()): void {
     this.#names = new Set(names);
+    this.#own = own;
     this.#right.clear();
     this.#asked.clear();
   }
@@ -56,9 +58,17 @@ export class SystemUsers {
     return this.#names.has(name);
   }
 
+  /**
+   * Whether there is a question about this name. While there are any members there is one about everybody: otherwise
+   * the answers would tell who is one as soon as nobody can say.
+   */
+  asksAbout(name: string): boolean {
+    return this.#names.size > 0 && !this.#own.has(name.normalize('NFC'));
+  }
+
   /** `digest` stands for the credentials. Rejects where nobody can say. */
   async isRight(credentials: BasicCredentials, digest: string): Promise<boolean> {
-    if (!this.has(credentials.username) || !isPassword(credentials.password)) return false;
+    if (!this.asksAbout(credentials.username) || !isPassword(credentials.password)) return false;
     const until = this.#right.get(digest);
     if (until !== undefined && until > this.#clock.monotonic()) return true;
     return this.#asked.get(digest) ?? this.#askOnce(credentials, digest, until !== undefined);
@@ -99,7 +109,7 @@ export class SystemUsers {
     const isRight = await this.#answerTo({ id: randomUUID(), name, password, wasRight });
     if (isRight === null) throw new Unavailable(CANNOT_ASK);
     // An answer from before others were admitted says nothing of those.
-    if (isRight && names === this.#names) this.#remember(digest);
+    if (isRight && this.has(name) && names === this.#names) this.#remember(digest);
     else this.#right.delete(digest);
     return isRight && this.has(name);
   }

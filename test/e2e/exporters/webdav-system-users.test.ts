@@ -128,6 +128,24 @@ describe('users of the machine over WebDAV', { skip: unlessRoot }, () => {
     assert.equal(await status('nora', 'team/a.bin'), '200');
   });
 
+  it('are not told apart from anybody else while the daemon is down', async () => {
+    daemon.signal('SIGUSR2');
+    await daemon.exit(20_000);
+    const asked = await Promise.all(
+      ['nora', 'pete', 'root', 'nobody-here'].map(async (user) => {
+        const begun = Date.now();
+        const said = await status(user, 'open/a.bin', 'wrong');
+        return [said, Math.round((Date.now() - begun) / 5_000)] as const;
+      }),
+    );
+    assert.deepEqual(
+      asked,
+      asked.map(() => ['503', 3]),
+    );
+    await daemon.start();
+    await served();
+  });
+
   it('are out at once when they leave the group, transfers and all', async () => {
     const reading = spawn(
       'curl',

@@ -1,7 +1,7 @@
 /** A purge of the Debian package believes what the daemon noted at its stop: no more, and no less. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { PROJECT } from '../../runner/test-files.ts';
 import { unlessRoot } from '../../runner/skips.ts';
@@ -32,7 +32,9 @@ describe('a purge of what a daemon has used', { skip: unlessRoot }, () => {
   after(() => scratch.close());
 
   /** The script, on this daemon's folders alone. */
-  async function purge(): Promise<{ readonly code: number; readonly said: string }> {
+  async function purge(
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<{ readonly code: number; readonly said: string }> {
     const text = await readFile(`${PROJECT}config/debian/postrm`, 'utf8');
     await mkdir(scratch.path('etc'), { recursive: true });
     await writeFile(scratch.path('mountinfo'), '');
@@ -46,9 +48,9 @@ describe('a purge of what a daemon has used', { skip: unlessRoot }, () => {
         .replaceAll('/run/systemd', scratch.path('no-systemd'))
         .replaceAll('/proc/self/mountinfo', scratch.path('mountinfo')),
     );
-    const done = await run('sh', [scratch.path('postrm'), 'purge']).catch(
-      (error: { code: number; stderr: string }) => error,
-    );
+    const done = await run('sh', [scratch.path('postrm'), 'purge'], {
+      env: { ...process.env, ...env },
+    }).catch((error: { code: number; stderr: string }) => error);
     return { code: 'code' in done ? done.code : 0, said: done.stderr };
   }
 
@@ -68,11 +70,23 @@ describe('a purge of what a daemon has used', { skip: unlessRoot }, () => {
     assert.ok(existsSync(`${daemon.cacheDir}/files/layer/upper/waits.txt`));
   });
 
+  it('leaves what waits and all that brings it up, when told to', async () => {
+    const config = scratch.path('etc/mountkeeper.toml');
+    await copyFile(daemon.configFile, config);
+    const { code, said } = await purge({ MOUNTKEEPER_PURGE: 'leave' });
+    assert.equal(code, 0, said);
+    for (const path of [config, daemon.stateDir, `${daemon.cacheDir}/files/layer/upper/waits.txt`])
+      assert.ok(existsSync(path), path);
+    // The next daemon runs on it.
+    await copyFile(config, daemon.configFile);
+  });
+
   it('has nothing to name once all has gone up, unless something has changed since', async () => {
     await nas.start();
     await daemon.start();
     await daemon.healthy(['files']);
     await daemon.synced(30_000);
+    assert.equal(await nas.has('files/waits.txt'), true);
     await daemon.stop();
     assert.ok(existsSync(mark()));
     await writeFile(`${daemon.cacheDir}/files/layer/upper/late.txt`, 'after the stop');

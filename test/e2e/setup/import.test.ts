@@ -178,11 +178,19 @@ describe('mountkeeper import', () => {
     const program = scratch.path('ssh.sh');
     await writeFile(program, `#!/bin/sh\ntouch '${mark}'\n`, { mode: 0o755 });
     const from = scratch.path('programs.conf');
-    await writeFile(from, `[odd]\ntype = sftp\nhost = nas.example\nssh = ${program}\n`, { mode: 0o600 });
+    const remote = `[odd]\ntype = sftp\nhost = nas.example\nssh = ${program} s3cret\n`;
+    await writeFile(from, remote, { mode: 0o600 });
     const words = ['import', 'rclone', 'odd', '--from', from, '--config', file];
     const { code, stdout, stderr } = await runCli([...words, '--yes']);
     assert.equal(code, 1, stdout);
     assert.match(stderr, /careful: the option "ssh"[^]*--untried/);
+    assert.match(
+      stderr,
+      /^careful: the option ssh of "odd" is a command that rclone runs on [^\n]* known_hosts_file mean nothing then$/m,
+    );
+    // It is for the command to check the host key.
+    assert.doesNotMatch(stderr, /host key/);
+    assert.ok(!`${stdout}${stderr}`.includes('s3cret'), 'and is not shown');
     const session = TypedSession.start(scratch, words);
     await session.sees(/careful: the option "ssh"[^]*Try this at the NAS, and write it\? \[y\/N\]: $/);
     assert.equal(existsSync(mark), false, 'not before the answer');

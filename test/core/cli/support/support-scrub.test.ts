@@ -77,11 +77,48 @@ describe('what leaves the machine', () => {
     ['a webhook of Discord', 'POST https://discord.com/api/webhooks/1/SECRET'],
     ['an option and its value', 'rclone --sftp-pass SECRET --x'],
     ['an option and its value in a list', '["--sftp-pass","SECRET","--x"]'],
+    ['a key of Wi-Fi', 'wpa-psk = "SECRET"'],
+    ['a short name', 'db_pwd=SECRET; userPwd: SECRET'],
+    ['German', 'Kennwort: SECRET\n"passwort": "SECRET"\nWLAN-Passwort = SECRET'],
+    ['French', 'mot_de_passe=SECRET\nMot de passe : SECRET\n"motDePasse":"SECRET"'],
+    ['Chinese', '密码：SECRET\n"密码": "SECRET"\n口令 = SECRET\n密碼＝SECRET'],
+    ['a short name of an option', 'x --smb-pwd SECRET --psk SECRET'],
+    ['a JWT', 'got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJTRUNSRVQifQ.SECRET-SECRET_SECRET, as told'],
+    ['a JWT in a query', 'GET /x?jwt=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJTRUNSRVQifQ.SECRETSECRET&y=1'],
+    [
+      'a JWT that is escaped',
+      String.raw`"Bearer%20eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJTRUNSRVQifQ.SECRET\neyJhbGciOiJIUzI1NiJ9.eyJzSECRET.SECRET"`,
+    ],
+    ['a JWT that is encrypted', 'eyJhbGciOiJSU0EifQ.SECRETSECRET.SECRETSECRET.SECRET.SECRET'],
+    ['a topic of ntfy', 'POST https://ntfy.sh/SECRET?priority=5'],
+    ['a topic of an own ntfy', 'POST http://ntfy.example.com:8080/SECRET/json'],
+    ['a query of ntfy', 'POST https://push.example/alerts?auth=QmVhcmVySECRET'],
+    ['a token of ntfy', `user of ntfy: tk_${'SECRET'.toLowerCase()}${'0'.repeat(23)}SECRET`],
+    [
+      'a webhook of Teams',
+      'POST https://acme.webhook.office.com/webhookb2/SECRET@SECRET/IncomingWebhook/SECRET/SECRET',
+    ],
+    [
+      'an older webhook of Teams',
+      'POST https://outlook.office.com/webhook/SECRET@SECRET/IncomingWebhook/SECRET',
+    ],
+    [
+      'a webhook of Teams by workflows',
+      'https://prod-1.westeurope.logic.azure.com:443/workflows/SECRET/triggers/manual/paths/invoke?sv=1.0&sig=SECRET',
+    ],
+    [
+      'a signature in JSON of Go',
+      String.raw`"https://x.powerplatform.com/invoke?sp=%2F\u0026sig=SECRET\u0026sv=1"`,
+    ],
+    ['a webhook of Discord with a version', 'POST https://discord.com/api/v10/webhooks/1/SECRET'],
+    ['a token of Slack', 'sent as xoxb-1234-SECRETSECRET'],
+    ['a webhook of an own Telegram', 'POST http://127.0.0.1:8081/bot123:SECRET-SECRET/sendMessage'],
+    ['a token of Telegram', 'the bot 123456789:SECRET-SECRET_SECRET-SECRET_SECRETS is asked'],
     ['half a key', '-----BEGIN RSA PRIVATE KEY-----\nSECRET'],
   ] as const) {
     it(`has nothing that looks like a secret: ${what}`, () => {
       const scrubbed = createScrub([])(text);
-      assert.doesNotMatch(scrubbed, /SECRET|QWxhZGRpbjpTRUNSRVQ/);
+      assert.doesNotMatch(scrubbed, /SECRET|QWxhZGRpbjpTRUNSRVQ|U0VDUkVU|eyJz/);
       assert.ok(scrubbed.includes(MASK));
     });
   }
@@ -97,6 +134,10 @@ describe('what leaves the machine', () => {
       'they negotiate the version; a basic one, signal=3, design: new',
       '--key-file /x --compass north',
       '"password":""',
+      'the cwd: /x, a bot: started, robot12:abcdefghijklmnop, upsk, 密码未设置, das Passwort wurde gesetzt',
+      'https://docs.ntfy.sh/publish, eyJ is how one begins, eye.sight.tests, 12:30:45 bot1:on',
+      '2026-11-28 23:10:43 123456789:up',
+      'https://outlook.office.com/mail/inbox, https://discord.com/api/v10/gateway, author=x',
     ])
       assert.equal(createScrub([])(same), same);
     assert.equal(

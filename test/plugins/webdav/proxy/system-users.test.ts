@@ -48,9 +48,23 @@ describe('what the proxy asks about users of the machine', () => {
     assert.equal(await again, false);
   });
 
-  it('is nothing about who is no member, and no password that is empty or holds the end of a line', async () => {
+  it('is the same about who is no member, and never believed of such a one', async () => {
+    for (const isRight of [false, true]) {
+      const asking = ask('root', String(isRight));
+      const { id, name } = await one();
+      assert.equal(name, 'root');
+      users.answer(id, isRight);
+      assert.equal(await asking, false);
+    }
+    const unknown = assert.rejects(ask('nobody-here'), Unavailable);
+    users.answer((await one()).id, null);
+    await unknown;
+  });
+
+  it('is nothing about who stands in the configuration, and no password that PAM does not take', async () => {
+    users.admitOnly(['nora', 'otto'], new Set(['alice']));
     for (const [name, password] of [
-      ['root', 'p'],
+      ['alice', 'p'],
       ['nora', ''],
       ['nora', 'p\notto\np'],
       ['nora', 'p\0'],
@@ -159,8 +173,9 @@ describe('users of the machine over WebDAV', () => {
     assert.equal(await as('nora', 'p'), 401);
   });
 
-  it('are told to come again where nobody can say', async () => {
+  it('are told to come again where nobody can say, as everybody is whom the configuration does not name', async () => {
     assert.equal(await answered(as('nora', 'p'), null), 503);
+    assert.equal(await answered(as('nobody-here', 'p'), null), 503);
     assert.equal(await answered(as('nora', 'p'), true), 200);
   });
 

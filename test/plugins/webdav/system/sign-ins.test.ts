@@ -86,7 +86,7 @@ describe('questions of the proxy about users of the machine', () => {
   const answered = (count: number): Promise<unknown> =>
     until('they are answered', () => answers.length === count, { timeoutMs: 10_000 });
 
-  it('are put to PAM for members alone', async () => {
+  it('are put to PAM for members alone; of others it is asked about nobody, whose answer is none', async () => {
     questions = [question('1', 'nora'), question('2', 'root'), question('3', 'root', true)];
     await answered(3);
     assert.deepEqual(Object.fromEntries(answers.map(({ id, isRight }) => [id, isRight])), {
@@ -94,7 +94,20 @@ describe('questions of the proxy about users of the machine', () => {
       2: false,
       3: false,
     });
-    assert.deepEqual(asked, ['nora\nsecret words\n']);
+    assert.deepEqual(asked.sort(), [
+      ...Array<string>(2).fill('nobody\nsecret words\n'),
+      'nora\nsecret words\n',
+    ]);
+  });
+
+  it('have the same answer for everybody while PAM gives none', async () => {
+    run = () => Promise.resolve({ code: 52 });
+    questions = [question('1', 'nora'), question('2', 'root'), question('3', 'nobody-here')];
+    await answered(3);
+    assert.deepEqual(
+      answers.map(({ isRight }) => isRight),
+      [null, null, null],
+    );
   });
 
   it('are put to it eight at a time, and eight more of those who were right before', async () => {
