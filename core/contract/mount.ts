@@ -230,8 +230,8 @@ export interface Mount {
   readonly isRootLost?: boolean;
   /**
    * True while nothing of the remote can be read, not even from the cache, since what reads cannot be started: folders
-   * cannot be listed, and new files only made where the remote has nothing; or since it is covered while it is frozen.
-   * Its figures' `trouble` says so. Absent: that never is so.
+   * cannot be listed, and new files only made where the remote has nothing. Its figures' `trouble` says so. Absent:
+   * that never is so.
    */
   readonly isUnreadable?: boolean;
   /**

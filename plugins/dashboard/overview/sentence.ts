@@ -55,7 +55,7 @@ export interface Use {
   readonly usable: readonly string[];
   /** In folders alone whose listings are at hand. */
   readonly usablePartly: readonly string[];
-  /** Mounted, but what is cached of them cannot be read; some show what was written here. */
+  /** Mounted for what was written here; nothing else of them can be listed. */
   readonly unreadable: readonly string[];
   readonly unmounted: readonly string[];
 }
@@ -63,7 +63,7 @@ export interface Use {
 const sum = (shares: readonly ShareStatus[], field: 'dirtyCount' | 'erroredFiles'): number =>
   shares.reduce((total, share) => total + share[field], 0);
 
-/** Up without its NAS, from the start, or covered while it is frozen: it is probed until its path can be listed. */
+/** Up without its NAS, from the start: it is probed until its path can be listed. */
 export function isUnreadable({ health, mounted }: ShareStatus): boolean {
   return mounted && health === 'probing';
 }

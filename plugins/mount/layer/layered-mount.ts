@@ -261,10 +261,6 @@ export class LayeredMount implements RunningRclone {
   }
 
   get isUnreadable(): boolean {
-    return this.#pathCheck.isCovered || this.#hasNoReader;
-  }
-
-  get #hasNoReader(): boolean {
     return this.#supervisor.living?.isUnreadable ?? this.#supervisor.isFailing;
   }
 
@@ -533,10 +529,10 @@ export class LayeredMount implements RunningRclone {
   async #reading(signal: AbortSignal): Promise<MountStats> {
     const lower = this.#supervisor.living;
     const reading = await (lower?.stats(signal) ?? { ...NOTHING_READ, cacheBytes: this.#cacheBytes });
-    if (lower && !this.#hasNoReader) return reading;
+    if (lower && !this.isUnreadable) return reading;
     const why = lower ? 'it has not answered yet' : this.#supervisor.problem;
     const unread = `nothing can be read from the remote just now (${why})`;
-    const troubles = [reading.trouble, unread, ...(this.#hasNoReader ? [UNTIL_THEN] : [])];
+    const troubles = [reading.trouble, unread, ...(this.isUnreadable ? [UNTIL_THEN] : [])];
     return { ...reading, trouble: troubles.filter((text) => text !== undefined).join('; ') };
   }
 

@@ -244,12 +244,9 @@ export class ActiveMount implements RunningRclone {
     await this.#tools.mountReader.touch(this.plan.mountPoint, { timeoutMs });
   }
 
-  /**
-   * An rclone that was started without its remote has no listings, and nobody reaches its cache without them; nor below
-   * a cover.
-   */
+  /** An rclone that was started without its remote has no listings, and nobody reaches its cache without them. */
   get isUnreadable(): boolean {
-    return this.#pathCheck.isCovered || (!this.adopted && !this.root.hasAnswered);
+    return !this.adopted && !this.root.hasAnswered;
   }
 
   /** The folders with cached files are listed at once when the remote has answered, else at its first answer. */

@@ -18,9 +18,6 @@ export interface PathCheckOptions {
 /** While the table changes, as for seconds when many shares are mounted, a reader may miss a line of it. */
 const CHECKS_WITHOUT = 3;
 const CHECK_EVERY_MS = 1_000;
-const FROZEN_OPEN =
-  'files were open for writing when the share was to take no more writes; it shows an empty folder until what waits ' +
-  'is on the remote';
 
 /**
  * Checks whether the mount is where it was made. One that somebody took off the path while a file of it was
@@ -41,11 +38,6 @@ export class PathCheck {
   /** What is mounted over it, as was last seen; undefined when nothing is. */
   get trouble(): string | undefined {
     return this.#trouble;
-  }
-
-  /** True while the daemon itself covers it: it is frozen, and files that were open for writing are being finished. */
-  get isCovered(): boolean {
-    return this.#trouble === FROZEN_OPEN;
   }
 
   /**
@@ -114,9 +106,8 @@ function liesIn(path: string, folder: string): boolean {
 }
 
 function coverOf({ source, fsType }: MountEntry, device: string): string | undefined {
-  if (source === FREEZE_SOURCE) return FROZEN_OPEN;
   // Our own: what is shown while another rclone comes to its place.
-  if ([device, PLACEHOLDER_SOURCE].includes(source)) return undefined;
+  if ([device, FREEZE_SOURCE, PLACEHOLDER_SOURCE].includes(source)) return undefined;
   return (
     `something else (${fsType}, ${source}) is mounted over it, ` +
     'and whoever comes by its path gets that; unmount it'

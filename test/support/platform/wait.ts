@@ -7,6 +7,7 @@ import { SLOW_MACHINE } from './cpu-pressure.ts';
 
 export interface Patience {
   readonly timeoutMs: number;
+  /** Between two looks. Default: 50 ms, after a second a twentieth of the time that has passed, and at most 250. */
   readonly everyMs?: number;
 }
 
@@ -21,7 +22,8 @@ export async function until<T>(
   patience: Patience,
 ): Promise<NonNullable<T>> {
   const timeoutMs = patience.timeoutMs * SLOW_MACHINE;
-  const deadline = performance.now() + timeoutMs;
+  const begun = performance.now();
+  const deadline = begun + timeoutMs;
   let cause: unknown;
   for (;;) {
     try {
@@ -31,7 +33,8 @@ export async function until<T>(
       cause = error;
     }
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
-    await sleep(patience.everyMs ?? 50);
+    // Most looks ask a daemon, which costs it and the test: those who wait for long would keep the machine busy.
+    await sleep(patience.everyMs ?? Math.min(250, Math.max(50, (performance.now() - begun) / 20)));
   }
 }
 

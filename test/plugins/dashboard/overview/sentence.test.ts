@@ -109,7 +109,7 @@ describe('the sentence', () => {
         .slice(1),
       [
         'Cached files are usable in: files',
-        'Mounted, but cached files cannot be used: new',
+        'Mounted, but only what was written here is sure to be usable: new',
         'Not mounted, so nothing can be used: n0, n1, n2, n3, n4, n5, n6, n7 and 2 more',
       ],
     );

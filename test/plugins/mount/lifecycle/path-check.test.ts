@@ -19,7 +19,6 @@ describe('a mount at its path', () => {
   let table: MountEntry[];
   let top: MountEntry | undefined;
   let lost: number;
-  let seen: PathCheck | undefined;
   let make: (isThere: boolean) => () => Promise<string | undefined>;
   let look: () => Promise<string | undefined>;
   beforeEach(() => {
@@ -39,7 +38,6 @@ describe('a mount at its path', () => {
         onLost: () => (lost += 1),
         log: collectLog().log,
       });
-      seen = check;
       return async () => {
         await check.check();
         return check.trouble;
@@ -48,19 +46,11 @@ describe('a mount at its path', () => {
     look = make(true);
   });
 
-  it('is in order as long as it is the topmost, or another rclone comes to its place', async () => {
+  it('is in order as long as it is the topmost, or the daemon itself covers it', async () => {
     assert.equal(await look(), undefined);
-    table.push(entry(PLACEHOLDER_SOURCE, 'fuse'));
+    table.push(entry(FREEZE_SOURCE, 'tmpfs'), entry(PLACEHOLDER_SOURCE, 'fuse'));
     assert.equal(await look(), undefined);
     assert.equal(lost, 0);
-  });
-
-  it('is told as covered while it is frozen below an empty folder', async () => {
-    table.push(entry(FREEZE_SOURCE, 'tmpfs'));
-    assert.match((await look()) ?? '', /it shows an empty folder until what waits is on the remote$/);
-    assert.deepEqual([seen?.isCovered, lost], [true, 0]);
-    table.pop();
-    assert.deepEqual([await look(), seen?.isCovered], [undefined, false]);
   });
 
   it('is covered by what lies over a folder above it, not by what the mounts on its way hide', async () => {
