@@ -470,7 +470,8 @@ export class LayeredMount implements RunningRclone {
     void this.#names.drop();
   }
 
-  #filesOf({ address, root }: ActiveMount): RcloneFiles {
+  #filesOf(lower: ActiveMount): RcloneFiles {
+    const { address, root } = lower;
     const { fs, tools, type } = this.#options;
     return new RcloneFiles({
       address,
@@ -479,6 +480,7 @@ export class LayeredMount implements RunningRclone {
       clock: tools.clock,
       root,
       around: (folders, forget) => this.#held.during(folders, forget),
+      dropping: (outdated, drop) => lower.dropping(outdated, drop),
       onForget: (folders) => this.#renewal.forgotten(folders),
     });
   }

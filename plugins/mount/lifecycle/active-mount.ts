@@ -31,6 +31,7 @@ import { layerPaths, stackPaths } from '../layer/paths.ts';
 import { foldersInUse, isRootInUse, usedPaths } from '../layer/upper/open-for-writing.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { ListingAge } from '../rclone/listing-age.ts';
+import type { Outdated } from '../rclone/remote-files.ts';
 import type { MountNotes, MountPlace } from './mount-record.ts';
 import { openFiles } from '../stats/open-files.ts';
 import { writtenBytes } from '../stats/written-bytes.ts';
@@ -106,7 +107,8 @@ export class ActiveMount implements RunningRclone {
       address: notes.rc,
       fs: notes.fs,
       end: this.#end.signal,
-      around: (refresh, folder) => this.around(refresh, folder),
+      around: (refresh, folder) =>
+        this.around(() => this.dropping({ folders: [], trees: [folder ?? ''] }, refresh), folder),
     });
     const { clock } = tools;
     const trees = treesOf(notes.cacheDir);
@@ -252,6 +254,11 @@ export class ActiveMount implements RunningRclone {
   /** The folders with cached files are listed at once when the remote has answered, else at its first answer. */
   listCached(): void {
     if (this.root.hasAnswered && this.root.trouble === undefined) this.#listings.remoteAnswered();
+  }
+
+  /** Runs what has its rclone drop these listings, or read them anew. */
+  dropping<T>(outdated: Outdated, drop: () => Promise<T>): Promise<T> {
+    return this.#listings.changing(outdated, drop);
   }
 
   get hasUnreadFolders(): boolean {

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import type { Clock, Logger, RefreshResult } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress } from './control/remote-control.ts';
-import { list, mapSome, readOnce, refresh } from './refresh.ts';
-import type { Call as RefreshCall } from './refresh.ts';
+import { hasCheapTimes, KnownListings } from './known-listings.ts';
+import { mapSome } from './refresh.ts';
+import { renewFolder } from './renew-folder.ts';
+import type { Outdated } from './remote-files.ts';
 
 /**
  * rclone's own limit for the age of listings: it must cover the longest outage, and is all that applies
@@ -20,9 +22,10 @@ const TRY_AGAIN_AFTER_MS = 60_000;
 /** While the cache of a new rclone cannot be reached without the NAS. */
 const TRY_FIRST_AGAIN_AFTER_MS = 5_000;
 const FOLDERS_AT_ONCE = 2;
-const FORGOTTEN_AT_ONCE = 200;
 /** After so many failures the remote itself must be failing, not its folders. */
 const FAILURES_IN_A_ROW = 8;
+/** Folders that are not kept and yet listed in one renewal; where more are kept, as many as those. */
+const LOOKS_ALWAYS = 200;
 
 /**
  * The value for rclone's dir-cache-time: listings must not expire while the NAS is away, because nothing
@@ -55,22 +58,23 @@ export interface ListingAgeSource {
 }
 
 type Folders = ReadonlySet<string>;
-type Call = Omit<RefreshCall, 'signal'>;
 
 /**
  * Keeps every listing younger than `dir_cache_time`, as rclone itself would, but only while the NAS
- * answers. Folders with cached files, or with files that users wrote, are read again, so that their listings exist
- * whenever an outage begins; all others are forgotten. When everything was refreshed within that time, by
- * anybody, nothing is done. Forgetting drops what rclone knows about a folder's files, so folders with cached
- * files are never forgotten.
+ * answers. Folders with cached files, or with files that users wrote, are compared with what the NAS lists, and read
+ * again where they differ, so that their listings exist whenever an outage begins; all others are forgotten. When
+ * everything was refreshed within that time, by anybody, nothing is done. Forgetting drops what rclone knows about a
+ * folder's files, so folders with cached files are never forgotten.
  *
  * A new rclone has no listings at all, and a cached file in a folder without one cannot be opened during an outage: so
  * the same folders are read at the first answer of the remote. They are read from the top down, two at a time, which
  * leaves the remote to readers; there is no limit, since what is not read could not be promised.
  *
- * Each folder that is kept costs two listings: 2,041 with 42,000 files take 6 s, 0.6 s of the daemon's processor time
- * and 2.4 s of rclone's (1.75.2, SFTP on the same machine). So the others are not kept as well: nothing tells which
- * ones rclone holds, and all of them would be 300 listings a minute for each share (docs/decisions/0021).
+ * Each folder that is kept costs two listings where it is read again: 2,041 with 42,000 files take 6 s, 0.6 s of the
+ * daemon's processor time and 2.4 s of rclone's (1.75.2, SFTP on the same machine). One that is as it was costs one:
+ * three quarters of the time, nine tenths of rclone's processor time, three fifths of the NAS's, and a quarter more of
+ * the daemon's, since it gets the names of files as well. So the others are not kept as well: nothing tells which ones
+ * rclone holds, and all of them would be 300 listings a minute for each share (docs/decisions/0021).
  */
 export class ListingAge {
   readonly #source: ListingAgeSource;
@@ -84,12 +88,15 @@ export class ListingAge {
   /** Of a new rclone, until a reading came to its end: without the NAS its cache cannot be reached. */
   #isUnlisted: boolean;
   #hasUnread = true;
+  #known: KnownListings;
+  #isTimed: boolean | undefined;
 
   constructor(source: ListingAgeSource) {
     this.#source = source;
     this.#isEmpty = source.isNew;
     this.#isUnlisted = source.isNew;
     this.#freshSinceMs = -Infinity;
+    this.#known = new KnownListings(source.clock);
   }
 
   /**
@@ -113,10 +120,22 @@ export class ListingAge {
     return result;
   }
 
+  /** Runs what has rclone drop or read these listings; what they are then is unknown. */
+  async changing<T>({ folders, trees }: Outdated, change: () => Promise<T>): Promise<T> {
+    this.#known.drop(folders, trees);
+    try {
+      return await change();
+    } finally {
+      this.#known.drop(folders, trees);
+    }
+  }
+
   /** What was read until now may be wrong: all of it is read again at the next answer. */
   distrust(): void {
     if (this.#isLeftToRclone) return;
     this.#distrustedAtMs = this.#source.clock.monotonic();
+    // A renewal that is under way goes on with the former ones.
+    this.#known = new KnownListings(this.#source.clock);
     this.#isEmpty = false;
     this.#freshSinceMs = -Infinity;
     this.#triedAtMs = -Infinity;
@@ -180,59 +199,42 @@ export class ListingAge {
     const kept = new Set([...onDisk.flatMap((folders) => [...folders]), ...(inUse?.() ?? [])]);
     // Its own connection, so that the figures never wait behind it.
     const rc = createRcClient(address);
-    let [inARow, read, failed] = [0, 0, 0];
-    const isEmpty = this.#isEmpty;
-    // A folder that cannot be read keeps its listing.
-    const visit = async (folder: string): Promise<readonly string[]> => {
-      end.throwIfAborted();
-      try {
-        const children = await renewFolder(folder, { kept, isEmpty }, { rc, fs, end });
-        inARow = 0;
-        read += 1;
-        return children;
-      } catch (error) {
-        inARow += 1;
-        failed += 1;
-        if (folder === '' || inARow >= FAILURES_IN_A_ROW) throw error;
-        return [];
-      }
-    };
+    let [inARow, failed] = [0, 0];
+    const seen = new Set<string>();
+    const known = this.#known;
     try {
+      const isEmpty = this.#isEmpty;
+      const renewing = {
+        kept,
+        isEmpty,
+        known,
+        isTimed: !isEmpty && (this.#isTimed ??= await hasCheapTimes({ rc, fs, end })),
+        looks: { left: Math.max(LOOKS_ALWAYS, kept.size) },
+        call: { rc, fs, end },
+      };
+      // A folder that cannot be read keeps its listing.
+      const visit = async (folder: string): Promise<readonly string[]> => {
+        end.throwIfAborted();
+        try {
+          const children = await renewFolder(folder, renewing);
+          inARow = 0;
+          seen.add(folder);
+          return children;
+        } catch (error) {
+          inARow += 1;
+          failed += 1;
+          if (folder === '' || inARow >= FAILURES_IN_A_ROW) throw error;
+          return [];
+        }
+      };
       for (let level: readonly string[] = ['']; level.length > 0;)
         level = await mapSome(level, FOLDERS_AT_ONCE, visit);
-      return { read, failed };
+      return { read: seen.size, failed };
     } finally {
+      known.keepOnly(seen);
       rc.close();
     }
   }
-}
-
-/**
- * The folders in it that are to be kept. The listing is read first, so that nothing is dropped when the NAS
- * does not answer.
- */
-async function renewFolder(
-  folder: string,
-  { kept, isEmpty }: { readonly kept: Folders; readonly isEmpty: boolean },
-  call: Call,
-): Promise<readonly string[]> {
-  const children = await list(folder, call);
-  const ofThem = children.filter((child) => kept.has(child));
-  if (isEmpty) {
-    // What a new rclone has read meanwhile, somebody has just asked for.
-    await readOnce(folder, call);
-    return ofThem;
-  }
-  const others = children.filter((child) => !kept.has(child));
-  for (let start = 0; start < others.length; start += FORGOTTEN_AT_ONCE) {
-    const named = others
-      .slice(start, start + FORGOTTEN_AT_ONCE)
-      .map((path, index) => [`dir${index}`, path] as const);
-    await call.rc.call('vfs/forget', { fs: call.fs, ...Object.fromEntries(named) }, call.end);
-  }
-  // rclone reads such a one before it drops what it has; any other one is lost when the NAS goes away in between.
-  await refresh(folder, call, children.length === 0 ? { recursive: 'true' } : {});
-  return ofThem;
 }
 
 async function foldersBelow(root: string): Promise<Folders> {

@@ -224,6 +224,6 @@ export async function saidOfRefresh(
   return Object.values(result)[0] ?? 'no answer';
 }
 
-function inWords(error: Error): Error {
+export function inWords(error: Error): Error {
   return new Error(inPlainWords([error.message], 'the folder cannot be read'), { cause: error });
 }

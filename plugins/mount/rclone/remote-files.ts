@@ -71,6 +71,8 @@ export interface RemoteFilesOptions {
   readonly around?: (folders: readonly string[], forget: () => Promise<void>) => Promise<void>;
   /** Asked before each call whether the share's folder is there; told what a change is about. Absent: it always is. */
   readonly root?: Pick<RootCheck, 'admit' | 'changing' | 'suspect'> & RemoteRoot;
+  /** Runs each drop of listings, alone. */
+  readonly dropping?: <T>(outdated: Outdated, drop: () => Promise<T>) => Promise<T>;
   /** Called after each `forget`. */
   readonly onForget?: (folders: readonly string[]) => void;
 }
@@ -326,18 +328,21 @@ export class RcloneFiles implements RemoteFiles {
     if (folders.length === 0) return;
     // A listing dropped while the remote is away could not be read again: nobody could open the folder.
     await this.#asked(signal, () => this.#listings.list(folders[0] ?? '', signal, { noModTime: true }));
-    const { around = (_, forget) => forget() } = this.#options;
+    const { around = (_, forget) => forget(), dropping = (_, drop) => drop() } = this.#options;
     let dropped: readonly string[] = [];
     // The change and the drop together: between them, folders that were moved show empty.
     await around(folders, async () => {
       if (change === undefined) {
         dropped = folders;
-        await this.#asked(signal, () => this.#listings.readAgain(folders, signal));
+        await this.#asked(signal, () =>
+          dropping({ folders, trees: [] }, () => this.#listings.readAgain(folders, signal)),
+        );
         return;
       }
-      const { folders: going, trees } = await change();
+      const outdated = await change();
+      const { folders: going, trees } = outdated;
       if (going.length + trees.length === 0) return;
-      await this.#asked(signal, () => this.#listings.drop(going, trees, signal));
+      await this.#asked(signal, () => dropping(outdated, () => this.#listings.drop(going, trees, signal)));
       dropped = [...going, ...trees];
     });
     if (dropped.length > 0) this.#options.onForget?.(dropped);

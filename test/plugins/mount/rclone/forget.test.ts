@@ -13,6 +13,7 @@ describe('folders that are to be read again', () => {
   let server: Server;
   let files: RcloneFiles;
   let calls: string[];
+  let told: string[];
   let answers: Record<string, Answer>;
   let refused: string | undefined;
   const clock = createClock();
@@ -20,6 +21,7 @@ describe('folders that are to be read again', () => {
 
   beforeEach(async () => {
     calls = [];
+    told = [];
     refused = undefined;
     answers = {
       'operations/list': ({ remote = '' }) => ({
@@ -46,7 +48,21 @@ describe('folders that are to be read again', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    files = new RcloneFiles({ address: { port, user: 'u', password: 'p' }, fs: 'nas:', type: 'sftp', clock });
+    files = new RcloneFiles({
+      address: { port, user: 'u', password: 'p' },
+      fs: 'nas:',
+      type: 'sftp',
+      clock,
+      dropping: async ({ folders, trees }, drop) => {
+        const what = `${folders.join()};${trees.join()}`;
+        told.push(`${what} after ${calls.at(-1)}`);
+        try {
+          return await drop();
+        } finally {
+          told.push(`${what} done after ${calls.at(-1)}`);
+        }
+      },
+    });
   });
   afterEach(() => {
     files.close();
@@ -101,5 +117,21 @@ describe('folders that are to be read again', () => {
     };
     await files.forget(['leaf'], { signal: signal(), change });
     assert.deepEqual(without('operations'), ['the change', 'vfs/forget leaf/any']);
+  });
+
+  it('are unknown from before they are dropped or read until after it, however it ends', async () => {
+    const change = (): Promise<{ folders: string[]; trees: string[] }> =>
+      Promise.resolve({ folders: ['leaf'], trees: ['tree'] });
+    await files.forget(['leaf'], { signal: signal(), change });
+    assert.deepEqual(told.splice(0), [
+      'leaf;tree after operations/list leaf',
+      'leaf;tree done after vfs/forget leaf/any',
+    ]);
+    answers['vfs/refresh'] = () => undefined;
+    await assert.rejects(files.forget(['leaf'], { signal: signal() }));
+    assert.deepEqual(told, [
+      'leaf; after operations/list leaf',
+      'leaf; done after vfs/refresh leaf with what is below',
+    ]);
   });
 });
