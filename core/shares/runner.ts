@@ -324,7 +324,10 @@ export class ShareRunner {
     this.#around.onUnmount();
     this.#health.enter({ kind: 'reset' });
     await unmountShare(this.#around, active, isDead ? 'dead' : isHung ? 'hung' : 'alive');
-    this.#share.tookDown(await leftIn(this.#around, active.mount));
+    const left = await leftIn(this.#around, active.mount);
+    // Written after it was seen clean, by who was in it before it was frozen.
+    if (left && left.count > 0) active.isDrained = false;
+    this.#share.tookDown(left);
     this.#health.tell((hooks) => hooks.observe('afterUnmount', this.name));
     this.#around.onUnmount();
     this.#around.onChange();

@@ -37,7 +37,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a frozen share with a file open for writing shows an empty folder',
     file: 'plugins/mount/lifecycle/freeze.ts',
-    from: 'mount -i -n -c --bind . "$2" || exit 1',
+    from: 'mount -i -n -c --bind --make-private . "$2" || exit 1',
     to: 'mount -i -n -t tmpfs mountkeeper-layer:photos "$2" || exit 1',
     test: 'plugins/mount/lifecycle/freeze',
   },

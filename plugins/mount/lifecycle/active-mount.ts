@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { durationMs, endsWithin, sizeBytes } from 'mountkeeper';
@@ -42,7 +43,7 @@ import { createRefresher } from '../rclone/refresh.ts';
 import type { Refresher } from '../rclone/refresh.ts';
 import { freezeMount } from './freeze.ts';
 import { flagsOf, mayRun } from './mount-flags.ts';
-import { prepareStack } from '../layer/stack.ts';
+import { clearStack, prepareStack } from '../layer/stack.ts';
 import { createSpaceWatch } from '../cache/space-watch.ts';
 import { createTcpConnections } from '../outage/tcp-connections.ts';
 import { killMount, takeDown } from './unmount.ts';
@@ -301,9 +302,14 @@ export class ActiveMount implements RunningRclone {
     if (this.#isFrozen || (await this.#tools.mountTable.find(mountPoint))?.readOnly === true) return;
     const flags = flagsOf(mayRun(this.shareName, this.#tools));
     // Of a former version that had no write layer.
-    const stack = stackPaths(this.#tools.paths.stateDir, this.shareName);
-    if (process.getuid?.() === 0) await prepareStack(stack, this.#tools);
-    await freezeMount({ mountPoint, flags, staging: stack.staging }, this.#tools, this.#end.signal);
+    const stack = stackPaths(await realpath(this.#tools.paths.stateDir), this.shareName);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) await prepareStack(stack, this.#tools);
+    try {
+      await freezeMount({ mountPoint, flags, staging: stack.staging }, this.#tools, this.#end.signal);
+    } finally {
+      if (isRoot) await clearStack(stack, this.#tools);
+    }
     this.#isFrozen = true;
   }
 

@@ -8,11 +8,11 @@ const TRY_AGAIN_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
 /**
- * A mount keeps the flags of the one that it was made from, so nobody comes by this one before it is read-only. Moved,
- * not mounted once more: of what is mounted at the path, users see all or nothing.
+ * Moved to the path once it is read-only: before that nobody comes by it. Private until then, since below a shared
+ * mount it would be a peer of what it is to cover, and cover itself once more with each move.
  */
 const COVER = `${ENTER}
-mount -i -n -c --bind . "$2" || exit 1
+mount -i -n -c --bind --make-private . "$2" || exit 1
 mount -i -n -c -o "remount,bind,ro,$3" none "$2" && mount -n -i -c --move "$2" . && exit 0
 umount -i -l -- "$2"
 exit 1`;
@@ -41,7 +41,8 @@ export async function freezeMount(
   if (problem === undefined) return;
   if (process.getuid?.() !== 0)
     throw new Error(`the mount at ${mountPoint} cannot be made read-only: ${problem}`);
-  await cover(mount, tools);
+  // A former daemon may have covered it.
+  if ((await tools.mountTable.find(mountPoint))?.readOnly !== true) await cover(mount, tools);
   tools.log.info({ mountPoint }, 'files are open for writing: new ones are refused until they are closed');
   void makeReadOnlyLater(mount, tools, signal);
 }

@@ -218,6 +218,9 @@ export class WebdavExporter implements ServingExporter {
   async remove(share: string): Promise<void> {
     this.#frozen.delete(share);
     await this.#letGo(share);
+    // Where it was being shown for reading meanwhile.
+    this.#given.delete(share);
+    await this.#backends.drop(share);
   }
 
   /**
@@ -229,7 +232,7 @@ export class WebdavExporter implements ServingExporter {
     const given = this.#given.get(share);
     this.#frozen.add(share);
     await this.#letGo(share);
-    if (given) this.#show(given);
+    if (given) await this.#show(given);
   }
 
   /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
@@ -449,13 +452,13 @@ export class WebdavExporter implements ServingExporter {
   #addAgain(share: string): void {
     const given =
       this.#given.get(share) ?? this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
-    if (given?.mount) this.#show({ spec: given.spec, mount: given.mount });
+    if (given?.mount) void this.#show({ spec: given.spec, mount: given.mount });
   }
 
   /** Never rejects: what is missing is tried again. */
-  #show({ spec, mount }: Given): void {
+  async #show({ spec, mount }: Given): Promise<void> {
     if (this.#isClosed) return;
-    void this.#shown
+    await this.#shown
       .add(spec, mount)
       .catch((error: unknown) =>
         this.#tools.log.error({ share: spec.share.name, err: error }, 'share not shown'),

@@ -133,6 +133,27 @@ describe('share runner, changes of settings', () => {
     await runner.release();
   });
 
+  it('brings up by its former settings what is written after it was seen clean', async () => {
+    const { kit, runner, first } = await mounted();
+    first.dirty(1);
+    runner.change(elsewhere);
+    await kit.clock.advance(20_000);
+    const unmount = first.unmount.bind(first);
+    first.unmount = () => {
+      first.onDisk = { count: 1, bytes: 1, paths: ['late'] };
+      return unmount();
+    };
+    kit.mounter.prepare = (mount) => mount.dirty(1);
+    first.dirty(0);
+    await kit.clock.advance(2_000);
+    assert.deepEqual([kit.mounter.mounts.length, kit.mounter.last.plan.identity], [2, 'nas.lan:photos']);
+    first.onDisk = undefined;
+    kit.mounter.last.dirty(0);
+    await kit.clock.advance(20_000);
+    assert.equal(kit.mounter.last.plan.identity, 'other.lan:photos');
+    await runner.release();
+  });
+
   it('replaces a connection that is dead at once when it is told to reconnect', async () => {
     const { kit, runner, first } = await mounted();
     first.dirty(1);

@@ -106,15 +106,15 @@ export class KeptHandles {
 
   async #start(): Promise<ManagedProcess> {
     const { flags, mountPoint, place, shareName, tools } = this.#options;
+    await this.#endProcess();
+    await this.#clear();
+    // The stack of a former version has no such folder.
+    await makeFolder(place);
     // A former version covered a frozen share by an empty file system.
     const top = await tools.mountTable.find(mountPoint);
     if (top?.source !== overlaySource(shareName))
       throw new Error(`the share is not at ${mountPoint} just now`);
     const readOnly = flags.readOnly || top.readOnly;
-    await this.#endProcess();
-    await this.#clear();
-    // The stack of a former version has no such folder.
-    await makeFolder(place);
     const { code } = await tools.processes.run({
       command: 'sh',
       args: ['-c', LOCK, 'sh', mountPoint, flagsOf({ ...flags, readOnly })],

@@ -37,9 +37,13 @@ describe('a share that is frozen while a file of it is open for writing', { skip
     } as unknown as MountTools;
     const stack = stackPaths(stateDir, 'photos');
     await prepareStack(stack, tools);
-    for (const name of ['lower', 'upper', 'work', 'share']) await mkdir(scratch.path(name));
+    for (const name of ['lower', 'upper', 'work', 'mnt']) await mkdir(scratch.path(name));
     await writeFile(scratch.path('lower', 'film'), 'film');
-    const mountPoint = scratch.path('share');
+    // As below systemd: what is mounted there is shared with copies of it in other namespaces.
+    const above = scratch.path('mnt');
+    assert.equal(spawnSync('mount', ['--bind', '--make-shared', above, above]).status, 0);
+    const mountPoint = scratch.path('mnt', 'share');
+    await mkdir(mountPoint);
     const [lower, upper, work] = ['lower', 'upper', 'work'].map((name) => scratch.path(name));
     const layers = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
     const args = ['-t', 'overlay', '-o', `${layers},${FLAGS}`, overlaySource('photos'), mountPoint];
@@ -48,6 +52,7 @@ describe('a share that is frozen while a file of it is open for writing', { skip
       end.abort();
       await clearMountPoint(mountPoint, tools, { share: 'photos', active: 'detach' });
       await clearStack(stack, tools);
+      spawnSync('umount', ['-l', above]);
       await scratch.close();
     });
     const freeze = (): Promise<void> =>
@@ -70,6 +75,21 @@ describe('a share that is frozen while a file of it is open for writing', { skip
     assert.equal(await isMounted(stack.staging), false);
     await clearMountPoint(mountPoint, tools, { share: 'photos', active: 'detach' });
     assert.equal(await isMounted(mountPoint), false);
+  });
+
+  it('is covered once, also when another daemon freezes it again', async (t) => {
+    const { mountPoint, freeze, tools } = await setUp(t);
+    const writer = await open(`${mountPoint}/edit`, 'w');
+    const there = async () => (await tools.mountTable.list()).filter((one) => one.mountPoint === mountPoint);
+    await freeze();
+    await freeze();
+    assert.deepEqual(
+      (await there()).map((one) => one.readOnly),
+      [false, true],
+    );
+    await clearMountPoint(mountPoint, tools, { share: 'photos', active: 'detach' });
+    assert.deepEqual(await there(), []);
+    await writer.close();
   });
 
   it('takes nothing more from who was in it before, either, once nothing is open for writing', async (t) => {
