@@ -286,7 +286,7 @@ class Host implements PluginHost {
   }
 
   condemn(error: unknown): Guilt | undefined {
-    const guilt = this.#lastConfig && this.#brokenOff.blame(error, this.#found);
+    const guilt = this.#brokenOff.blame(error, this.#found);
     if (guilt?.isSwitchedOff) this.#lookAgain();
     return guilt;
   }

@@ -5,6 +5,8 @@
 import type { PluginHost } from './host.ts';
 import type { Logger } from '../contract/platform.ts';
 import { sentence, stackOf } from '../platform/log/thrown.ts';
+import { pluginToBlame } from './blame.ts';
+import { actorNow } from './instance/acting-plugin.ts';
 
 /** Finds out which plugin caused an error; exists once there are plugins. */
 export interface Judge {
@@ -47,10 +49,11 @@ export class UncaughtErrors {
   }
 
   #survives(error: unknown): boolean {
-    const guilt = this.#judge?.host.condemn(error);
+    if (!this.#judge) return isOfModule(error);
+    const guilt = this.#judge.host.condemn(error);
     if (!guilt) return false;
     const { plugin, isSwitchedOff } = guilt;
-    this.#judge?.log.error(
+    this.#judge.log.error(
       { plugin, err: error ?? sentence(error) },
       isSwitchedOff
         ? 'a plugin caused an uncaught error and is switched off'
@@ -64,4 +67,17 @@ export class UncaughtErrors {
     process.stderr.write(`${stackOf(error) || sentence(error)}\n`);
     endProcess(1);
   }
+}
+
+/**
+ * Whether it comes from what the module of a third party has begun, before there is anybody to switch that plugin off:
+ * the document is checked first, and for that plugins are loaded. What fails again is judged then.
+ */
+function isOfModule(error: unknown): boolean {
+  const actor = actorNow();
+  if (actor?.folder === undefined) return false;
+  const { name, folder } = actor;
+  if (pluginToBlame(error, new Map([[name, folder]]), name) === undefined) return false;
+  process.stderr.write(`the module of the plugin ${name} caused an uncaught error: ${sentence(error)}\n`);
+  return true;
 }
