@@ -91,7 +91,7 @@ function source(
   );
 }
 
-/** At the top of a module: what it leaves behind belongs to no instance of the plugin, and fails before there is one. */
+/** At the top of a module: what it leaves behind belongs to no instance, and fails before there is one. */
 const BY_MODULE = "connect(1, '127.0.0.1'); setInterval(() => connect(1, '127.0.0.1'), 700);\n";
 
 describe("hostile plugins in the daemon's process", () => {
