@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createExportTable, logIgnored, manageServer } from 'mountkeeper';
+import { logIgnored, manageServer } from 'mountkeeper';
 import type {
   CertificatesService,
   ClientSession,
@@ -16,13 +16,12 @@ import type {
   Secrets,
   ServingExporter,
   ShareSpec,
-  ExportTable,
 } from 'mountkeeper';
 import { ClientView } from './client-view.ts';
 import type { Address } from './health-check.ts';
 import { plainHttpAdvice, ProxyCertificate } from './certificate.ts';
 import type { WebdavConfig } from '../config.ts';
-import { Backends } from '../backends/backends.ts';
+import { ShownShares } from './shown-shares.ts';
 import {
   awaitReady,
   endSession,
@@ -54,11 +53,6 @@ export interface WebdavTools extends ExporterTools {
   readonly onRefused: (refused: RefusedSignIns) => void;
 }
 
-interface Given {
-  readonly spec: ShareSpec;
-  readonly mount: Mount;
-}
-
 export class WebdavExporter implements ServingExporter {
   readonly #tools: WebdavTools;
   readonly #paths;
@@ -68,12 +62,7 @@ export class WebdavExporter implements ServingExporter {
   readonly #view: ClientView;
   readonly #told: ToldState;
   readonly #accounts: SystemAccounts;
-  readonly #shown: ExportTable<ProxyShare>;
-  readonly #backends: Backends;
-  /** Shares that are about to be mounted anew: until then they can be read. */
-  readonly #frozen = new Set<string>();
-  /** The spec and mount that each share was last shown with. */
-  readonly #given = new Map<string, Given>();
+  readonly #shown: ShownShares;
   /** Of the last plan. */
   #planned: { readonly spool: string; readonly rights: ProcessRights | undefined } | undefined;
   #possible: Promise<ProcessRights | undefined> | undefined;
@@ -102,36 +91,23 @@ export class WebdavExporter implements ServingExporter {
       config: tools.config,
       onChange: () => void this.realign(),
     });
-    this.#backends = new Backends({
-      clock,
-      log,
-      processes,
-      paths: this.#paths,
-      rclone: tools.rclone,
-      onFreeze: (share) => this.quiesce(share),
-      onReady: (share) => this.#addAgain(share),
-    });
-    this.#shown = createExportTable<ProxyShare>({
-      clock,
-      log,
-      mountTable: tools.mountTable,
-      shares: tools.shares,
-      protocol: 'webdav',
-      describe: (spec, mount, former) => this.#describe(spec, mount, former),
-      apply: () => this.#apply(),
-      appliesAll: true,
+    this.#shown = new ShownShares({
+      ...tools,
+      webdavPaths: this.#paths,
+      tell: () => this.#tellOrLog(),
+      onGoing: (share) => this.#told.expectBack(share),
     });
     this.#view = new ClientView({
       ...tools,
       address: this.#address,
-      shares: () => this.#shares,
+      shares: () => this.#shown.names,
       onDeaf: () => this.#server.process?.signal('SIGKILL'),
     });
     this.#accounts = new SystemAccounts({ ...tools, paths: this.#paths });
     this.#told = new ToldState({
       ...tools,
       paths: this.#paths,
-      shares: () => this.#shown.entries,
+      shares: () => this.#shown.table.entries,
       certificate: () => this.#certificate.pair,
       spool: () => this.#planned?.spool ?? this.#wantedSpool(),
       mark: this.#view.mark,
@@ -149,7 +125,7 @@ export class WebdavExporter implements ServingExporter {
         await awaitReady(this.#paths, process, { clock, signal });
         this.#isReady = true;
         this.#accounts.answer();
-        await this.#shown.inTurn(() => this.#tell());
+        await this.#shown.table.inTurn(() => this.#tell());
         await this.#ask(signal);
       },
       cleanUp: async () => {
@@ -169,7 +145,7 @@ export class WebdavExporter implements ServingExporter {
       this.#view.isAnswering &&
       this.#server.process !== undefined &&
       this.#view.lost.length === 0 &&
-      this.#missing().every((share) => this.#frozen.has(share))
+      this.#shown.isComplete
     );
   }
 
@@ -177,17 +153,17 @@ export class WebdavExporter implements ServingExporter {
     if (!this.#tools.settings.enabled) {
       await this.#server.stop();
       this.#isStopped = true;
-      return this.#backends.keepOnly(new Set());
+      return this.#shown.clear();
     }
     await this.#certificate.keep();
     // Before the proxy of a former daemon is told: whom it serves stays.
     await this.#accounts.read();
-    await this.#shown.open(async () => {
+    await this.#shown.table.open(async () => {
       const former = await this.#former();
       this.#knowsFormer = former.size > 0;
       // Shares may take seconds each until they are ready: who has another password, or no account any more, is put out
       // before them.
-      if (former.size > 0) void this.#shown.inTurn(() => this.#tellFirst());
+      if (former.size > 0) void this.#shown.table.inTurn(() => this.#tellFirst());
       return former;
     });
     this.#server.start();
@@ -204,35 +180,22 @@ export class WebdavExporter implements ServingExporter {
     } else {
       await this.#server.stop();
     }
-    await this.#backends.close(keepsRunning && enabled);
+    await this.#shown.close(keepsRunning && enabled);
   }
 
   async add(spec: ShareSpec, mount: Mount): Promise<void> {
     if (!this.#tools.settings.enabled) return;
-    this.#frozen.delete(spec.share.name);
     await this.#shown.add(spec, mount);
     // It may name other users, and be shown as before.
     await this.realign();
   }
 
-  async remove(share: string): Promise<void> {
-    this.#frozen.delete(share);
-    await this.#letGo(share);
-    // Where it was being shown for reading meanwhile.
-    this.#given.delete(share);
-    await this.#backends.drop(share);
+  remove(share: string): Promise<void> {
+    return this.#shown.remove(share);
   }
 
-  /**
-   * Taken away, with all that its clients are sending, and shown again at once for them to read. Who wants to write
-   * waits for the share as for one that is mounted anew, which is what comes next.
-   */
-  async quiesce(share: string): Promise<void> {
-    if (this.#isClosed) return;
-    const given = this.#given.get(share);
-    this.#frozen.add(share);
-    await this.#letGo(share);
-    if (given) await this.#show(given);
+  quiesce(share: string): Promise<void> {
+    return this.#shown.freeze(share);
   }
 
   /** Called when a document has been applied, and with a new certificate: shares, or groups, may name others. */
@@ -241,7 +204,7 @@ export class WebdavExporter implements ServingExporter {
     await this.#certificate.keep();
     // It has its folders open, and gets others with a start.
     if (this.#planned && this.#planned.spool !== this.#wantedSpool()) this.#server.renew();
-    await this.#shown.inTurn(() => this.#tellOrLog());
+    await this.#shown.table.inTurn(() => this.#tellOrLog());
   }
 
   /** Asks the proxy as a client would, and does overdue work. */
@@ -251,11 +214,11 @@ export class WebdavExporter implements ServingExporter {
     // Not waited for: a directory that hangs must not hold up the look at the proxy.
     void this.#accounts.read();
     if (this.#isReady) this.#accounts.answer();
-    await this.#shown.dropUnclaimed();
-    await this.#shown.catchUp();
-    for (const share of [...this.#missing(), ...this.#view.lost]) this.#addAgain(share);
+    await this.#shown.table.dropUnclaimed();
+    await this.#shown.table.catchUp();
+    for (const share of [...this.#shown.missing, ...this.#view.lost]) this.#shown.addAgain(share);
     // One that takes no word is asked all the same: it may hang.
-    await this.#shown.inTurn(() => this.#tellOrLog());
+    await this.#shown.table.inTurn(() => this.#tellOrLog());
     await this.#ask(signal);
   }
 
@@ -273,7 +236,7 @@ export class WebdavExporter implements ServingExporter {
 
   /** Another process reads from the NAS for this share. */
   readAnew(share: string): void {
-    if (this.#tools.settings.enabled && this.#given.has(share)) this.#addAgain(share);
+    if (this.#tools.settings.enabled) this.#shown.readAnew(share);
   }
 
   get isEnabled(): boolean {
@@ -317,7 +280,7 @@ export class WebdavExporter implements ServingExporter {
       ...loginNotices({
         config: this.#tools.config(),
         settings,
-        shares: this.#shares,
+        shares: this.#shown.names,
         problems: this.#told.userProblems,
         systemProblems: this.#accounts.problems,
       }),
@@ -327,7 +290,7 @@ export class WebdavExporter implements ServingExporter {
       })),
       ...this.#certificate.notices(this.#told.fingerprint !== undefined),
       ...(plain === undefined ? [] : [{ level: 'warning' as const, message: plain }]),
-      ...this.#shown.notices(),
+      ...this.#shown.table.notices(),
     ];
   }
 
@@ -387,12 +350,6 @@ export class WebdavExporter implements ServingExporter {
     }
   }
 
-  async #apply(): Promise<void> {
-    await this.#tellOrLog();
-    // The one of a share that is taken away for a moment stays.
-    await this.#backends.keepOnly(new Set([...this.#shares, ...this.#frozen]));
-  }
-
   /** Never rejects. Counts of an answer that does not arrive are lost: the proxy has given them away. */
   async #tellRefused(signal: AbortSignal): Promise<void> {
     if (!this.#isReady || !this.#server.process) return;
@@ -408,61 +365,6 @@ export class WebdavExporter implements ServingExporter {
     const isBare = this.#address.isOurs !== undefined && this.#told.fingerprint === undefined;
     if (this.#server.process && this.#isReady && !isBare) await this.#view.ask(signal);
     else this.#view.setDown();
-  }
-
-  // ------------------------------------------------------------ shares
-
-  /** Those that are shown, by name. */
-  get #shares(): readonly string[] {
-    return [...this.#shown.entries.keys()];
-  }
-
-  /** Mounted shares that should be shown and are not. */
-  #missing(): readonly string[] {
-    const wanted = this.#tools.shares
-      .list()
-      .filter(({ spec, mount }) => mount !== undefined && spec.share.protocols.includes('webdav'));
-    return wanted.map(({ spec }) => spec.share.name).filter((name) => !this.#shown.entries.has(name));
-  }
-
-  async #describe(spec: ShareSpec, mount: Mount, former: ProxyShare | undefined): Promise<ProxyShare> {
-    const { name, read_only: readOnly } = spec.share;
-    const isFrozen = !readOnly && this.#frozen.has(name);
-    this.#given.set(name, { spec, mount });
-    // A backend that hangs or restarts stays visible to clients: they wait for it.
-    const backend = await this.#backends
-      .obtain(spec, mount)
-      .catch((error: unknown) => (former ? former.backend : Promise.reject(error as Error)));
-    return {
-      name,
-      path: mount.plan.mountPoint,
-      readOnly: readOnly || isFrozen,
-      ...(isFrozen && { isFrozen }),
-      backend,
-      ...(mount.unkeptNames && { refusedNames: mount.unkeptNames }),
-    };
-  }
-
-  async #letGo(share: string): Promise<void> {
-    this.#given.delete(share);
-    this.#told.expectBack(share);
-    await this.#shown.remove(share);
-  }
-
-  #addAgain(share: string): void {
-    const given =
-      this.#given.get(share) ?? this.#tools.shares.list().find(({ spec }) => spec.share.name === share);
-    if (given?.mount) void this.#show({ spec: given.spec, mount: given.mount });
-  }
-
-  /** Never rejects: what is missing is tried again. */
-  async #show({ spec, mount }: Given): Promise<void> {
-    if (this.#isClosed) return;
-    await this.#shown
-      .add(spec, mount)
-      .catch((error: unknown) =>
-        this.#tools.log.error({ share: spec.share.name, err: error }, 'share not shown'),
-      );
   }
 
   /** The shares that the proxy of a former daemon shows. */
