@@ -105,7 +105,7 @@ export class Daemon {
         },
         check.loaded,
       );
-      parts.active.shares = () => supervisor.live();
+      parts.active.shares = supervisor;
       parts.active.bandwidth = () => supervisor.bandwidth;
       const daemon = new Daemon(parts, supervisor, options.env);
       await daemon.#open();

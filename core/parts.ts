@@ -2,7 +2,7 @@
 import { chmod, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
-import type { BandwidthState, LiveShare } from './contract/shares.ts';
+import type { BandwidthState } from './contract/shares.ts';
 import type { Clock } from './contract/platform.ts';
 import type { Commands } from './contract/commands.ts';
 import type { LoadedConfig, WebConfig } from './contract/config.ts';
@@ -22,7 +22,7 @@ import { createPluginHost } from './plugins/host.ts';
 import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
 import { lockStateDir } from './platform/state-lock.ts';
 import { StatusStore } from './status.ts';
-import type { SupervisorPlugins } from './shares/supervisor.ts';
+import type { Supervisor, SupervisorPlugins } from './shares/supervisor.ts';
 import { createCertificates } from './platform/certificates/certificates.ts';
 import { createClock } from './platform/clock.ts';
 import { createLogger } from './platform/log/logger.ts';
@@ -64,7 +64,7 @@ export interface Parts {
   readonly contributions: Contributions;
   /** Filled in once the supervisor exists; until then there are no shares. */
   readonly active: {
-    shares: (() => readonly LiveShare[]) | undefined;
+    shares: Pick<Supervisor, 'live' | 'find'> | undefined;
     bandwidth: (() => BandwidthState) | undefined;
   };
   /** Counts failed starts with third-party plugins. */
@@ -130,7 +130,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     secrets,
     certificates,
     status,
-    shares: { list: () => active.shares?.() ?? [] },
+    shares: { list: () => active.shares?.live() ?? [], get: (name) => active.shares?.find(name) },
     bandwidth: { read: () => active.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },
     plugins: {
       list: (): readonly PluginInfo[] => host.list(),

@@ -84,7 +84,7 @@ export async function openInTree(
     config,
     secrets,
     certificates: createCertificates({ clock, log, stateDir: peeked.stateDir }),
-    shares: { list: () => [] },
+    shares: { list: () => [], get: () => undefined },
     plugins: { list: () => host.list(), enable: () => false, readme: async () => undefined },
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: readableLog('', () => undefined),

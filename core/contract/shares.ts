@@ -33,6 +33,8 @@ export interface LiveShare {
  */
 export interface SharesService {
   list(): readonly LiveShare[];
+  /** One of the list by its name, without what it takes to describe the others. */
+  get(name: string): LiveShare | undefined;
 }
 
 /** The bandwidth of all mounts. Bytes per second; 0 is unlimited. */

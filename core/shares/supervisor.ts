@@ -113,6 +113,12 @@ export class Supervisor {
     return [...this.#runners.values()].filter((runner) => !runner.isLeaving).map((runner) => runner.live);
   }
 
+  /** One of them. */
+  find(share: string): LiveShare | undefined {
+    const runner = this.#runners.get(share);
+    return runner?.isLeaving === false ? runner.live : undefined;
+  }
+
   get bandwidth(): BandwidthState {
     return this.#bandwidth.state;
   }

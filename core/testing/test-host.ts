@@ -216,7 +216,7 @@ class Bench implements TestHost {
           mountTable: createMountTable(),
           mountReader: this.#reader,
           paths: { stateDir, packageDir },
-          shares: { list: () => [] },
+          shares: { list: () => [], get: () => undefined },
           logFile: readableLog('', () => undefined),
           metrics: createMetricReadings({ ledgers: () => this.host.ledgers(), log }),
           bandwidth: {

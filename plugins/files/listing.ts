@@ -50,13 +50,6 @@ interface Look {
   readonly now: Now;
 }
 
-export function liveShare(ctx: PluginContext, share: string): LiveShare | undefined {
-  return ctx
-    .use('shares')
-    .list()
-    .find(({ spec }) => spec.share.name === share);
-}
-
 /**
  * At once where something of the folder waits no more: the remote has it, or it is gone. What else changes, such as
  * what has been removed or is in other folders, when the listing is old.
@@ -113,7 +106,7 @@ export class FolderLists {
     folder: string,
     queueOf: (live: LiveShare) => Promise<readonly QueuedUpload[]>,
   ): Promise<Look> {
-    const live = liveShare(this.#ctx, share);
+    const live = this.#ctx.use('shares').get(share);
     const access = live?.mount?.cacheAccess?.();
     if (!live || !access) throw new NotMounted('the share is not mounted now');
     const clock = this.#ctx.use('clock');

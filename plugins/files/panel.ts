@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { html, inEveryLanguage, readTexts, timeBoxOr } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { downloadAddress, isOffered } from './download/route.ts';
-import { FolderLists, NotMounted, folderOf, liveShare } from './listing.ts';
+import { FolderLists, NotMounted, folderOf } from './listing.ts';
 import type { ShownFolder } from './listing.ts';
 import type { ShownFile } from './merge.ts';
 import { Waiting } from './waiting.ts';
@@ -206,7 +206,8 @@ export function filesPanel(ctx: PluginContext): Tab {
     order: 50,
     title: text('title'),
     texts: TEXTS,
-    render: async ({ share = '' }) => html`<span hidden>${await waiting.sign(liveShare(ctx, share))}</span>`,
+    render: async ({ share = '' }) =>
+      html`<span hidden>${await waiting.sign(ctx.use('shares').get(share))}</span>`,
     // The remote is asked only when somebody has scrolled to the list.
     controls: (view) =>
       html`<div class="browser drawn" data-kept="files" hx-get=${view.part('folder')} hx-trigger="revealed"

@@ -405,7 +405,7 @@ class SmbParts implements ExporterParts<ServedShare> {
   #describe({ share }: ShareSpec, { plan: { mountPoint: path } }: Mount): ServedShare {
     const problem = pathProblem(path);
     if (problem !== undefined) throw new Error(problem);
-    const live = this.#tools.shares.list().find(({ spec }) => spec.share.name === share.name);
+    const live = this.#tools.shares.get(share.name);
     if (live && isUnread(live)) throw new Error(UNREAD);
     // Whether other protocols may write the same files.
     const isShared = share.protocols.some(

@@ -39,11 +39,7 @@ export default definePlugin({
     );
     const shares = (): RunningUploader['shares'] => uploader()?.shares ?? new Map();
     const clock = () => ctx.use('clock');
-    const liveOf = (share: string): LiveShare | undefined =>
-      ctx
-        .use('shares')
-        .list()
-        .find(({ spec }) => spec.share.name === share);
+    const liveOf = (share: string): LiveShare | undefined => ctx.use('shares').get(share);
     const mountOf = (share: string): Mount | undefined => liveOf(share)?.mount;
     const proofs = { receipt: new ReceiptJobs({ clock, version: VERSION }), verify: new VerifyJobs(clock) };
     ctx.route(

@@ -13,6 +13,7 @@ import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { until } from '../support/platform/wait.ts';
 import { createApi, SAMPLE } from './fixture.ts';
 import type { ApiFixture } from './fixture.ts';
+import { sharesOf } from '../support/shares/fake-shares.ts';
 
 const TEXT = `# ours\n${SAMPLE}\n[web]\npassword = "correct horse"\n`;
 const interval = (text: string, seconds: number): string =>
@@ -31,7 +32,7 @@ function withApi(): void {
     waiting = [];
     const list = () =>
       waiting.map((name) => ({ spec: { share: { name } }, hasFormerSettings: true }) as LiveShare);
-    api = await createApi({ toml: TEXT, clock, shares: { list } });
+    api = await createApi({ toml: TEXT, clock, shares: sharesOf(list) });
   });
   afterEach(() => api.close());
 }

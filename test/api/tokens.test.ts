@@ -46,7 +46,7 @@ const daemonServices = definePlugin({
   apiVersion: 1,
   description: 'Services of the core.',
   register(ctx) {
-    ctx.provide('shares', () => ({ list: () => [] }));
+    ctx.provide('shares', () => ({ list: () => [], get: () => undefined }));
     ctx.provide('processes', () => ({ adopt: async () => undefined, recorded: async () => [] }) as never);
   },
 });

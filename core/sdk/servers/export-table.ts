@@ -122,7 +122,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
       spec: { share },
     } of shares.list()) {
       // Read again: it may have been unmounted while another one was added.
-      const live = shares.list().find((one) => one.spec.share.name === share.name);
+      const live = shares.get(share.name);
       if (live?.mount) await this.add(live.spec, live.mount);
     }
   }
@@ -140,7 +140,7 @@ class Shown<Entry extends { readonly path: string }> implements ExportTable<Entr
     await this.inTurn(async () => {
       const basis = this.#options.basis?.();
       for (const name of new Set([...this.entries.keys(), ...this.#refused.keys()])) {
-        const live = this.#options.shares.list().find((one) => one.spec.share.name === name);
+        const live = this.#options.shares.get(name);
         if (live?.mount && (this.entries.has(name) || this.#isWanted(live)))
           await this.#take(live.spec, live.mount);
       }

@@ -158,8 +158,9 @@ export function overviewModel(traits: ModelTraits): PageModel {
       ...ownParts(),
       ...sources.tabs('card', reader).map((owned) => plugins.of(owned, viewOf(owned))),
     ],
-    frame: (drawn) =>
-      toHtml(
+    frame: (drawn) => {
+      const buttons = shareButtons(sources, reader);
+      return toHtml(
         html`<h1 class="unseen">${view.t('overview')}</h1>
       ${slot('sentence', drawn)}${slot('notices', drawn)}
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
@@ -171,7 +172,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
         <div class="cards">${shares.map(
           ({ status: { name } }) =>
             html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
-          ${slot(shareId(name), drawn)}<div class="actions">${shareButtons(sources, name, reader)}</div></article>`,
+          ${slot(shareId(name), drawn)}<div class="actions">${buttons(name)}</div></article>`,
         )}</div></section>
       <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card', reader).map((owned) =>
         card(
@@ -183,7 +184,8 @@ export function overviewModel(traits: ModelTraits): PageModel {
           viewOf(owned),
         ),
       )}</section>`,
-      ),
+      );
+    },
   };
 }
 
@@ -314,11 +316,8 @@ export function shareModel(
       toHtml(
         html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
       ${slot('sentence', drawn)}
-      <article class="card">${slot(shareId(share), drawn)}<div class="actions">${shareButtons(
-        sources,
-        share,
-        reader,
-      )}</div></article>
+      <article class="card">${slot(shareId(share), drawn)}
+        <div class="actions">${shareButtons(sources, reader)(share)}</div></article>
       ${panels().map(
         (owned) =>
           html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>

@@ -139,15 +139,17 @@ export function shareId(share: string): string {
   return id;
 }
 
-/** All plugins' buttons for one share; rendered once, so that the result of a click stays visible. */
-export function shareButtons(sources: Sources, share: string, reader: Reader): Content {
-  return sources.tabs('share', reader).map((owned) => {
-    const { tab } = owned;
-    const view = createView({ ...reader, share, tab });
-    return isolated(sources, owned, `buttons ${share}`, () =>
-      (tab.buttons?.(view) ?? []).map((button) => view.button(button)),
-    );
-  });
+/** All plugins' buttons for each share; rendered once, so that the result of a click stays visible. */
+export function shareButtons(sources: Sources, reader: Reader): (share: string) => Content {
+  const withButtons = sources.tabs('share', reader).filter(({ tab }) => tab.buttons);
+  return (share) =>
+    withButtons.map((owned) => {
+      const { tab } = owned;
+      const view = createView({ ...reader, share, tab });
+      return isolated(sources, owned, `buttons ${share}`, () =>
+        (tab.buttons?.(view) ?? []).map((button) => view.button(button)),
+      );
+    });
 }
 
 export function controlsOf(sources: Sources, owned: OwnedTab, view: View): Content {

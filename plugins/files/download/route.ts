@@ -104,11 +104,7 @@ async function send(
 }
 
 function rootOf(ctx: PluginContext, share: string): string | undefined {
-  const live = ctx
-    .use('shares')
-    .list()
-    .find(({ spec }) => spec.share.name === share);
-  return live?.mount?.plan.mountPoint;
+  return ctx.use('shares').get(share)?.mount?.plan.mountPoint;
 }
 
 function refuse(h: ResponseToolkit, status: number, message: string): ResponseObject {

@@ -97,8 +97,7 @@ export class ShownShares {
 
   /** Something else than the share is another one: what it is shown with is found out anew. */
   addAgain(share: string): void {
-    const given =
-      this.#given.get(share) ?? this.#options.shares.list().find(({ spec }) => spec.share.name === share);
+    const given = this.#given.get(share) ?? this.#options.shares.get(share);
     if (given?.mount) void this.#show({ spec: given.spec, mount: given.mount });
   }
 

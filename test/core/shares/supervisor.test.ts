@@ -195,9 +195,11 @@ describe('supervisor', () => {
     const { supervisor, status, of } = await start(t, kit, two);
     await kit.clock.advance(5_000);
     kit.mounter.of('video').dirty(1);
+    assert.deepEqual(supervisor.find('video'), supervisor.live()[1]);
     supervisor.applyConfig(loaded([spec('photos')]), false);
     await kit.clock.advance(5_000);
     assert.deepEqual([of('video')?.mounted, status.snapshot.record.allSynced], [true, false]);
+    assert.deepEqual([supervisor.live().length, supervisor.find('video')], [1, undefined]);
     kit.mounter.of('video').dirty(0);
     await kit.clock.advance(5_000);
     assert.deepEqual([of('video'), status.snapshot.record.allSynced], [undefined, true]);

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
 import type { LiveShare } from 'mountkeeper';
 import adaptiveBandwidth from '../../../plugins/adaptive-bandwidth/index.ts';
-import { CLEAN, FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
+import { CLEAN, FakeMount, planOf, spec, sharesOf } from '../../support/shares/fake-shares.ts';
 
 const MIB = 1_048_576;
 
@@ -35,7 +35,7 @@ async function start(t: TestContext, bandwidth: object = {}) {
   const host = await createTestHost({
     plugins: [adaptiveBandwidth],
     config: config({}),
-    services: { shares: { list: () => live() } },
+    services: { shares: sharesOf(() => live()) },
   });
   t.after(() => host.close());
   const seconds = async (count: number, rate = photos.rate): Promise<void> => {

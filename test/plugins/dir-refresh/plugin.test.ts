@@ -7,6 +7,7 @@ import { folderOf } from '../../../plugins/dir-refresh/routes.ts';
 import { runCommand } from '../../api/cli.ts';
 import { testShare } from './fixture.ts';
 import { stepUntil, turn } from '../../support/platform/wait.ts';
+import { sharesOf } from '../../support/shares/fake-shares.ts';
 
 const document = (dir: object, share: object = {}) => ({
   connections: [{ name: 'nas', type: 'sftp' }],
@@ -22,7 +23,7 @@ async function start(t: TestContext, config: object) {
   const host = await createTestHost({
     plugins: [dirRefresh],
     config: { ...config },
-    services: { shares: { list: () => [photos.live] } },
+    services: { shares: sharesOf(() => [photos.live]) },
   });
   t.after(() => host.close());
   return { host, photos };

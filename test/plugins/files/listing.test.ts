@@ -7,14 +7,15 @@ import { after, describe, it } from 'node:test';
 import { createClock } from '../../../core/platform/clock.ts';
 import { createProcesses } from '../../../core/platform/processes/processes.ts';
 import { pino } from 'pino';
-import type { QueuedUpload, UnsavedFile } from 'mountkeeper';
+import type { LiveShare, PluginContext, QueuedUpload, UnsavedFile } from 'mountkeeper';
 import { loadLibraries } from '../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../plugins/dashboard/view.ts';
-import { FolderLists, folderOf, liveShare } from '../../../plugins/files/listing.ts';
+import { FolderLists, folderOf } from '../../../plugins/files/listing.ts';
 import { filesPanel } from '../../../plugins/files/panel.ts';
 import { Waiting } from '../../../plugins/files/waiting.ts';
 import { until } from '../../support/platform/wait.ts';
+import { sharesOf } from '../../support/shares/fake-shares.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mk-files-'));
 const processes = createProcesses({ stateDir: folder, clock: createClock(), log: pino({ level: 'silent' }) });
@@ -40,7 +41,7 @@ function contextOf(
   isMounted = true,
   unsaved: readonly UnsavedFile[] | 'unknown' = [],
   files = share(),
-): never {
+): PluginContext {
   const module = join(folder, `view-${Math.random()}.mjs`);
   writeFileSync(
     module,
@@ -55,14 +56,15 @@ function contextOf(
     },
   };
   const spec = { share: { name: 'files' } };
-  const live = () => ({
-    spec,
-    mount: isMounted ? mount : undefined,
-    figures: { stats: files.stats, takenAtMs: files.takenAtMs },
-  });
+  const live = () =>
+    ({
+      spec,
+      mount: isMounted ? mount : undefined,
+      figures: { stats: files.stats, takenAtMs: files.takenAtMs },
+    }) as unknown as LiveShare;
   const clock = { ...createClock(), monotonic: () => files.now };
   const services: Record<string, unknown> = {
-    shares: { list: () => [live()] },
+    shares: sharesOf(() => [live()]),
     processes,
     clock,
     plugins: { list: () => [] },
@@ -71,10 +73,10 @@ function contextOf(
     use: (name: string) => services[name],
     find: () => undefined,
     signal: new AbortController().signal,
-  } as never;
+  } as unknown as PluginContext;
 }
 
-const listsOf = (ctx: never): FolderLists => new FolderLists(ctx, new Waiting(ctx));
+const listsOf = (ctx: PluginContext): FolderLists => new FolderLists(ctx, new Waiting(ctx));
 
 function queued(path: string, traits: Partial<QueuedUpload> = {}): QueuedUpload {
   return { path, bytes: 7, isUploading: false, failures: 0, changedAt: 5, ...traits };
@@ -239,7 +241,7 @@ describe('the files of a share', () => {
       files.takenAtMs += 1;
       files.stats = { dirtyFiles };
       await lists.again('files', 'idle');
-      return waiting.sign(liveShare(ctx, 'files'));
+      return waiting.sign(ctx.use('shares').get('files'));
     };
     remote.has('removed');
     await lists.open('files', 'idle');
@@ -248,9 +250,9 @@ describe('the files of a share', () => {
     const last = await cycle(0);
     remote.has();
     files.now += 10_000;
-    assert.equal(await waiting.sign(liveShare(ctx, 'files')), last, 'nothing is new');
+    assert.equal(await waiting.sign(ctx.use('shares').get('files')), last, 'nothing is new');
     files.now += 1;
-    assert.notEqual(await waiting.sign(liveShare(ctx, 'files')), last, 'once more for what was left');
+    assert.notEqual(await waiting.sign(ctx.use('shares').get('files')), last, 'once more for what was left');
     assert.deepEqual((await lists.again('files', 'idle')).files, []);
     const signs = new Set<string>();
     for (let count = 0; count < 10; count += 1) signs.add(await cycle(0));
@@ -301,7 +303,7 @@ describe('the files of a share', () => {
         'unknown',
         share({ queue: waiting, stats: { dirtyFiles: 1, ...stats } }),
       );
-      return new Waiting(ctx).sign(liveShare(ctx, 'files'));
+      return new Waiting(ctx).sign(ctx.use('shares').get('files'));
     };
     const first = await says({});
     assert.equal(await says({ cacheBytes: 5 }), first);
@@ -313,7 +315,7 @@ describe('the files of a share', () => {
     ];
     assert.equal(new Set([first, ...others]).size, 5);
     const unmounted = contextOf('', false);
-    assert.equal(await new Waiting(unmounted).sign(liveShare(unmounted, 'files')), '');
+    assert.equal(await new Waiting(unmounted).sign(unmounted.use('shares').get('files')), '');
   });
 
   it('have one look at the queue in a cycle, whoever looks, and another when somebody opens a folder', async () => {
@@ -321,7 +323,7 @@ describe('the files of a share', () => {
     const ctx = contextOf('return { folders: [], files: [] };', true, 'unknown', files);
     const waiting = new Waiting(ctx);
     const lists = new FolderLists(ctx, waiting);
-    const sign = () => waiting.sign(liveShare(ctx, 'files'));
+    const sign = () => waiting.sign(ctx.use('shares').get('files'));
     const open = async () => (await lists.open('files', '')).files.map(({ name }) => name);
     await open();
     files.queueReads = 0;

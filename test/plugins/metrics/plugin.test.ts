@@ -9,6 +9,7 @@ import { emptyRecord, emptyShareStatus } from '../../support/shares/status-recor
 import metrics from '../../../plugins/metrics/index.ts';
 import { render } from '../../../plugins/metrics/render.ts';
 import { small } from '../../support/plugins/small-plugins.ts';
+import { sharesOf } from '../../support/shares/fake-shares.ts';
 
 interface Figures {
   readonly dirtyBytes?: number;
@@ -56,7 +57,7 @@ async function start(
   });
   const host = await createTestHost({
     plugins: [metrics, stranger, ...served.map(serving)],
-    services: { status, shares: { list: () => live } },
+    services: { status, shares: sharesOf(() => live) },
   });
   t.after(() => host.close());
   const get = async (accept?: string) => {

@@ -9,6 +9,7 @@ import type { RefreshResult } from 'mountkeeper';
 import nasWatch from '../../../plugins/nas-watch/index.ts';
 import { readOutages, writeOutages } from '../../../plugins/nas-watch/outage-file.ts';
 import { testShare } from '../dir-refresh/fixture.ts';
+import { sharesOf } from '../../support/shares/fake-shares.ts';
 
 async function start(t: TestContext) {
   // An address that refuses at once: a name would be looked up anew at every knock, hundreds of times.
@@ -30,7 +31,7 @@ async function start(t: TestContext) {
   const host = await createTestHost({
     plugins: [nasWatch],
     config: {},
-    services: { shares: { list: live }, directoryRefresher: refresher },
+    services: { shares: sharesOf(live), directoryRefresher: refresher },
   });
   t.after(() => host.close());
   return { host, shares, refreshed };

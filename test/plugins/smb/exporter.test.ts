@@ -5,7 +5,7 @@ import { createManualClock } from 'mountkeeper/testing';
 import type { Config, Mount } from 'mountkeeper';
 import { createSmbExporter } from '../../../plugins/smb/exporter.ts';
 import type { SmbTools } from '../../../plugins/smb/exporter.ts';
-import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
+import { FakeMount, planOf, spec, sharesOf } from '../../support/shares/fake-shares.ts';
 
 describe('shares over SMB', () => {
   it('are shown to the users of a new document at the next look, though no hook told of it', async () => {
@@ -27,9 +27,7 @@ describe('shares over SMB', () => {
       clock: createManualClock(),
       log: pino({ level: 'silent' }),
       paths: { stateDir: '/nowhere', packageDir: '' },
-      shares: {
-        list: () => [{ ...shown, health: 'healthy', remoteAnswers: true }],
-      },
+      shares: sharesOf(() => [{ ...shown, health: 'healthy', remoteAnswers: true }]),
       exporters: { list: () => [], mayServe: () => false },
       settings: {
         enabled: true,
@@ -57,7 +55,7 @@ describe('shares over SMB', () => {
 
   it('are taken off while nothing reads from a remote that is away, and shown once something does', async () => {
     const mount: Mount = new FakeMount(planOf(spec('a')), 'a');
-    const live = { spec: spec('a'), mount, health: 'healthy', remoteAnswers: true };
+    const live = { spec: spec('a'), mount, health: 'healthy' as const, remoteAnswers: true };
     const document = {
       smb: { enabled: true },
       shares: [{ name: 'a', protocols: ['smb'] }],
@@ -66,7 +64,7 @@ describe('shares over SMB', () => {
       clock: createManualClock(),
       log: pino({ level: 'silent' }),
       paths: { stateDir: '/nowhere', packageDir: '' },
-      shares: { list: () => [live] },
+      shares: sharesOf(() => [live]),
       exporters: { list: () => [], mayServe: () => false },
       settings: { enabled: true, port: 445, listen: ['127.0.0.1'], guest: true, users: [] },
       config: () => document,

@@ -15,6 +15,7 @@ import { createView } from '../../../plugins/dashboard/view.ts';
 import { warmupTabs } from '../../../plugins/warmup/tab.ts';
 import { openShare } from './fixture.ts';
 import { stepUntil } from '../../support/platform/wait.ts';
+import { sharesOf } from '../../support/shares/fake-shares.ts';
 
 const document = (section: object = {}) => ({
   connections: [{ name: 'nas', type: 'sftp' }],
@@ -42,7 +43,7 @@ async function start(t: TestContext, config: object) {
   const host = await createTestHost({
     plugins: [warmup],
     config: { ...config },
-    services: { shares: { list: () => shares.map((share) => share.live) } },
+    services: { shares: sharesOf(() => shares.map((share) => share.live)) },
   });
   t.after(() => host.close());
   return { host };

@@ -7,8 +7,10 @@ import type {
   Bandwidth,
   ShareLimit,
   ShareTrouble,
+  SharesService,
   Exporter,
   Hooks,
+  LiveShare,
   Mount,
   MountPlan,
   MountStats,
@@ -346,4 +348,9 @@ export function createKit() {
       }
     },
   };
+}
+
+/** The daemon's service over such a list. */
+export function sharesOf(list: () => readonly LiveShare[]): SharesService {
+  return { list, get: (name) => list().find(({ spec }) => spec.share.name === name) };
 }

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Secret } from '../../../contract/config.ts';
 import type { Clock, Logger } from '../../../contract/platform.ts';
 import type { Snapshot } from '../../../contract/status.ts';
+import type { LiveShare } from '../../../contract/shares.ts';
 import { PluginStore } from '../../instance/store.ts';
 import { CARRIED_SERVICES } from '../protocol.ts';
 import type { Begin, DaemonSnapshot } from '../protocol.ts';
@@ -20,6 +21,8 @@ const SHOWN_BY: Readonly<Record<string, keyof DaemonSnapshot>> = {
   secrets: 'secrets',
 };
 
+type PlainShare = Pick<LiveShare, 'spec'>;
+
 export interface ServiceCopies {
   /** Undefined, with a line in the log, for a service that cannot be carried. */
   service(name: string, plugin: string): unknown;
@@ -33,6 +36,7 @@ export function createServiceCopies({ paths, world }: Begin, clock: Clock, log: 
   const listeners = new Set<(snapshot: Snapshot) => void>();
   const store = new PluginStore({ stateDir: paths.stateDir, clock, log });
   const snapshot = (): Snapshot => shown.snapshot as Snapshot;
+  const shares = (): readonly PlainShare[] => shown.shares as readonly PlainShare[];
   const services: Readonly<Record<string, unknown>> = {
     clock,
     paths,
@@ -49,10 +53,11 @@ export function createServiceCopies({ paths, world }: Begin, clock: Clock, log: 
       },
     }),
     shares: closed('shares', {
-      list: () =>
-        (shown.shares as readonly object[]).map((share) =>
-          closed('shares', { ...share }, ['figures', 'remoteEvidence']),
-        ),
+      list: () => shares().map(shownShare),
+      get: (name: string) => {
+        const share = shares().find(({ spec }) => spec.share.name === name);
+        return share && shownShare(share);
+      },
     }),
     config: closed('config', {
       redacted: () => structuredClone(shown.config),
@@ -103,6 +108,10 @@ function clearText(secret: Secret, { secrets = [] }: DaemonSnapshot): string {
     throw new Error("this secret does not stand in the plugin's own section of the configuration");
   if ('problem' in known) throw new Error(known.problem);
   return known.value;
+}
+
+function shownShare(share: PlainShare): PlainShare {
+  return closed('shares', { ...share }, ['figures', 'remoteEvidence']);
 }
 
 /** Says so where something is asked for that it does not have, instead of having nothing there. */

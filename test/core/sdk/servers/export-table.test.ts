@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { createManualClock } from 'mountkeeper/testing';
 import type { LiveShare, Mount, MountEntry } from 'mountkeeper';
 import { createExportTable } from '../../../../core/sdk/servers/export-table.ts';
-import { FakeMount, planOf, spec } from '../../../support/shares/fake-shares.ts';
+import { FakeMount, planOf, spec, sharesOf } from '../../../support/shares/fake-shares.ts';
 
 interface Entry {
   readonly path: string;
@@ -31,7 +31,7 @@ function setUp(mountedPaths: readonly string[] = [], appliesAll = false) {
       list: async () => [],
       find: async (path) => (mountedPaths.includes(path) ? ({ mountPoint: path } as MountEntry) : undefined),
     },
-    shares: { list: () => [...living] },
+    shares: sharesOf(() => [...living]),
     isMeant: (share) => !taken.has(share),
     describe: ({ share }, mount) => {
       const reason = refusals.get(share.name);

@@ -13,6 +13,7 @@ import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts'
 import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
+import { sharesOf } from '../../../support/shares/fake-shares.ts';
 
 const clock = createManualClock(0);
 
@@ -37,7 +38,7 @@ function share(name: string, traits: { obstacle?: string; failure?: string } = {
 }
 
 function contextWith(shares: readonly LiveShare[]): PluginContext {
-  const services = { clock, shares: { list: () => shares } };
+  const services = { clock, shares: sharesOf(() => shares) };
   return { use: (name: keyof typeof services) => services[name] } as unknown as PluginContext;
 }
 

@@ -17,6 +17,8 @@ import { freePort } from '../../../support/platform/free-port.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
 import { until } from '../../../support/platform/wait.ts';
 import { basic } from '../../../support/webdav/fake-backend.ts';
+import { sharesOf } from '../../../support/shares/fake-shares.ts';
+import type { LiveShare } from 'mountkeeper';
 
 const MAIN = fileURLToPath(new URL('../../../../plugins/webdav/proxy/main.js', import.meta.url));
 const PATIENCE = { timeoutMs: 20_000 };
@@ -92,7 +94,7 @@ describe('another password of a WebDAV user', () => {
         },
         mountTable: { find: () => Promise.resolve({}) },
         paths: { stateDir: scratch.path('state') },
-        shares: { list: () => [{ spec: { share }, mount, health: 'healthy' }] },
+        shares: sharesOf(() => [{ spec: { share }, mount, health: 'healthy' } as unknown as LiveShare]),
         exporters: {},
         secrets: { resolve: String },
         certificates: {},

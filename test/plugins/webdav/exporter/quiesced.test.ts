@@ -14,6 +14,7 @@ import { freePort } from '../../../support/platform/free-port.ts';
 import { createScratch } from '../../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../../support/platform/wait.ts';
 import { basic, FakeBackend } from '../../../support/webdav/fake-backend.ts';
+import { sharesOf } from '../../../support/shares/fake-shares.ts';
 
 const NAMES = ['photos', 'music'];
 /** The program and its fixed arguments: what follows are folders, which nobody opens for it here. */
@@ -65,7 +66,7 @@ it('a share that is about to be mounted anew can be read over WebDAV, which is a
     },
     mountTable: { find: () => Promise.resolve({}) },
     paths: { stateDir: scratch.path('state') },
-    shares: { list: () => live },
+    shares: sharesOf(() => live),
     exporters: {},
     secrets: { resolve: String },
     certificates: {},

@@ -86,12 +86,14 @@ describe('services in a process of its own', () => {
     const status = copies.service('status', 'garden') as StatusService;
     assert.deepEqual([status.snapshot.version, status.notices.length], [1, 1]);
     assert.throws(() => status.owners(), /"owners" of the service "status" cannot be carried/);
-    const [share] = (copies.service('shares', 'garden') as SharesService).list();
+    const shares = copies.service('shares', 'garden') as SharesService;
+    const [share] = shares.list();
     assert.deepEqual(
       [share?.spec.share.name, share?.health, share?.remoteAnswers],
       ['files', 'healthy', true],
     );
     assert.equal(share?.figures, undefined);
+    assert.deepEqual([shares.get('files'), shares.get('other')], [share, undefined]);
     assert.throws(() => share?.mount, /"mount" of the service "shares" cannot be carried/);
     const config = copies.service('config', 'garden') as ConfigService;
     assert.deepEqual(config.current.config, { password: '********' });
