@@ -16,13 +16,20 @@ export interface OpenFilesPlace {
  */
 export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/proc'): ReadonlySet<string> {
   const found = new Set<string>();
+  const below = `${mountPoint}/`;
+  // Of the thousands of open files of a machine hardly any has such a name: the disk is asked about few.
+  const names = new Set(namesIn(upper));
+  const pathIn = (target: string): string | undefined => {
+    if (target.startsWith(below)) return target.slice(below.length);
+    return names.has(firstName(target)) && existsSync(join(upper, target)) ? target.slice(1) : undefined;
+  };
   for (const pid of namesIn(proc)) {
-    if (!/^\d+$/.test(pid)) continue;
-    for (const fd of namesIn(join(proc, pid, 'fd'))) {
-      const target = targetOf(join(proc, pid, 'fd', fd));
-      if (target === undefined || found.has(target)) continue;
-      const path = pathIn(target, mountPoint, upper);
-      if (path !== undefined && !found.has(path) && isWriter(join(proc, pid, 'fdinfo', fd))) found.add(path);
+    if (!isNumber(pid)) continue;
+    const ofProcess = `${proc}/${pid}`;
+    for (const fd of namesIn(`${ofProcess}/fd`)) {
+      const target = targetOf(`${ofProcess}/fd/${fd}`);
+      const path = target && pathIn(target);
+      if (path !== undefined && !found.has(path) && isWriter(`${ofProcess}/fdinfo/${fd}`)) found.add(path);
     }
   }
   return found;
@@ -56,13 +63,14 @@ export function isRootInUse(mountPoint: string, proc = '/proc'): boolean {
 /** Of all processes; files in memory only of this mount. */
 function* usedTargets(mountPoint: string, proc: string): Generator<string> {
   for (const pid of namesIn(proc)) {
-    if (!/^\d+$/.test(pid)) continue;
-    const links = ['cwd', 'root', 'exe', ...namesIn(join(proc, pid, 'fd')).map((fd) => join('fd', fd))];
+    if (!isNumber(pid)) continue;
+    const ofProcess = `${proc}/${pid}`;
+    const links = ['cwd', 'root', 'exe', ...namesIn(`${ofProcess}/fd`).map((fd) => `fd/${fd}`)];
     for (const link of links) {
-      const target = targetOf(join(proc, pid, link));
+      const target = targetOf(`${ofProcess}/${link}`);
       if (target !== undefined) yield target;
     }
-    for (const line of mapsOf(join(proc, pid, 'maps'), mountPoint))
+    for (const line of mapsOf(`${ofProcess}/maps`, mountPoint))
       yield line.slice(line.indexOf('/')).replace(/ \(deleted\)$/, '');
   }
 }
@@ -77,9 +85,13 @@ function mapsOf(file: string, mountPoint: string): readonly string[] {
   }
 }
 
-function pathIn(target: string, mountPoint: string, upper: string): string | undefined {
-  if (target.startsWith(`${mountPoint}/`)) return target.slice(mountPoint.length + 1);
-  return target.length > 1 && existsSync(join(upper, target)) ? target.slice(1) : undefined;
+function firstName(path: string): string {
+  const end = path.indexOf('/', 1);
+  return end === -1 ? path.slice(1) : path.slice(1, end);
+}
+
+function isNumber(name: string): boolean {
+  return /^\d+$/.test(name);
 }
 
 function targetOf(link: string): string | undefined {
