@@ -2,7 +2,7 @@
 import { createSerialQueue } from 'mountkeeper';
 import type { Clock, LeavingEntry, Logger, LookBelow, Processes, RemoteEntry, WriteLayer } from 'mountkeeper';
 import { listBelow, lookBelow } from './look-below.ts';
-import { foldersInUse, openForWriting } from './open-for-writing.ts';
+import { foldersInUse, recentlyOpenForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { Move } from '../overlay.ts';
 import type { LayerPaths } from '../paths.ts';
@@ -66,7 +66,8 @@ export class LocalLayer implements WriteLayer {
   }
 
   openForWriting(): Promise<ReadonlySet<string>> {
-    return Promise.resolve(openForWriting({ mountPoint: this.#options.mountPoint, upper: this.upper }));
+    const { mountPoint, clock } = this.#options;
+    return recentlyOpenForWriting({ mountPoint, upper: this.upper }, clock);
   }
 
   inUse(): Promise<ReadonlySet<string>> {

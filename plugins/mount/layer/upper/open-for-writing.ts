@@ -1,6 +1,7 @@
 /** Finds files of a share that are open for writing, and folders in use, from `/proc`. Touches no mount. */
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Clock } from 'mountkeeper';
 
 const ACCESS_MODES = 3;
 
@@ -9,12 +10,80 @@ export interface OpenFilesPlace {
   readonly upper: string;
 }
 
+interface OpenFile {
+  /** Absolute, as the process sees it. */
+  readonly target: string;
+  /** Folder of the process in `/proc`, and the number of its handle. */
+  readonly process: string;
+  readonly fd: string;
+}
+
+/** In an outage each share asks every second: with twenty of them that would be one look after the other. */
+const SHARED_MS = 250;
+const PROCESSES_IN_ONE_GO = 16;
+
+interface Look {
+  readonly proc: string;
+  readonly clock: Clock;
+  readonly atMs: number;
+  readonly files: Promise<readonly OpenFile[]>;
+}
+
+let shared: Look | undefined;
+
 /**
  * Paths relative to the share. The kernel shows a file that is open in an unmounted overlay by its path
  * from the overlay's root, and it may also be a file of another mount with the same path. Such a false
  * match is harmless: the file only waits a little longer.
  */
-export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/proc'): ReadonlySet<string> {
+export function openForWriting(place: OpenFilesPlace, proc = '/proc'): ReadonlySet<string> {
+  return writtenIn(place, openFiles(processesIn(proc)));
+}
+
+/**
+ * The same by one look for all shares that ask within 250 ms. A file that was opened since may be missing, as one
+ * that is opened right after the answer.
+ */
+export async function recentlyOpenForWriting(
+  place: OpenFilesPlace,
+  clock: Clock,
+  proc = '/proc',
+): Promise<ReadonlySet<string>> {
+  const now = clock.monotonic();
+  if (shared?.proc !== proc || shared.clock !== clock || now - shared.atMs > SHARED_MS)
+    shared = { proc, clock, atMs: now, files: openFilesInTurns(proc) };
+  return writtenIn(place, await shared.files);
+}
+
+/** Others have their turn meanwhile: a machine with many open files takes a tenth of a second. */
+async function openFilesInTurns(proc: string): Promise<readonly OpenFile[]> {
+  const processes = processesIn(proc);
+  const found: OpenFile[] = [];
+  for (let first = 0; first < processes.length; first += PROCESSES_IN_ONE_GO) {
+    found.push(...openFiles(processes.slice(first, first + PROCESSES_IN_ONE_GO)));
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  return found;
+}
+
+function processesIn(proc: string): readonly string[] {
+  return namesIn(proc)
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => `${proc}/${pid}`);
+}
+
+function openFiles(processes: readonly string[]): readonly OpenFile[] {
+  const found: OpenFile[] = [];
+  for (const process of processes) {
+    for (const fd of namesIn(`${process}/fd`)) {
+      const target = targetOf(`${process}/fd/${fd}`);
+      if (target !== undefined) found.push({ target, process, fd });
+    }
+  }
+  return found;
+}
+
+function writtenIn({ mountPoint, upper }: OpenFilesPlace, files: readonly OpenFile[]): ReadonlySet<string> {
   const found = new Set<string>();
   const below = `${mountPoint}/`;
   // Of the thousands of open files of a machine hardly any has such a name: the disk is asked about few.
@@ -23,14 +92,9 @@ export function openForWriting({ mountPoint, upper }: OpenFilesPlace, proc = '/p
     if (target.startsWith(below)) return target.slice(below.length);
     return names.has(firstName(target)) && existsSync(join(upper, target)) ? target.slice(1) : undefined;
   };
-  for (const pid of namesIn(proc)) {
-    if (!isNumber(pid)) continue;
-    const ofProcess = `${proc}/${pid}`;
-    for (const fd of namesIn(`${ofProcess}/fd`)) {
-      const target = targetOf(`${ofProcess}/fd/${fd}`);
-      const path = target && pathIn(target);
-      if (path !== undefined && !found.has(path) && isWriter(`${ofProcess}/fdinfo/${fd}`)) found.add(path);
-    }
+  for (const file of files) {
+    const path = pathIn(file.target);
+    if (path !== undefined && !found.has(path) && isWriter(file)) found.add(path);
   }
   return found;
 }
@@ -62,15 +126,13 @@ export function isRootInUse(mountPoint: string, proc = '/proc'): boolean {
 
 /** Of all processes; files in memory only of this mount. */
 function* usedTargets(mountPoint: string, proc: string): Generator<string> {
-  for (const pid of namesIn(proc)) {
-    if (!isNumber(pid)) continue;
-    const ofProcess = `${proc}/${pid}`;
-    const links = ['cwd', 'root', 'exe', ...namesIn(`${ofProcess}/fd`).map((fd) => `fd/${fd}`)];
+  for (const process of processesIn(proc)) {
+    const links = ['cwd', 'root', 'exe', ...namesIn(`${process}/fd`).map((fd) => `fd/${fd}`)];
     for (const link of links) {
-      const target = targetOf(`${ofProcess}/${link}`);
+      const target = targetOf(`${process}/${link}`);
       if (target !== undefined) yield target;
     }
-    for (const line of mapsOf(`${ofProcess}/maps`, mountPoint))
+    for (const line of mapsOf(`${process}/maps`, mountPoint))
       yield line.slice(line.indexOf('/')).replace(/ \(deleted\)$/, '');
   }
 }
@@ -90,10 +152,6 @@ function firstName(path: string): string {
   return end === -1 ? path.slice(1) : path.slice(1, end);
 }
 
-function isNumber(name: string): boolean {
-  return /^\d+$/.test(name);
-}
-
 function targetOf(link: string): string | undefined {
   try {
     const target = readlinkSync(link);
@@ -104,9 +162,11 @@ function targetOf(link: string): string | undefined {
   }
 }
 
-function isWriter(info: string): boolean {
+function isWriter({ target, process, fd }: OpenFile): boolean {
+  // Somebody else's file may have the number by now.
+  if (targetOf(`${process}/fd/${fd}`) !== target) return false;
   try {
-    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(info, 'utf8'))?.[1];
+    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`${process}/fdinfo/${fd}`, 'utf8'))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & ACCESS_MODES) !== 0;
   } catch {
     // Closed, or its process is gone.
