@@ -7,17 +7,23 @@ import type { Processes } from 'mountkeeper';
 const TIMEOUT_MS = 60_000;
 /**
  * The kernel refuses a read lease while anybody has the file open for writing, or mapped for it, through any
- * path and namespace. Written in perl, which every Debian has, because Node has no call for leases. Prints a
- * letter for the first such file, and ends.
+ * path and namespace. Written in perl, because Node has no call for leases, and with the modules of `perl-base`
+ * alone, which is all that every Debian has. Prints a letter for the first such file, and ends.
  */
 const WRITERS = `
-use strict; use Fcntl; use File::Find;
-find({ no_chdir => 1, wanted => sub {
-  return if -l $_ || !-f _;
-  sysopen(my $file, $_, O_RDONLY | O_NOFOLLOW) or return;
-  return if fcntl($file, 1024, 0) || !$!{EAGAIN};
-  print "w"; exit 0;
-} }, @ARGV);`;
+use strict; use Fcntl;
+my @folders = @ARGV;
+while (defined(my $folder = pop @folders)) {
+  opendir(my $names, $folder) or $!{ENOENT} ? next : die "$folder: $!\n";
+  for my $path (map { "$folder/$_" } grep { $_ ne "." && $_ ne ".." } readdir($names)) {
+    next if -l $path;
+    if (-d _) { push @folders, $path; next }
+    next if !-f _;
+    sysopen(my $file, $path, O_RDONLY | O_NOFOLLOW) or next;
+    next if fcntl($file, 1024, 0) || !$!{EAGAIN};
+    print "w"; exit 0;
+  }
+}`;
 
 /** Whether a program has a file in these folders open for writing. Rejects when that cannot be found out. */
 export async function isWrittenTo(
