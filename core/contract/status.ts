@@ -54,6 +54,8 @@ export interface CoreShareStatus {
   dirtyCount: number;
   /** True while nobody has counted them since the daemon began: there may be more. */
   isDirtyCountUnknown?: boolean;
+  /** True while it is taken down for good: it is no longer configured, or the daemon stops. */
+  isLeaving?: boolean;
   erroredFiles: number;
   /** Bytes per second. */
   speed: number;

@@ -175,6 +175,7 @@ export class ShareRunner {
       active: this.#share.active,
       filesOnDisk: this.#share.filesOnDisk,
       isCounted: this.#share.isCounted,
+      isLeaving: this.isLeaving,
       note,
     });
   }

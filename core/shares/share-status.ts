@@ -37,6 +37,7 @@ export interface ShareFacts {
   readonly filesOnDisk: number;
   /** They have been counted since this daemon began. */
   readonly isCounted: boolean;
+  readonly isLeaving: boolean;
   readonly note: string | undefined;
 }
 
@@ -47,6 +48,7 @@ export function describeShare(facts: ShareFacts): ShareStatus {
     health: facts.state.health,
     healthMessage: message(facts),
     ...(facts.isCounted || active?.watch.stats ? {} : { isDirtyCountUnknown: true }),
+    ...(facts.isLeaving ? { isLeaving: true } : {}),
   };
   if (!active) return { ...base, dirtyCount: facts.filesOnDisk };
   const { mount, watch } = active;

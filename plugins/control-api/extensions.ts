@@ -30,6 +30,7 @@ const TOLD_OF_SHARE = new Set([
   'cacheBytes',
   'dirtyCount',
   'isDirtyCountUnknown',
+  'isLeaving',
   'erroredFiles',
   'speed',
   'transfers',

@@ -110,6 +110,7 @@ const CORE_SHARE: ReadonlySet<string> = new Set([
   'cacheBytes',
   'dirtyCount',
   'isDirtyCountUnknown',
+  'isLeaving',
   'erroredFiles',
   'speed',
   'transfers',

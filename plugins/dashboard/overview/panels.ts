@@ -60,6 +60,16 @@ function whileOffline({ files, elsewhere = 0 }: Sentence, amount: Content, view:
   ];
 }
 
+/** What else waits beside the files that are refused, and what a pause keeps. */
+function whileWaiting({ others = 0, paused }: Sentence, view: View): readonly Content[] {
+  return [
+    ...(others > 0 ? [view.t('sentence-others', { count: others })] : []),
+    ...(paused
+      ? [view.t('paused-some', { names: nameList(paused.shares, view), time: view.time(paused.until) })]
+      : []),
+  ];
+}
+
 function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Content[] {
   const { files, oldestAt, shares } = sentence;
   return [
@@ -71,6 +81,7 @@ function detailsOf(sentence: Sentence, amount: Content, view: View): readonly Co
         ]
       : []),
     ...(shares.length > 0 ? [named(sentenceValues(sentence, view))] : []),
+    ...whileWaiting(sentence, view),
   ];
 }
 

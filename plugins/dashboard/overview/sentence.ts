@@ -19,6 +19,14 @@ export interface Unsaved {
   readonly unread: readonly string[];
   /** When the NAS went offline. */
   readonly offlineSince: number | undefined;
+  /** Of shares with files that wait; undefined where none of them is paused. */
+  readonly paused: Paused | undefined;
+}
+
+/** Names of shares whose uploads are paused, and when the first pause ends: milliseconds since the epoch. */
+export interface Paused {
+  readonly shares: readonly string[];
+  readonly until: number;
 }
 
 export type Tone = 'good' | 'warn' | 'bad' | 'wait';
@@ -35,6 +43,7 @@ export interface Sentence {
     | 'unsaved'
     | 'refused'
     | 'unreachable'
+    | 'leaving'
     | 'starting'
     | 'unknown'
     | 'no-shares';
@@ -46,6 +55,10 @@ export interface Sentence {
   readonly shares: readonly string[];
   /** While a NAS is offline: files of other shares, which do not wait for it. */
   readonly elsewhere?: number;
+  /** While files are refused: those beside them that only wait. */
+  readonly others?: number;
+  /** Some of the files wait for the end of a pause. */
+  readonly paused?: Paused;
   /** While a NAS is offline, and a share that may be its own cannot be used: which can, and which cannot. */
   readonly use?: Use;
 }
@@ -119,24 +132,38 @@ export function sentenceOf(record: StatusRecord, unsaved: Unsaved): Sentence {
   if (allSynced)
     return { tone: 'good', key: shares.length > 0 ? 'saved' : 'saved-nothing-shared', ...rest, shares: [] };
   if (nasOffline) return { ...rest, ...offline(shares, unsaved) };
+  const { paused } = unsaved;
+  const waiting = { ...rest, ...(paused && { paused }) };
   const refused = shares.filter(({ erroredFiles }) => erroredFiles > 0);
-  if (refused.length > 0)
-    return { tone: 'bad', key: 'refused', ...rest, files: sum(refused, 'erroredFiles'), ...named(refused) };
+  if (refused.length > 0) {
+    const count = sum(refused, 'erroredFiles');
+    const others = Math.max(files - count, 0);
+    return { tone: 'bad', key: 'refused', ...waiting, files: count, others, ...named(refused) };
+  }
   if (files > 0)
     return {
       tone: 'warn',
       key: 'unsaved',
-      ...rest,
+      ...waiting,
       ...named(shares.filter(({ dirtyCount }) => dirtyCount > 0)),
     };
-  const { cutOff } = unsaved;
+  return { ...rest, ...unknown(shares, unsaved) };
+}
+
+/** Nothing is known to wait, and yet it is not certain that all is saved. */
+function unknown(
+  shares: readonly ShareStatus[],
+  { cutOff }: Pick<Unsaved, 'cutOff'>,
+): Pick<Sentence, 'tone' | 'key' | 'shares'> {
+  const names = (chosen: readonly ShareStatus[]): readonly string[] => chosen.map(({ name }) => name);
   // The NAS counts as offline only when it has been silent for longer, or twice.
   const failed = shares.filter(
     (share) => share.health === 'failed' || isUnreadable(share) || cutOff.includes(share.name),
   );
-  if (failed.length > 0) return { tone: 'bad', key: 'unreachable', ...rest, ...named(failed) };
+  if (failed.length > 0) return { tone: 'bad', key: 'unreachable', shares: names(failed) };
+  const leaving = shares.filter(({ isLeaving }) => isLeaving === true);
+  if (leaving.length > 0) return { tone: 'wait', key: 'leaving', shares: names(leaving) };
   const starting = shares.filter(({ health }) => health !== 'healthy');
-  if (starting.length > 0) return { tone: 'wait', key: 'starting', ...rest, ...named(starting) };
-  if (shares.length === 0) return { tone: 'wait', key: 'no-shares', ...rest, shares: [] };
-  return { tone: 'wait', key: 'unknown', ...rest, shares: [] };
+  if (starting.length > 0) return { tone: 'wait', key: 'starting', shares: names(starting) };
+  return { tone: 'wait', key: shares.length === 0 ? 'no-shares' : 'unknown', shares: [] };
 }

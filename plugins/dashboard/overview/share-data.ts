@@ -69,6 +69,7 @@ export function toneOf(status: ShareStatus): Tone {
 /** What its badge says: the state, or what is wrong with a share that is up. A key in the message catalogues. */
 export function conditionOf(status: ShareStatus): string {
   const tone = toneOf(status);
+  if (status.isLeaving === true && tone !== 'bad') return 'leaving';
   return status.health === 'healthy' && tone !== 'good' ? `healthy-${tone}` : status.health;
 }
 

@@ -4,7 +4,7 @@ import type { Content, OwnedTab, StatusRecord, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { noticesPanel, sentencePanel } from '../overview/panels.ts';
 import { sentenceOf } from '../overview/sentence.ts';
-import type { Unsaved } from '../overview/sentence.ts';
+import type { Paused, Unsaved } from '../overview/sentence.ts';
 import { isLive, sentenceShape, sentenceValues } from '../overview/sentence-values.ts';
 import { KnownCards } from '../overview/live-values.ts';
 import { shareCard } from '../overview/share-card.ts';
@@ -18,7 +18,8 @@ import { PluginPart } from './plugin-part.ts';
 import { toHtml } from './shell.ts';
 import { partId, pluginSlot, slot } from './slots.ts';
 import type { Drawn } from './slots.ts';
-import { controlsOf, controlsVersionOf, shareButtons, shareId } from './sources.ts';
+import { shareButtons, shareButtonsSlot } from './share-buttons.ts';
+import { controlsOf, controlsVersionOf, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
 export interface ModelTraits {
@@ -74,6 +75,7 @@ function unsavedOf(shares: readonly ShareData[], offlineSince: number | undefine
   const unread = shares.filter(({ hasUnreadFolders }) => hasUnreadFolders);
   return {
     offlineSince,
+    paused: pausedOf(waiting),
     unread: unread.map(({ status }) => status.name),
     cutOff: shares.filter(({ isCutOff }) => isCutOff).map(({ status }) => status.name),
     bytes: sizes.reduce<number | undefined>(
@@ -85,6 +87,13 @@ function unsavedOf(shares: readonly ShareData[], offlineSince: number | undefine
         ? undefined
         : Math.min(...ages.map((at) => at ?? Infinity)),
   };
+}
+
+function pausedOf(waiting: readonly ShareData[]): Paused | undefined {
+  const paused = waiting.filter(({ pausedUntil }) => pausedUntil !== undefined);
+  if (paused.length === 0) return undefined;
+  const shares = paused.map(({ status }) => status.name);
+  return { shares, until: Math.min(...paused.map(({ pausedUntil = Infinity }) => pausedUntil)) };
 }
 
 function sentencePart(record: StatusRecord, shares: readonly ShareData[], view: View): Part {
@@ -148,6 +157,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
         draw: () => toHtml(noticesPanel(notices, view, (tab) => sources.tab(tab, reader) !== undefined)),
       },
       ...shares.map((data) => sharePart(data, view, known)),
+      ...shares.map(({ status }) => status.name).map(shareButtons(sources, reader)),
     ];
   };
   return {
@@ -158,9 +168,8 @@ export function overviewModel(traits: ModelTraits): PageModel {
       ...ownParts(),
       ...sources.tabs('card', reader).map((owned) => plugins.of(owned, viewOf(owned))),
     ],
-    frame: (drawn) => {
-      const buttons = shareButtons(sources, reader);
-      return toHtml(
+    frame: (drawn) =>
+      toHtml(
         html`<h1 class="unseen">${view.t('overview')}</h1>
       ${slot('sentence', drawn)}${slot('notices', drawn)}
       <section class="shares" aria-labelledby="shares-title"><h2 id="shares-title">${view.t('shares')}</h2>
@@ -172,7 +181,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
         <div class="cards">${shares.map(
           ({ status: { name } }) =>
             html`<article class="card" key=${name} id=${`card-${shareId(name)}`}>
-          ${slot(shareId(name), drawn)}<div class="actions">${buttons(name)}</div></article>`,
+          ${slot(shareId(name), drawn)}${shareButtonsSlot(name, drawn)}</article>`,
         )}</div></section>
       <section class="cards side" aria-label=${view.t('daemon')}>${sources.tabs('card', reader).map((owned) =>
         card(
@@ -184,8 +193,7 @@ export function overviewModel(traits: ModelTraits): PageModel {
           viewOf(owned),
         ),
       )}</section>`,
-      );
-    },
+      ),
   };
 }
 
@@ -310,14 +318,14 @@ export function shareModel(
     parts: () => [
       navigationPart(traits, ''),
       ...own(),
+      shareButtons(sources, reader)(share),
       ...panels().map((owned) => plugins.of(owned, viewOf(owned))),
     ],
     frame: (drawn) =>
       toHtml(
         html`<nav class="crumbs"><a href="/">${view.t('overview')}</a></nav><h1><bdi>${share}</bdi></h1>
       ${slot('sentence', drawn)}
-      <article class="card">${slot(shareId(share), drawn)}
-        <div class="actions">${shareButtons(sources, reader)(share)}</div></article>
+      <article class="card">${slot(shareId(share), drawn)}${shareButtonsSlot(share, drawn)}</article>
       ${panels().map(
         (owned) =>
           html`<section class="card panel" id=${`frame-${owned.tab.id}`}><h2>${view.text(owned.tab.title)}</h2>

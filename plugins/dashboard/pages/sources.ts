@@ -14,7 +14,7 @@ import type {
   Tab,
   View,
 } from 'mountkeeper';
-import { createView, maySee } from '../view.ts';
+import { maySee } from '../view.ts';
 import type { ProtocolOffer } from '../overview/share-data.ts';
 import type { Recent } from '../live/recent.ts';
 import { NotDrawn } from './not-drawn.ts';
@@ -139,19 +139,6 @@ export function shareId(share: string): string {
   return id;
 }
 
-/** All plugins' buttons for each share; rendered once, so that the result of a click stays visible. */
-export function shareButtons(sources: Sources, reader: Reader): (share: string) => Content {
-  const withButtons = sources.tabs('share', reader).filter(({ tab }) => tab.buttons);
-  return (share) =>
-    withButtons.map((owned) => {
-      const { tab } = owned;
-      const view = createView({ ...reader, share, tab });
-      return isolated(sources, owned, `buttons ${share}`, () =>
-        (tab.buttons?.(view) ?? []).map((button) => view.button(button)),
-      );
-    });
-}
-
 export function controlsOf(sources: Sources, owned: OwnedTab, view: View): Content {
   return isolated(sources, owned, `controls ${view.share ?? ''}`, () => owned.tab.controls?.(view));
 }
@@ -162,7 +149,7 @@ export function controlsVersionOf(sources: Sources, owned: OwnedTab): unknown {
 }
 
 /** A plugin that throws leaves its place empty, and nothing else happens. */
-function isolated<T>(sources: Sources, owned: OwnedTab, what: string, draw: () => T): T | null {
+export function isolated<T>(sources: Sources, owned: OwnedTab, what: string, draw: () => T): T | null {
   const notDrawn = new NotDrawn(owned, sources.log, what);
   try {
     const drawn = draw();

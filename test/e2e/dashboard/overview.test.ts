@@ -165,6 +165,10 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await shows('the pause', async () => /Uploads are paused until/.test(await card.innerText()));
     await writeFile(`${daemon.mountPoint('files')}/paused.txt`, 'written in the pause');
     await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
+    assert.match(
+      await watched.page.locator('.sentence').innerText(),
+      /^Uploads of files are paused until [^\n]*$/m,
+    );
     // Each on a line of its own: they are read one by one.
     await shows('its share says why', async () =>
       /^oldest from [^\n]*\n+paused until [^\n]*$/m.test(await share.innerText()),
@@ -238,6 +242,11 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       async () => (await watched.page.locator('.share[data-share="new.one"]').count()) === 1,
     );
     await shows('its health', async () => (await watched.tone('new.one')) === 'good', 20_000);
+    // It had none of these while it was not mounted.
+    const card = watched.page.locator('.cards article', {
+      has: watched.page.locator('[data-share="new.one"]'),
+    });
+    await shows('its uploads can be paused', async () => /Pause for 1 hour/.test(await card.innerText()));
     // The whole page was drawn anew: what was said where somebody clicked is still there.
     assert.match(await watched.page.locator('.cards article').first().innerText(), /Reconnecting/);
     await daemon.writeConfig(daemon.text({ shares }));
@@ -525,6 +534,22 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       async () => /7\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
       15_000,
     );
+    watched.takeFaults();
+  });
+
+  it('says that the shares are taken down when the daemon stops, not that they start', async () => {
+    await watched.page.evaluate(`(() => {
+      window.said = [];
+      const look = () => window.said.push(document.querySelector('.sentence').innerText + document.querySelector(
+        '.cards').innerText);
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+    })()`);
+    daemon.signal('SIGTERM');
+    await daemon.exit(60_000);
+    await sleep(500);
+    const said = (await watched.page.evaluate('window.said.join("\\n")')) as string;
+    assert.match(said, /Being taken down; not known yet whether all is saved/);
+    assert.doesNotMatch(said, /Starting|Waiting to start|Looking for the NAS/);
     watched.takeFaults();
   });
 });

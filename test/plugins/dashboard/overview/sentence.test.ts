@@ -3,13 +3,21 @@ import { before, describe, it } from 'node:test';
 import type { ShareStatus, StatusRecord } from 'mountkeeper';
 import { emptyRecord, emptyShareStatus } from '../../../support/shares/status-records.ts';
 import { sentenceOf } from '../../../../plugins/dashboard/overview/sentence.ts';
+import { conditionOf } from '../../../../plugins/dashboard/overview/share-data.ts';
 import { sentencePanel } from '../../../../plugins/dashboard/overview/panels.ts';
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import type { Unsaved } from '../../../../plugins/dashboard/overview/sentence.ts';
 
-const NOTHING: Unsaved = { bytes: 0, oldestAt: undefined, cutOff: [], unread: [], offlineSince: undefined };
+const NOTHING: Unsaved = {
+  bytes: 0,
+  oldestAt: undefined,
+  cutOff: [],
+  unread: [],
+  offlineSince: undefined,
+  paused: undefined,
+};
 
 function share(name: string, traits: Partial<ShareStatus> = {}): ShareStatus {
   return { ...emptyShareStatus(name), health: 'healthy', mounted: true, ...traits };
@@ -160,6 +168,46 @@ describe('the sentence', () => {
     assert.match(shown(8), /s6, s7$/);
     assert.match(shown(10), /s6, s7 and 2 more$/);
     assert.doesNotMatch(shown(10), /s8/);
+  });
+
+  it('leaves out nothing that waits while something is refused, and says what a pause keeps', () => {
+    const shares = [share('a', { dirtyCount: 2, erroredFiles: 1 }), share('b', { dirtyCount: 3 })];
+    const paused = { shares: ['b'], until: Date.UTC(2026, 10, 22, 14, 5) };
+    for (const [language, ...words] of [
+      [
+        'en',
+        /1 file could not be saved on the NAS/,
+        /4 other files are not yet on the NAS/,
+        /Uploads of b are paused/,
+      ],
+      ['zh', /1 个文件无法保存到 NAS/, /另有 4 个文件尚未保存到 NAS/, /b 的上传暂停至/],
+    ] as const) {
+      const sentence = sentenceOf(record(shares), { ...NOTHING, paused });
+      const page = toHtml(sentencePanel(sentence, createView({ language, host: 'nas' }))).replaceAll(
+        /<[^>]+>/g,
+        '',
+      );
+      for (const word of words) assert.match(page, word);
+    }
+    const alone = sentenceOf(record([share('a', { dirtyCount: 1, erroredFiles: 1 })]), NOTHING);
+    assert.doesNotMatch(
+      toHtml(sentencePanel(alone, createView({ language: 'en', host: 'nas' }))),
+      /other file|paused/,
+    );
+  });
+
+  it('tells shares that are taken down from those that start', () => {
+    const gone = share('a', { health: 'pending', mounted: false, isLeaving: true });
+    const { key, shares, tone } = sentenceOf(record([gone, share('b', { health: 'pending' })]), NOTHING);
+    assert.deepEqual([key, shares, tone], ['leaving', ['a'], 'wait']);
+    assert.deepEqual(
+      [
+        gone,
+        share('b', { isLeaving: true, healthMessage: 'soon' }),
+        share('c', { isLeaving: true, erroredFiles: 1 }),
+      ].map(conditionOf),
+      ['leaving', 'leaving', 'healthy-bad'],
+    );
   });
 
   it('says why it is not known', () => {

@@ -1,0 +1,46 @@
+/** A share's buttons are drawn anew when there are other ones, and only then. */
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import type { Tab } from 'mountkeeper';
+import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
+import { shareButtons } from '../../../../plugins/dashboard/pages/share-buttons.ts';
+import type { Sources } from '../../../../plugins/dashboard/pages/sources.ts';
+
+describe('the buttons of a share', () => {
+  before(() => loadLibraries());
+
+  it('come as soon as a plugin has them, and stay as they are until it has others', async () => {
+    const mounted = new Set<string>();
+    const tab: Tab = {
+      id: 'garden',
+      title: 'Garden',
+      render: () => null,
+      buttons: ({ share = '' }) => (mounted.has(share) ? [{ action: 'water', label: 'Water' }] : []),
+    };
+    const broken: Tab = {
+      ...tab,
+      id: 'shed',
+      buttons: () => {
+        throw new Error('no');
+      },
+    };
+    const owned = [tab, broken].map((one) => ({ plugin: 'garden', tab: one }));
+    const sources = { tabs: () => owned, log: pino({ level: 'silent' }) } as unknown as Sources;
+    const now = (share: string) => {
+      const part = shareButtons(sources, { language: 'en', host: 'nas', role: 'admin' })(share);
+      return { id: part.id, signature: part.signature?.(), draw: () => Promise.resolve(part.draw()) };
+    };
+    const former = now('a');
+    assert.equal(await former.draw(), '');
+    mounted.add('a');
+    const next = now('a');
+    assert.notEqual(next.signature, former.signature);
+    assert.match(
+      await next.draw(),
+      /action="\/dashboard\/do\/garden\/water"[^]*name="share" value="a"[^]*Water/,
+    );
+    assert.equal(now('a').signature, next.signature);
+    assert.deepEqual([now('b').signature, now('b').id === next.id], [former.signature, false]);
+  });
+});
