@@ -37,6 +37,7 @@ describe('the meter of a speed', () => {
   it('counts nothing twice when a count falls back', () => {
     const speeds = shown([0, 0, 0, 0, 6, 3, 4, 6, 6, 6, 6, 6].map((mib) => mib * MIB));
     assert.equal(Math.round(sum(speeds) / MIB), 6);
+    assert.deepEqual(speeds.slice(7), [0, 0, 0, 0, 0]);
   });
 
   it('takes calls close together for one, and shows the mean where calls are rare', () => {
