@@ -65,10 +65,7 @@ export const NOTHING_READ: MountStats = {
   uploading: false,
 };
 
-/**
- * Adds the uploader's figures to those of reading. `uploadSpeed` is its own: rclone's sum drops its oldest
- * transfers, and while nobody reads it is seldom asked for.
- */
+/** Adds the uploader's figures to those of reading, which have nothing of what it sends. */
 export function withUploads(
   reading: MountStats,
   waiting: UploadFigures,
@@ -83,15 +80,15 @@ export function withUploads(
   return {
     ...reading,
     cacheBytes: reading.cacheBytes + waiting.localBytes,
-    speed: Math.max(reading.speed, uploadSpeed),
-    transfers: Math.max(reading.transfers, waiting.uploading),
+    speed: reading.speed + uploadSpeed,
+    transfers: reading.transfers + waiting.uploading,
     dirtyFiles: reading.dirtyFiles + waiting.dirtyFiles,
     dirtyBytes: reading.dirtyFiles === 0 ? waiting.dirtyBytes : undefined,
     oldestDirtyAt: waiting.oldestDirtyAt,
     erroredFiles: reading.erroredFiles + waiting.stuckFiles,
     // Nobody knows for the moment: the next scan tells.
     uploading: reading.uploading || waiting.uploading > 0 || waiting.isTorn === true,
-    downloading: reading.transfers > waiting.uploading,
+    downloading: reading.downloading ?? false,
     uploadedBytes: waiting.uploadedBytes,
     trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
   };

@@ -16,6 +16,7 @@ import type {
   RefreshResult,
   ShareUploads,
   UnkeptNames,
+  UploadFigures,
   UploadPause,
   Uploader,
 } from 'mountkeeper';
@@ -28,7 +29,8 @@ import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountingTools } from '../lifecycle/tools.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
-import { createMeter } from '../stats/mount-stats.ts';
+import { createMeter } from '../stats/meter.ts';
+import { unsentBytes } from '../stats/unsent-bytes.ts';
 import {
   isCached,
   NOTHING_READ,
@@ -313,7 +315,7 @@ export class LayeredMount implements RunningRclone {
     this.#cacheBytes = reading.cacheBytes;
     return withUploads(reading, waiting, {
       inTheWay: this.#pathCheck.trouble,
-      uploadSpeed: this.#uploadMeter(waiting.uploadedBytes),
+      uploadSpeed: this.#uploadMeter(waiting.uploadedBytes - this.#unsentBytes(waiting)),
     });
   }
 
@@ -530,12 +532,18 @@ export class LayeredMount implements RunningRclone {
 
   async #reading(signal: AbortSignal): Promise<MountStats> {
     const lower = this.#supervisor.living;
-    const reading = await (lower?.stats(signal) ?? { ...NOTHING_READ, cacheBytes: this.#cacheBytes });
+    const isBusy = (this.#uploads.figures?.uploading ?? 0) > 0;
+    const reading = await (lower?.stats(signal, isBusy) ?? { ...NOTHING_READ, cacheBytes: this.#cacheBytes });
     if (lower && !this.isUnreadable) return reading;
     const why = lower ? 'it has not answered yet' : this.#supervisor.problem;
     const unread = `nothing can be read from the remote just now (${why})`;
     const troubles = [reading.trouble, unread, ...(this.isUnreadable ? [UNTIL_THEN] : [])];
     return { ...reading, trouble: troubles.filter((text) => text !== undefined).join('; ') };
+  }
+
+  #unsentBytes({ uploading }: UploadFigures): number {
+    const pid = this.readerPid;
+    return uploading === 0 || pid === undefined ? 0 : unsentBytes(pid);
   }
 
   /** The uploader records what users changed in the versions that they see, before they see others. */

@@ -22,6 +22,7 @@ import { reserveWhenThereIsRoom } from '../cache/reserve.ts';
 import { pendingIn } from '../cache/scan.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
 import { createStatsReader } from '../stats/mount-stats.ts';
+import type { StatsReader } from '../stats/mount-stats.ts';
 import { endReason, UNMOUNTED } from '../rclone/error-messages.ts';
 import { CircuitBreaker } from '../outage/circuit-breaker.ts';
 import { ReadOnlyLook } from '../cache/file-system.ts';
@@ -86,7 +87,7 @@ export class ActiveMount implements RunningRclone {
   /** Its folder on the remote. */
   readonly root: RootCheck;
   readonly #pathCheck: PathCheck;
-  readonly #readStats: (signal: AbortSignal) => Promise<MountStats>;
+  readonly #readStats: StatsReader;
   readonly #written: WatchedWriter;
   readonly #end = new AbortController();
   #isFrozen = false;
@@ -217,8 +218,8 @@ export class ActiveMount implements RunningRclone {
     });
   }
 
-  async stats(signal: AbortSignal): Promise<MountStats> {
-    const stats = await this.#readStats(signal);
+  async stats(signal: AbortSignal, isBusy = false): Promise<MountStats> {
+    const stats = await this.#readStats(signal, isBusy);
     const troubles = [stats.trouble, this.#pathCheck.trouble].filter((text) => text !== undefined);
     return troubles.length === 0 ? stats : { ...stats, trouble: troubles.join('; ') };
   }

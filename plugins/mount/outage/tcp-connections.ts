@@ -106,7 +106,8 @@ function ownAmong(
   return connections.filter((one) => own.has(one.inode) && isThere(one) && !one.local.endsWith(`:${rcPort}`));
 }
 
-function socketsOf(pid: number): ReadonlySet<string> {
+/** Inodes of the sockets that a process has open. */
+export function socketsOf(pid: number): ReadonlySet<string> {
   return new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
       try {

@@ -35,9 +35,9 @@ interface JobStatus {
 
 export interface JobOptions {
   readonly signal: AbortSignal;
-  /** Called with the bytes transferred so far. */
+  /** Called with the bytes transferred so far, as far as it takes longer than a moment. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
-  /** It is over long before an hour: a small file, one deletion. Its progress is not told. */
+  /** It is over long before an hour: a small file, one deletion. */
   readonly isShort?: boolean;
 }
 
@@ -94,10 +94,11 @@ export class Jobs {
   async #call(
     path: string,
     parameters: Readonly<Record<string, unknown>> & { _group: string },
-    { signal }: JobOptions,
+    options: JobOptions,
   ): Promise<JobEnd | undefined> {
+    const { signal } = options;
     const [lost, over] = [new AbortController(), new AbortController()];
-    const watch = this.#watch(parameters._group, signal, over.signal).catch((error: unknown) =>
+    const watch = this.#watch(parameters._group, options, over.signal).catch((error: unknown) =>
       lost.abort(error),
     );
     try {
@@ -112,12 +113,17 @@ export class Jobs {
     }
   }
 
-  /** Until it is over: stops it when its caller gives it up. Rejects when rclone does not answer any more. */
-  async #watch(group: string, signal: AbortSignal, over: AbortSignal): Promise<void> {
+  /**
+   * Until it is over: tells its progress, and stops it when its caller gives it up. Rejects when rclone does not answer
+   * any more.
+   */
+  async #watch(group: string, { signal, onProgress }: JobOptions, over: AbortSignal): Promise<void> {
     const either = AbortSignal.any([signal, over]);
     while (!either.aborted) {
       await pause(this.#clock, ALIVE_LOOK_MS, either);
-      if (!either.aborted) await this.#rc.call('rc/noop', {}, this.#clock.deadline(CALL_MS));
+      if (either.aborted) break;
+      if (onProgress) onProgress(await this.#bytesOf(group));
+      else await this.#rc.call('rc/noop', {}, this.#clock.deadline(CALL_MS));
     }
     const deadline = this.#clock.deadline(STOP_MS);
     // Again and again: rclone may not have begun it when it is told to stop it.
@@ -150,10 +156,13 @@ export class Jobs {
   async #tell(group: string, { onProgress }: JobOptions): Promise<void> {
     if (!onProgress) return;
     // Progress figures only: the job goes on without them.
-    const stats = await this.#rc
-      .call<{ bytes?: number }>('core/stats', { group, short: true }, this.#clock.deadline(CALL_MS))
-      .catch(() => undefined);
-    if (stats?.bytes !== undefined) onProgress(stats.bytes);
+    await this.#bytesOf(group).then(onProgress, () => undefined);
+  }
+
+  async #bytesOf(group: string): Promise<number> {
+    const deadline = this.#clock.deadline(CALL_MS);
+    const { bytes } = await this.#rc.call<{ bytes?: number }>('core/stats', { group, short: true }, deadline);
+    return bytes ?? 0;
   }
 
   async #status(id: number): Promise<JobStatus | undefined> {

@@ -18,6 +18,7 @@ import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
 import { Listings } from './listings.ts';
 import { NOT_THERE } from './refresh.ts';
+import { READ_GROUP } from '../stats/mount-stats.ts';
 import type { ListItem } from './listings.ts';
 
 /**
@@ -152,7 +153,8 @@ export class RcloneFiles implements RemoteFiles {
     return this.#asked(signal, async () => {
       const { hash } = await this.#rc.call<{ hash: string }>(
         'operations/hashsumfile',
-        { fs: this.#options.fs, remote: path, hashType: READ_BACK_HASH, download: true },
+        // Counted with what is read through the mount: it comes over the same line.
+        { fs: this.#options.fs, remote: path, hashType: READ_BACK_HASH, download: true, _group: READ_GROUP },
         signal,
       );
       if (hash === '') throw new Error('rclone gave no hash');

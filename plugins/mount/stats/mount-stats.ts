@@ -1,7 +1,9 @@
-import type { Clock, MountStats } from 'mountkeeper';
+import type { MountStats } from 'mountkeeper';
 import type { RcClient } from '../rclone/control/remote-control.ts';
 import type { SpaceWatch } from '../cache/space-watch.ts';
 import type { OpenFiles } from './open-files.ts';
+import { createMeter } from './meter.ts';
+import type { MeterClock } from './meter.ts';
 
 interface DiskCache {
   bytesUsed: number;
@@ -12,7 +14,6 @@ interface DiskCache {
 }
 interface CoreStats {
   bytes: number;
-  errors: number;
   transferring: readonly unknown[];
 }
 
@@ -23,27 +24,35 @@ const NO_CACHE: DiskCache = {
   uploadsInProgress: 0,
   uploadsQueued: 0,
 };
-const NOTHING: CoreStats = { bytes: 0, errors: 0, transferring: [] };
+const NOTHING: CoreStats = { bytes: 0, transferring: [] };
+/**
+ * Where rclone counts what programs read through the mount. Its sum also has each job: the uploader counts its own
+ * bytes, and of a rename on the remote rclone counts the whole file although nothing goes over the line.
+ */
+export const READ_GROUP = 'global_stats';
 
 /** Calls without activity after which the transfer figures are read anyway. */
 const IDLE_CALLS = 15;
 
 export interface StatsSource {
   readonly rc: RcClient;
-  readonly clock: Clock;
+  readonly clock: MeterClock;
   readonly openFiles: () => Promise<OpenFiles>;
   /** The remote in rclone's notation. */
   readonly fs: string;
   readonly space: SpaceWatch;
 }
 
+/** `isBusy`: something may be read from the remote although no file is open, such as an upload that is read back. */
+export type StatsReader = (signal: AbortSignal, isBusy?: boolean) => Promise<MountStats>;
+
 /**
  * Figures of one mount. Asks for the transfers only while something moves: an idle mount costs one call and a
  * look into /proc. Changed files are there only in a mount that a former version made.
  */
-export function createStatsReader(source: StatsSource): (signal: AbortSignal) => Promise<MountStats> {
+export function createStatsReader(source: StatsSource): StatsReader {
   const transfers = createTransferReader(source);
-  return async (signal) => {
+  return async (signal, isBusy = false) => {
     // Open files first: a file that is closed between the two reads is then counted twice instead of never.
     const files = await source.openFiles();
     const answer = await source.rc.call<{ diskCache?: Partial<DiskCache> }>(
@@ -53,7 +62,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
     );
     const cache = { ...NO_CACHE, ...answer.diskCache };
     const queued = cache.uploadsQueued + cache.uploadsInProgress;
-    const { core, speed } = await transfers(queued > 0 || files.open > 0, signal);
+    const { core, errors, speed } = await transfers(isBusy || queued > 0 || files.open > 0, signal);
     const trouble = await source.space(cache.outOfSpace);
     return {
       cacheBytes: cache.bytesUsed,
@@ -61,7 +70,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
       erroredFiles: cache.erroredFiles,
       speed,
       transfers: core.transferring.length,
-      errors: core.errors,
+      errors,
       uploading: cache.uploadsInProgress > 0,
       downloading: core.transferring.length > cache.uploadsInProgress,
       trouble,
@@ -71,6 +80,7 @@ export function createStatsReader(source: StatsSource): (signal: AbortSignal) =>
 
 interface Transfers {
   readonly core: CoreStats;
+  readonly errors: number;
   readonly speed: number;
 }
 
@@ -80,32 +90,22 @@ function createTransferReader({
 }: StatsSource): (works: boolean, signal: AbortSignal) => Promise<Transfers> {
   const meter = createMeter(clock);
   let core = NOTHING;
+  let errors = 0;
   let idleCalls = IDLE_CALLS;
   let worked = false;
   return async (works, signal) => {
     if (works || worked || idleCalls >= IDLE_CALLS) {
-      core = {
-        ...NOTHING,
-        ...(await rc.call<Partial<CoreStats>>('core/stats', {}, signal)),
-      };
+      const [reading, all] = await Promise.all([
+        rc.call<Partial<CoreStats>>('core/stats', { group: READ_GROUP }, signal),
+        rc.call<{ errors?: number }>('core/stats', { short: true }, signal),
+      ]);
+      core = { ...NOTHING, ...reading };
+      errors = all.errors ?? 0;
       idleCalls = 0;
     }
     idleCalls += 1;
     const speed = meter(core.bytes);
     worked = works || speed > 0 || core.transferring.length > 0;
-    return { core, speed };
-  };
-}
-
-/** Bytes per second since the last call; rclone itself reports only the average since its start. */
-export function createMeter(clock: Clock): (bytes: number) => number {
-  let last: { readonly bytes: number; readonly atMs: number } | undefined;
-  let speed = 0;
-  return (bytes) => {
-    const atMs = clock.monotonic();
-    if (last && atMs - last.atMs < 200) return speed;
-    speed = last ? (Math.max(0, bytes - last.bytes) * 1000) / (atMs - last.atMs) : 0;
-    last = { bytes, atMs };
-    return speed;
+    return { core, errors, speed };
   };
 }

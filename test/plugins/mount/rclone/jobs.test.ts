@@ -1,0 +1,68 @@
+/** What is told of a job while rclone works on it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, it } from 'node:test';
+import { createClock } from '../../../../core/platform/clock.ts';
+import type { RcClient } from '../../../../plugins/mount/rclone/control/remote-control.ts';
+import { Jobs } from '../../../../plugins/mount/rclone/jobs.ts';
+import { RcloneFiles } from '../../../../plugins/mount/rclone/remote-files.ts';
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+describe('the progress of a job', () => {
+  const clock = createClock();
+  const signal = (): AbortSignal => clock.deadline(20_000);
+
+  it('is told of a short one, too, which may take long on a slow line', async () => {
+    let end: (answer: object) => void = () => undefined;
+    let group: unknown;
+    const answers: Record<string, (parameters: Parameters) => unknown> = {
+      'job/list': () => ({ jobids: [] }),
+      'operations/copyfile': (parameters) => {
+        group = parameters['_group'];
+        return new Promise((resolve) => {
+          end = resolve;
+          // Also where nothing is told.
+          setTimeout(resolve, 3_000, {}).unref();
+        });
+      },
+      'core/stats': (asked) => ({ bytes: asked['group'] === group ? 1_000 : 9_999 }),
+    };
+    const call = async (path: string, parameters: Parameters): Promise<unknown> =>
+      answers[path]?.(parameters) ?? {};
+    const jobs = new Jobs({ call, close: () => undefined } as unknown as RcClient, clock);
+    const told: number[] = [];
+    const onProgress = (bytes: number): void => {
+      told.push(bytes);
+      end({});
+    };
+    await jobs.run('operations/copyfile', {}, { signal: signal(), onProgress, isShort: true });
+    assert.deepEqual(told, [1_000]);
+  });
+
+  it('of what is read back from the remote is counted with what is read through the mount', async (t) => {
+    const groups: unknown[] = [];
+    const server = createServer((request, response) => {
+      let body = '';
+      request.on('data', (piece: Buffer) => (body += piece.toString()));
+      request.on('end', () => {
+        groups.push([request.url, (JSON.parse(body) as Parameters)['_group']]);
+        response.end(JSON.stringify({ hash: 'abc' }));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const address = { port, user: 'u', password: 'p' };
+    const files = new RcloneFiles({ address, fs: 'nas:', type: 'webdav', clock });
+    t.after(() => {
+      files.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    await files.readBack('a.bin', { signal: signal() });
+    assert.deepEqual(groups.at(-1), ['/operations/hashsumfile', 'global_stats']);
+  });
+});
