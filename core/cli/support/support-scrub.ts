@@ -54,8 +54,8 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * What is left of a number, a list or a table in JSON, also within a text: it gets the quotes of its key, since programs
- * that read the archive want JSON.
+ * What is left of a number, a list or a table in JSON, also within a text: it gets the quotes of its key. Programs that
+ * read the archive want JSON.
  */
 const BARE_IN_JSON = /(\\{0,15}["'])(\s{0,8}:\s{0,8})\*{8}(?=\s{0,80}(?:[,}\]]|$))/g;
 

@@ -96,8 +96,8 @@ export class SystemdMachine {
       '; [ -e $root/etc/is-machine ] || ' +
       'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
       'touch $root/etc/is-machine';
-    // What users write needs a disk of its own: an overlay takes no upper folder on another one. Of another system it has
-    // what apt has fetched, too: there may be no network to fetch it from again. This machine's own may be gigabytes.
+    // What users write needs a disk of its own: an overlay takes no upper folder on another one. Of another system
+    // it has what apt has fetched, too: there may be no network to fetch it from again.
     const kept = lower === '/' ? 'debconf' : 'debconf apt';
     const disk =
       `; for kept in ${kept}; do [ -e ${layers}/cache/$kept ] || cp -a $root/var/cache/$kept ${layers}/cache/; done` +
