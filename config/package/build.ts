@@ -46,8 +46,7 @@ interface Order {
 
 async function put(root: string, path: string, content: string | Buffer, mode = 0o644): Promise<void> {
   await mkdir(dirname(join(root, path)), { recursive: true });
-  await writeFile(join(root, path), content);
-  await chmod(join(root, path), mode);
+  await writeFile(join(root, path), content, { mode });
 }
 
 async function copyContents(root: string): Promise<void> {
@@ -74,7 +73,6 @@ async function writeOthers(root: string, { architecture, epochSeconds }: Order):
   await mkdir(join(root, LIB), { recursive: true });
   const release = await unpackNode(architecture, join(root, LIB));
   await rename(join(release, 'bin'), join(root, LIB, 'bin'));
-  await chmod(join(root, LIB, 'bin/node'), 0o755);
   await put(root, `${DOC}/LICENSE.node.gz`, gzipSync(await readFile(join(release, 'LICENSE')), { level: 9 }));
   await rm(release, { recursive: true });
   await put(
@@ -137,11 +135,19 @@ async function writeControl(root: string, { architecture }: Order): Promise<void
   }
 }
 
+/**
+ * Times and modes of everything. What may be read is the same whatever umask the build has: with 077 users would
+ * otherwise get a program that they cannot read.
+ */
 async function settle(folder: string, epochSeconds: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) await settle(path, epochSeconds);
-    else await utimes(path, epochSeconds, epochSeconds);
+    else {
+      const isProgram = ((await stat(path)).mode & 0o100) !== 0;
+      await chmod(path, isProgram ? 0o755 : 0o644);
+      await utimes(path, epochSeconds, epochSeconds);
+    }
   }
   await chmod(folder, 0o755);
   await utimes(folder, epochSeconds, epochSeconds);

@@ -32,6 +32,7 @@ export function createTerminal(options: TerminalOptions): Terminal {
   const isTerminal = stdout.isTTY === true;
   let isProgressShown = false;
   let printedAt = -Infinity;
+  let printed = '';
   const endProgress = (): void => {
     if (isProgressShown) stderr.write('\n');
     isProgressShown = false;
@@ -51,8 +52,9 @@ export function createTerminal(options: TerminalOptions): Terminal {
       if (stderr.isTTY) {
         stderr.write(`\r\x1b[K${fitting(text, stderr.columns)}`);
         isProgressShown = true;
-      } else if (options.now() - printedAt >= PLAIN_PROGRESS_EVERY_MS) {
+      } else if (text !== printed && options.now() - printedAt >= PLAIN_PROGRESS_EVERY_MS) {
         printedAt = options.now();
+        printed = text;
         stderr.write(`${text}\n`);
       }
     },

@@ -15,7 +15,8 @@ export interface CliContext {
   print(text: string): void;
   printError(text: string): void;
   /**
-   * Rewrites the last progress line on a terminal; prints a line per call elsewhere, at most one a second.
+   * Rewrites the last progress line on a terminal; prints a line elsewhere when it has changed, at most one a
+   * second.
    */
   progress(text: string): void;
   /** Prints the rows with aligned columns; the first row is the header. */

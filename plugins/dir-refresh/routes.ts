@@ -56,10 +56,8 @@ export function folderOf(payload: unknown): string | undefined {
 }
 
 function through(share: string, { ok, failed }: RefreshResult): RefreshAnswer {
-  const message =
-    failed.length === 0
-      ? `Refreshed ${ok} folders of share '${share}'`
-      : `Refreshed ${ok} folders of share '${share}', ${failed.length} failed`;
+  const refreshed = `Refreshed ${ok} ${ok === 1 ? 'folder' : 'folders'} of share '${share}'`;
+  const message = failed.length === 0 ? refreshed : `${refreshed}, ${failed.length} failed`;
   return {
     ok: failed.length === 0,
     message,

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { grammarOf } from '../../config/command-grammar.ts';
@@ -15,10 +17,24 @@ const PROGRAM = [
   `else echo "<$*>"; fi; }`,
 ].join('\n');
 
+/** In a home of its own: fish makes folders in it, also in one that is not there. */
 async function run(command: string, args: readonly string[], input = ''): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'mountkeeper-completions-'));
+  try {
+    return await runAt(home, [command, ...args], input);
+  } finally {
+    await rm(home, { recursive: true });
+  }
+}
+
+async function runAt(
+  home: string,
+  [command = '', ...args]: readonly string[],
+  input: string,
+): Promise<string> {
   const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', TERM: 'dumb', HOME: '/nonexistent' },
+    env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', TERM: 'dumb', HOME: home },
     timeout: 20_000,
   });
   let said = '';

@@ -61,13 +61,13 @@ apt-get -q install -y --no-install-recommends --allow-downgrades /old.deb >/dev/
 echo "downgraded $(dpkg-query -W -f '\${Version}' mountkeeper)"
 cmp $config /config-before && echo 'same configuration'
 
-meta=$(find /var/cache/mountkeeper/files/vfsMeta -type f -name b.txt)
-cp "$meta" /meta-before
-sed -i 's/"Dirty": *false/"Dirty": true/' "$meta"
+# In the write layer, as a file lies there that a daemon has not sent.
+waits=/var/cache/mountkeeper/files/layer/upper/c.txt
+echo 'not sent' >$waits
 dpkg --purge mountkeeper >/purge.log 2>&1 || echo 'purge refused'
-grep -c 'b.txt' /purge.log | sed 's/^/named /'
-[ -e "$meta" ] && echo 'file kept'
-cp /meta-before "$meta"
+grep -cx "$waits" /purge.log | sed 's/^/named /'
+[ "$(cat $waits)" = 'not sent' ] && echo 'file kept'
+rm $waits
 dpkg --purge mountkeeper >/dev/null 2>&1 && echo 'purged'
 for path in /etc/mountkeeper /var/lib/mountkeeper /var/cache/mountkeeper /usr/lib/mountkeeper /mnt/mountkeeper; do
   [ ! -e $path ] || echo "left $path"

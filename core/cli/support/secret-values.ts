@@ -8,38 +8,46 @@ const LONGEST_LIST = 2_000;
 const BARE = /[^\s,;}&"'\\]*/y;
 const OPENING = /(\\{0,15})(["'])/y;
 
-/** `keys`: a global pattern of a key with what stands between it and its value. */
+interface Span {
+  readonly begin: number;
+  readonly end: number;
+}
+
+/**
+ * `keys`: a global pattern of a key with what stands between it and its value. The quotes of a value stay: JSON remains
+ * JSON.
+ */
 export function maskValues(text: string, keys: RegExp, mask: string): string {
   let [masked, from] = ['', 0];
   for (const { 0: key, index } of text.matchAll(keys)) {
-    const at = index + key.length;
     // Within the value before.
     if (index < from) continue;
-    const end = valueEnd(text, at);
-    if (end === at) continue;
-    masked += text.slice(from, at) + mask;
+    const { begin, end } = valueAt(text, index + key.length);
+    if (end <= begin) continue;
+    masked += text.slice(from, begin) + mask;
     from = end;
   }
   return masked + text.slice(from);
 }
 
-/** Index behind the value; `at` where there is none, or an empty one. */
-function valueEnd(text: string, at: number): number {
-  if (text[at] === '[' || text[at] === '{') return listEnd(text, at);
+/** Without its quotes; nothing between them where there is no value, or an empty one. */
+function valueAt(text: string, at: number): Span {
+  if (text[at] === '[' || text[at] === '{') return { begin: at, end: listEnd(text, at) };
   OPENING.lastIndex = at;
   const opening = OPENING.exec(text);
-  if (opening) return quotedEnd(text, opening);
+  if (opening) return withinQuotes(text, opening);
   BARE.lastIndex = at;
-  return at + (BARE.exec(text)?.[0].length ?? 0);
+  return { begin: at, end: at + (BARE.exec(text)?.[0].length ?? 0) };
 }
 
-function quotedEnd(
+function withinQuotes(
   text: string,
   { 0: opening, 1: level = '', 2: quote = '', index }: RegExpExecArray,
-): number {
+): Span {
   const begin = index + opening.length;
   const end = textEnd(text, begin, { level: level.length, quote });
-  return end === begin + opening.length ? index : end;
+  // One that is broken off has no quote there.
+  return { begin, end: text.slice(begin, end).endsWith(opening) ? end - opening.length : end };
 }
 
 /**

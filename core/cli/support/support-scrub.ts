@@ -30,7 +30,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
   [/\b(basic|bearer|digest)\s+[\w+/=.~-]{4,}/gi, `$1 ${MASK}`],
   [/\b(negotiate|ntlm)\s+[\w+/=.~-]{16,}/gi, `$1 ${MASK}`],
-  [/\$(?:scrypt|argon2\w*|2[aby]|[56])\$[^\s"']+/g, MASK],
+  [/\$(?:scrypt|argon2\w*|2[aby]|[56])\$[^\s"'\\]+/g, MASK],
   // Addresses that whoever knows them may send to.
   [/(\bhooks\.slack(?:-gov)?\.com\/[a-z]{1,20}\/)[^\s"'<>\\]+/gi, `$1${MASK}`],
   [/(\bapi\.telegram\.org\/(?:file\/)?bot)[^\s"'<>\\/]+/gi, `$1${MASK}`],
@@ -53,6 +53,12 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/((?:authorization|cookie)\s{0,8}:\s{0,8})(?![\s"'[{\\])[^\r\n"'\\]+/gi, `$1${MASK}`],
 ];
 
+/**
+ * What is left of a number, a list or a table in JSON, also within a text: it gets the quotes of its key. Programs that
+ * read the archive want JSON.
+ */
+const BARE_IN_JSON = /(\\{0,15}["'])(\s{0,8}:\s{0,8})\*{8}(?=\s{0,80}(?:[,}\]]|$))/g;
+
 export type Scrub = (text: string) => string;
 
 export function createScrub(secrets: Iterable<string>): Scrub {
@@ -60,7 +66,8 @@ export function createScrub(secrets: Iterable<string>): Scrub {
   return (text) => {
     const without = maskAddresses(known.reduce(masked, text));
     const rest = PATTERNS.reduce((left, [pattern, mask]) => left.replace(pattern, mask), without);
-    return KEYS.reduce((left, keys) => maskValues(left, keys, MASK), rest);
+    const hidden = KEYS.reduce((left, keys) => maskValues(left, keys, MASK), rest);
+    return hidden.replaceAll(BARE_IN_JSON, `$1$2$1${MASK}$1`);
   };
 }
 

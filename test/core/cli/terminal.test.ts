@@ -89,6 +89,15 @@ describe('terminal', () => {
     assert.deepEqual(written, ['1\n', '3\n']);
   });
 
+  it('lists progress that stands still once where there is no terminal', () => {
+    const { terminal, written, pass } = screen(false);
+    for (const text of ['a', 'a', 'b', 'b', 'a']) {
+      terminal.progress(text);
+      pass(1000);
+    }
+    assert.deepEqual(written, ['a\n', 'b\n', 'a\n']);
+  });
+
   it('prints to a terminal what cannot steer it, and elsewhere what there is', () => {
     const [shown, piped] = [screen(true), screen(false)];
     for (const { terminal } of [shown, piped]) terminal.print('a\tb\n\x1b]0;title\x07');

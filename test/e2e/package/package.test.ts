@@ -11,7 +11,13 @@ import { Daemon } from '../../support/daemon/daemon.ts';
 import { PROJECT } from '../../runner/test-files.ts';
 import { Files } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
-import { ARCHITECTURE, buildDeb, packForNpm, run } from '../../support/package/build-packages.ts';
+import {
+  ARCHITECTURE,
+  buildDeb,
+  buildDebPrivately,
+  packForNpm,
+  run,
+} from '../../support/package/build-packages.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 
@@ -91,13 +97,16 @@ describe('the Debian package', () => {
 
   before(async () => {
     scratch = await createScratch('package');
-    packages = await Promise.all(['one', 'two'].map((name) => buildDeb(scratch.path(name), '--fast')));
+    packages = await Promise.all([
+      buildDeb(scratch.path('one'), '--fast'),
+      buildDebPrivately(scratch.path('two'), '--fast'),
+    ]);
     root = scratch.path('root');
     await run('dpkg-deb', ['--raw-extract', packages[0] ?? '', root]);
   });
   after(() => scratch.close());
 
-  it('is the same byte for byte when it is built again', async () => {
+  it('is the same byte for byte when it is built again, with another umask, too', async () => {
     const [one, two] = await Promise.all(packages.map((file) => readFile(file)));
     assert.ok(one !== undefined && two !== undefined && one.length > 1_000_000);
     assert.equal(Buffer.compare(one, two), 0);

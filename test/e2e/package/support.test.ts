@@ -88,6 +88,9 @@ describe('the archive for support', () => {
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name));
     const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+    files.forEach((file, index) => {
+      if (file.endsWith('.json')) assert.doesNotThrow(() => JSON.parse(texts[index] ?? '') as unknown, file);
+    });
     return {
       folder,
       files: files.map((file) => file.slice(folder.length).replace(/^\/[^/]+\//, '')),

@@ -84,6 +84,11 @@ describe('dir-refresh', () => {
       dirs_failed: 1,
       failed: [{ path: '2024/mai/x', reason: 'no' }],
     });
+    const another = host.inject({ method: 'POST', url: '/api/refresh/photos' });
+    await stepUntil('the mount is asked', () => photos.made.waiting.length > 0, turn);
+    photos.made.finish({ ok: 1, failed: [] });
+    const { message } = (await another).json() as { message: string };
+    assert.equal(message, "Refreshed 1 folder of share 'photos'");
     const absent = await host.inject({ method: 'POST', url: '/api/refresh/nobody' });
     assert.deepEqual(
       [absent.statusCode, (absent.json() as { message: string }).message],

@@ -15,8 +15,18 @@ export const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
 
 /** The Debian package for this machine; `--fast` compresses little. */
 export async function buildDeb(output: string, ...options: readonly string[]): Promise<string> {
-  const args = [BUILD, '--arch', ARCHITECTURE, '--output', output, ...options];
-  const { stdout } = await run(process.execPath, args, { timeout: 540_000 });
+  return buildWithUmask('022', output, options);
+}
+
+/** The same by somebody whose new files nobody else may read. */
+export async function buildDebPrivately(output: string, ...options: readonly string[]): Promise<string> {
+  return buildWithUmask('077', output, options);
+}
+
+async function buildWithUmask(umask: string, output: string, options: readonly string[]): Promise<string> {
+  const build = [process.execPath, BUILD, '--arch', ARCHITECTURE, '--output', output, ...options];
+  const args = ['-c', 'umask "$0"; exec "$@"', umask, ...build];
+  const { stdout } = await run('sh', args, { timeout: 540_000 });
   return stdout.trim();
 }
 

@@ -96,9 +96,11 @@ export class SystemdMachine {
       '; [ -e $root/etc/is-machine ] || ' +
       'rm -rf $root/etc/systemd/system/*.wants $root/etc/rc?.d $root/usr/sbin/policy-rc.d; ' +
       'touch $root/etc/is-machine';
-    // What users write needs a disk of its own: an overlay takes no upper folder on another one.
+    // What users write needs a disk of its own: an overlay takes no upper folder on another one. Of another system
+    // it has what apt has fetched, too: there may be no network to fetch it from again.
+    const kept = lower === '/' ? 'debconf' : 'debconf apt';
     const disk =
-      `; [ -e ${layers}/cache/debconf ] || cp -a $root/var/cache/debconf ${layers}/cache/` +
+      `; for kept in ${kept}; do [ -e ${layers}/cache/$kept ] || cp -a $root/var/cache/$kept ${layers}/cache/; done` +
       `; mount --bind ${layers}/cache $root/var/cache`;
     const mountRoot =
       `mount -t overlay -o lowerdir=${lower},upperdir=${layers}/upper,workdir=${layers}/work overlay $root` +

@@ -142,10 +142,45 @@ describe('what leaves the machine', () => {
       assert.equal(createScrub([])(same), same);
     assert.equal(
       createScrub([])('"{\\"password\\":\\"a\\",\\"share\\":\\"photos\\"}"'),
-      `"{\\"password\\":${MASK},\\"share\\":\\"photos\\"}"`,
+      `"{\\"password\\":\\"${MASK}\\",\\"share\\":\\"photos\\"}"`,
     );
     assert.equal(createScrub([])('sftp://ada:x@y@nas/z'), `sftp://ada:${MASK}@nas/z`);
   });
+});
+
+describe('JSON that leaves the machine', () => {
+  const scrub = createScrub(['known-SECRET', '4711']);
+  const inner = { pass: 'SEC"RET\\', token: { a: ['SECRET'] }, x: 1 };
+  const document = {
+    name: 'nas',
+    pass: 'SECRET',
+    password: '',
+    auth_token: 12_345,
+    access_token: null,
+    secret: { value: 'SECRET', more: ['}SECRET'] },
+    cookies: ['SECRET', 'b'],
+    port: 4711,
+    arguments: ['--sftp-pass', 'SECRET', '--header', 'authorization: Basic U0VDUkVU'],
+    hash: '$scrypt$ln=15$SECRET$SECRET',
+    body: JSON.stringify(inner),
+    deeper: JSON.stringify({ text: JSON.stringify(inner), hash: '$2b$SECRET' }),
+    quoted: `it's "known-SECRET"`,
+    last_secret: true,
+  };
+  for (const space of [0, 2])
+    it(`is JSON still, indented by ${space}`, () => {
+      const scrubbed = scrub(JSON.stringify(document, null, space));
+      assert.doesNotMatch(scrubbed, /SECRET|U0VDUkVU|12345|4711/);
+      const read = JSON.parse(scrubbed) as typeof document;
+      assert.deepEqual(Object.keys(read), Object.keys(document));
+      assert.deepEqual(
+        [read.name, read.pass, read.password, read.secret, read.cookies, read.port],
+        ['nas', MASK, '', MASK, MASK, MASK],
+      );
+      assert.deepEqual(JSON.parse(read.body), { pass: MASK, token: MASK, x: 1 });
+      const { text } = JSON.parse(read.deeper) as { text: string };
+      assert.deepEqual(JSON.parse(text), { pass: MASK, token: MASK, x: 1 });
+    });
 });
 
 describe('the secrets of a document', () => {
