@@ -126,6 +126,15 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await limit('0');
   });
 
+  it('shows what others have put on the NAS as soon as the folder was read again', async () => {
+    await writeFile(nas.path('of-others.txt'), 'theirs');
+    assert.equal(await row('of-others.txt').count(), 0);
+    await press(browse().locator('button', { hasText: 'Read this folder again' }));
+    await until('it is in the list', async () => (await row('of-others.txt').count()) === 1, {
+      timeoutMs: 10_000,
+    });
+  });
+
   it('opens a folder by keyboard, and the focus is in it', async () => {
     await press(row('sub').locator('button'));
     await shows('what is below', async () => (await row('plan').count()) === 1);

@@ -29,10 +29,12 @@ interface Share {
   /** Where it leads. */
   remote: string;
   queueReads: number;
+  /** Services of other plugins. */
+  readonly found: Readonly<Record<string, unknown>>;
 }
 
 function share(given: Partial<Share> = {}): Share {
-  return { queue: [], stats: {}, takenAtMs: 0, now: 0, remote: 'nas:a', queueReads: 0, ...given };
+  return { queue: [], stats: {}, takenAtMs: 0, now: 0, remote: 'nas:a', queueReads: 0, found: {}, ...given };
 }
 
 /** A view of a cache as a mounter offers it. */
@@ -41,7 +43,6 @@ function contextOf(
   isMounted = true,
   unsaved: readonly UnsavedFile[] | 'unknown' = [],
   files = share(),
-  found: Readonly<Record<string, unknown>> = {},
 ): PluginContext {
   const module = join(folder, `view-${Math.random()}.mjs`);
   writeFileSync(
@@ -73,7 +74,7 @@ function contextOf(
   };
   return {
     use: (name: string) => services[name],
-    find: (name: string) => found[name],
+    find: (name: string) => files.found[name],
     send: async () => undefined,
     signal: new AbortController().signal,
   } as unknown as PluginContext;
@@ -262,14 +263,12 @@ describe('the files of a share', () => {
     assert.equal(signs.size, 1, 'and then no more');
   });
 
-  it('are asked for again once what is cached has changed, or the folders were read anew, and not too often', async () => {
+  it('are asked for again when the cache has changed or a folder was read anew, not too often', async () => {
     const remote = new Remote();
-    const files = share({ stats: { cacheBytes: 1 } });
+    const directoryRefresher = { refresh: async () => ({ ok: 1, failed: [] }) };
+    const files = share({ stats: { cacheBytes: 1 }, found: { directoryRefresher } });
     await loadLibraries();
-    const refresher = { refresh: async () => ({ ok: 1, failed: [] }) };
-    const panel = filesPanel(
-      contextOf(remote.body, true, 'unknown', files, { directoryRefresher: refresher }),
-    );
+    const panel = filesPanel(contextOf(remote.body, true, 'unknown', files));
     const view = (form = {}) =>
       createView({ language: 'en', host: 'h', share: 'files', tab: panel, form, query: { path: 'sub' } });
     let signs = new Set<string>();
