@@ -110,6 +110,7 @@ export default definePlugin<DashboardConfig>({
         feeds: () => now().feeds,
         assets: () => now().assets,
         series: () => now().series,
+        changed: () => living()?.feeds.changed(),
         hasStatusPage: () => ctx.config.status_page,
         isPasswordSet: () => isAnybodyAsked(ctx.use('config').current.config.web),
       }),

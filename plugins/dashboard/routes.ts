@@ -33,6 +33,8 @@ export interface RouteParts {
   readonly feeds: () => Feeds;
   readonly assets: () => AssetCache;
   readonly series: () => Series;
+  /** Open pages are drawn anew; nothing while the plugin is starting. */
+  readonly changed: () => void;
   readonly hasStatusPage: () => boolean;
   readonly isPasswordSet: () => boolean;
 }
@@ -255,6 +257,7 @@ function declared(parts: RouteParts): ServerRoute[] {
     actionRoute(parts.sources, {
       options: OPTIONS,
       page: (request, said) => plainPage(parts, request, said),
+      changed: () => parts.changed(),
     }),
     preferenceRoute(OPTIONS),
     signOutRoute(OPTIONS),

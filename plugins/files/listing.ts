@@ -8,7 +8,8 @@ import type { CacheAccess, LiveShare, PluginContext, QueuedUpload, UnsavedFile }
 import type { Listed, ListRequest } from './list-process.ts';
 import { withUnsaved } from './merge.ts';
 import type { Entries, ShownFile } from './merge.ts';
-import { FRESH_MS, stateOf } from './waiting.ts';
+import { FRESH_MS } from './fills.ts';
+import { stateOf } from './waiting.ts';
 import type { Waiting } from './waiting.ts';
 
 const HELPER = fileURLToPath(new URL('./list-process.js', import.meta.url));
@@ -32,6 +33,8 @@ interface Kept {
   readonly at: number;
   /** Changes of the whole share that waited then. */
   readonly dirtyFiles: number;
+  /** Of the share's cache and folders (`Fills`). */
+  readonly version: string;
   /** Files of the folder that waited then, or have since. */
   readonly waiting: Set<string>;
 }
@@ -42,6 +45,7 @@ interface Now {
   readonly at: number;
   readonly queued: readonly UnsavedFile[];
   readonly dirtyFiles: number;
+  readonly version: string;
 }
 
 interface Look {
@@ -55,7 +59,7 @@ interface Look {
  * what has been removed or is in other folders, when the listing is old.
  */
 function isOutdated(kept: Kept, now: Now): boolean {
-  if (now.at - kept.at > FRESH_MS) return true;
+  if (kept.version !== now.version || now.at - kept.at > FRESH_MS) return true;
   if (kept.listed.unsaved) return hasOthersWaiting(kept.listed.unsaved, kept, now);
   const names = new Set(now.queued.map(({ name }) => name));
   return [...kept.waiting].some((name) => !names.has(name));
@@ -107,12 +111,14 @@ export class FolderLists {
     queueOf: (live: LiveShare) => Promise<readonly QueuedUpload[]>,
   ): Promise<Look> {
     const live = this.#ctx.use('shares').get(share);
-    const access = live?.mount?.cacheAccess?.();
-    if (!live || !access) throw new NotMounted('the share is not mounted now');
+    const mount = live?.mount;
+    const access = mount?.cacheAccess?.();
+    if (!live || !mount || !access) throw new NotMounted('the share is not mounted now');
     const clock = this.#ctx.use('clock');
     const dirtyFiles = live.figures?.stats.dirtyFiles ?? 0;
     const queued = filesIn(folder, await queueOf(live), clock.now());
-    const now = { at: clock.monotonic(), queued, dirtyFiles };
+    const version = this.#waiting.fills.version(mount, live);
+    const now = { at: clock.monotonic(), queued, dirtyFiles, version };
     return { key: keyOf(share, access, folder), request: { access, folder }, now };
   }
 
@@ -138,7 +144,8 @@ export class FolderLists {
   async #keep({ key, request, now }: Look): Promise<Kept> {
     const listed = await this.#list(request);
     const waiting = new Set(now.queued.map(({ name }) => name));
-    const kept = { listed, at: now.at, dirtyFiles: now.dirtyFiles, waiting };
+    const { at, dirtyFiles, version } = now;
+    const kept = { listed, at, dirtyFiles, version, waiting };
     this.#kept.delete(key);
     this.#kept.set(key, kept);
     for (const oldest of this.#kept.keys()) if (this.#kept.size > MOST_KEPT) this.#kept.delete(oldest);

@@ -174,25 +174,30 @@ function canWarm(ctx: PluginContext): boolean {
     .some(({ name, state }) => name === 'warmup' && state === 'active');
 }
 
-async function warm(ctx: PluginContext, view: View): Promise<Outcome> {
+async function warm(ctx: PluginContext, { fills }: Waiting, view: View): Promise<Outcome> {
   const { share = '' } = view;
   const path = folderOf(view.form['path']);
   const isKnown = ctx.use('config').current.config.shares.some(({ name }) => name === share);
   if (path === undefined || !isKnown || !canWarm(ctx)) return { ok: false, message: text('no-path') };
   await ctx.send('warmup', { share, path, newerThan: null, isDryRun: false });
+  fills.fetching(ctx.use('shares').get(share)?.mount);
   return { ok: true, message: text('warming') };
 }
 
 /** For users of the share: the list here is the remote's own. */
-async function refresh(ctx: PluginContext, view: View): Promise<Outcome> {
+async function refresh(ctx: PluginContext, { fills }: Waiting, view: View): Promise<Outcome> {
   const { share = '' } = view;
   const path = folderOf(view.form['path']);
   const refresher = ctx.find('directoryRefresher');
   if (path === undefined || !refresher) return { ok: false, message: text('no-path') };
-  const done = refresher.refresh(share, path).then(({ ok, failed: [first] }) => ({
-    ok: first === undefined,
-    message: first ? `${first.path}: ${first.reason}` : view.plain('refreshed', { count: ok }),
-  }));
+  const done = refresher.refresh(share, path).then(({ ok, failed: [first] }) => {
+    // Who has pressed it looks at the list, which is asked of the remote anew, too.
+    fills.readAgain(ctx.use('shares').get(share)?.mount);
+    return {
+      ok: first === undefined,
+      message: first ? `${first.path}: ${first.reason}` : view.plain('refreshed', { count: ok }),
+    };
+  });
   return timeBoxOr(ctx.use('clock'), REFRESH_MS, done, () => ({ ok: true, message: text('refreshing') }));
 }
 
@@ -218,6 +223,9 @@ export function filesPanel(ctx: PluginContext): Tab {
       folder: (view) => folderPart(ctx, lists, view),
       list: (view) => listPart(ctx, lists, view),
     },
-    actions: { warm: (view) => warm(ctx, view), refresh: (view) => refresh(ctx, view) },
+    actions: {
+      warm: (view) => warm(ctx, waiting, view),
+      refresh: (view) => refresh(ctx, waiting, view),
+    },
   };
 }

@@ -1,9 +1,8 @@
 /** What waits of each share, by its mount's own queue, and the sign by which open pages learn that it has changed. */
 import { createHash } from 'node:crypto';
 import type { LiveShare, Mount, PluginContext, QueuedUpload, UnsavedFile } from 'mountkeeper';
+import { Fills, FRESH_MS } from './fills.ts';
 
-/** While files come and go, the remote is asked once in this time for what no queue tells of. */
-export const FRESH_MS = 10_000;
 const QUEUE_MS = 5_000;
 
 type Queue = readonly QueuedUpload[];
@@ -22,12 +21,14 @@ interface Shown {
 }
 
 export class Waiting {
+  readonly fills: Fills;
   readonly #ctx: PluginContext;
   readonly #asked = new WeakMap<Mount, Asked>();
   readonly #shown = new WeakMap<Mount, Shown>();
 
   constructor(ctx: PluginContext) {
     this.#ctx = ctx;
+    this.fills = new Fills(() => ctx.use('clock'));
   }
 
   /** As it is now. Empty where nobody can tell. */
@@ -52,7 +53,7 @@ export class Waiting {
     if (!mount) return '';
     const { dirtyFiles = 0, uploadedBytes = 0 } = live.figures?.stats ?? {};
     const queued = dirtyFiles > 0 ? await this.#signOfCycle(mount, live) : '';
-    const sign = `${dirtyFiles} ${uploadedBytes} ${queued}`;
+    const sign = `${dirtyFiles} ${uploadedBytes} ${queued} ${this.fills.version(mount, live)}`;
     return this.#isSettled(mount, sign) ? `${sign} settled` : sign;
   }
 

@@ -47,26 +47,57 @@ function row(line: string): Content {
   return html`<li data-tone=${tone}><bdi>${line}</bdi></li>`;
 }
 
+/** What a page tells of its lines: it comes back with each question for new ones. */
+interface Told {
+  /** Lines that are shown. */
+  readonly shown: number;
+  /** Lines that were searched for them. */
+  readonly of: number;
+}
+
+const NOTHING: Told = { shown: 0, of: 0 };
+
+function toldBefore({ query }: View): Told {
+  const number = (name: string): number => Math.max(0, Math.trunc(Number(query[name]))) || 0;
+  return { shown: number('shown'), of: number('of') };
+}
+
 /** Asks for new lines after a second; every five, where no answer came. */
-function poller(view: View, wanted: Wanted, from: number): Content {
-  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from })} hx-swap="outerHTML"
+function poller(view: View, wanted: Wanted, from: number, told: Told): Content {
+  return html`<div id="log-more" hx-get=${view.part('more', { ...wanted, from, ...told })} hx-swap="outerHTML"
       hx-trigger="load delay:1s, every 5s"></div>`;
 }
 
-async function lines(file: LogFile, view: View): Promise<Content> {
+/** `isOnItsOwn`: it takes the place of the former one by itself, from within an answer about something else. */
+function count(view: View, { shown, of }: Told, isOnItsOwn = false): Content {
+  return html`<p id="log-count" class="help" hx-swap-oob=${isOnItsOwn ? 'true' : undefined}>${view.t(
+    'shown',
+    {
+      count: shown,
+      of,
+    },
+  )}</p>`;
+}
+
+async function lines(file: LogFile, view: View, isOnItsOwn = false): Promise<Content> {
   const wanted = wantedOf(view);
   const page = await file.read({ lines: LOOKED_AT, fromLine: 0 });
+  const swap = isOnItsOwn ? 'true' : undefined;
   if (page.totalLines === 0)
-    return html`<div id="log-view"><p class="empty">${view.t('no-file')}</p>${poller(view, wanted, 0)}</div>`;
-  const found = page.entries.filter((line) => matches(line, wanted));
+    return html`<div id="log-view" hx-swap-oob=${swap}><p class="empty">${view.t('no-file')}</p>${poller(
+      view,
+      wanted,
+      0,
+      NOTHING,
+    )}</div>`;
+  const found = page.entries.filter((line) => matches(line, wanted)).slice(-SHOWN);
+  const told = { shown: found.length, of: page.entries.length };
   const isFollowing = view.query['level'] === undefined || view.query['follow'] === 'on';
-  return html`<div id="log-view"><p class="help">${view.t('shown', {
-    count: Math.min(found.length, SHOWN),
-    of: page.entries.length,
-  })}</p>
+  // With the morphing that the page's other parts use, htmx would put new lines into the list with a list around them.
+  return html`<div id="log-view" hx-swap-oob=${swap}>${count(view, told)}
     <div class="log-box" tabindex="0" role="region" aria-label=${view.text(inEveryLanguage(TEXTS, 'title'))}>
-      <ol id="log-lines" class="log" data-most=${String(SHOWN)}>${found.slice(-SHOWN).map(row)}</ol></div>
-    ${isFollowing ? poller(view, wanted, page.totalLines) : null}</div>`;
+      <ol id="log-lines" class="log" data-most=${String(SHOWN)} hx-ext="ignore:morph">${found.map(row)}</ol></div>
+    ${isFollowing ? poller(view, wanted, page.totalLines, told) : null}</div>`;
 }
 
 /** The new lines; everything when the log has become shorter. */
@@ -74,14 +105,17 @@ async function more(file: LogFile, view: View): Promise<Content> {
   const from = Number(view.query['from'] ?? 0);
   const wanted = wantedOf(view);
   const page = await file.read({ lines: LOOKED_AT, fromLine: from });
-  if (from === 0 || page.totalLines < from) {
-    return page.totalLines === 0
-      ? poller(view, wanted, 0)
-      : html`<div hx-swap-oob="outerHTML:#log-view">${await lines(file, view)}</div>`;
-  }
+  if (from === 0 || page.totalLines < from)
+    return page.totalLines === 0 ? poller(view, wanted, 0, NOTHING) : lines(file, view, true);
+  const before = toldBefore(view);
   const found = page.entries.filter((line) => matches(line, wanted));
+  const told = {
+    shown: Math.min(SHOWN, before.shown + found.length),
+    of: before.of + page.entries.length,
+  };
   return [
-    poller(view, wanted, from + page.entries.length),
+    poller(view, wanted, from + page.entries.length, told),
+    page.entries.length === 0 ? null : count(view, told, true),
     found.length === 0 ? null : html`<ol hx-swap-oob="beforeend:#log-lines">${found.map(row)}</ol>`,
   ];
 }

@@ -110,7 +110,7 @@ async function run(
     'warmup',
     checkedTarget(wish, (name) => isShare(ctx, name)),
   );
-  return { ok: true, message: text('started') };
+  return { ok: true, message: text(wish.isDryRun ? 'counting-begins' : 'started') };
 }
 
 export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {

@@ -23,6 +23,8 @@ export interface ActionOptions {
   readonly options: RouteOptions;
   /** A whole page around what is said, for a browser without scripts. */
   readonly page: (request: Request, said: Content) => Promise<string>;
+  /** Called when an action has ended: what pages show may be another now. */
+  readonly changed: () => void;
 }
 
 /** Only own properties that the plugin has declared, never inherited ones. */
@@ -133,7 +135,7 @@ async function outcomeOf(
   }
 }
 
-export function actionRoute(sources: Sources, { options, page }: ActionOptions): ServerRoute {
+export function actionRoute(sources: Sources, { options, page, changed }: ActionOptions): ServerRoute {
   return {
     method: 'POST',
     path: '/dashboard/do/{tab}/{name}',
@@ -157,6 +159,8 @@ export function actionRoute(sources: Sources, { options, page }: ActionOptions):
       }
       request.app.isQuestion = found.owned.tab.questions?.includes(found.name) === true;
       const outcome = await outcomeOf(sources, found, act);
+      // Not with the next figures: what was done, or has gone wrong, shows as soon as it is said.
+      changed();
       const { share } = found.view;
       request.app.isDone = outcome.ok;
       request.app.about = { ...outcome.about, ...(share !== undefined && { share }) };

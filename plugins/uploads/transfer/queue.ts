@@ -48,6 +48,8 @@ export class Queue {
   readonly running = new Map<string, Running>();
   #items: ReadonlyMap<string, Item> = new Map();
   readonly #done = new Set<string>();
+  /** Uploads that are given up: not shown any more, though they count until the next plan knows. */
+  readonly #discarded = new Set<string>();
   /** Items that may start, most urgent first; deletions that wait for everything else are separate. */
   #lanes: Record<Lane, Map<string, Item>> = { upload: new Map(), small: new Map(), late: new Map() };
   readonly #tries = new Map<string, Try>();
@@ -106,6 +108,7 @@ export class Queue {
   adopt(plan: Plan, now: number): void {
     this.#items = plan.items;
     this.#done.clear();
+    this.#discarded.clear();
     this.#endUrgency();
     for (const map of [this.#tries, this.#firstSeen])
       for (const id of map.keys()) if (!plan.items.has(id)) map.delete(id);
@@ -129,6 +132,11 @@ export class Queue {
       return undefined;
     this.#keptBack.add(path);
     return () => void this.#keptBack.delete(path);
+  }
+
+  discarded(path: string): void {
+    for (const { id, action, path: one } of this.items)
+      if (action === 'upload' && one === path) this.#discarded.add(id);
   }
 
   /** A path is no longer urgent when nothing of it waits. */
@@ -295,7 +303,8 @@ export class Queue {
   }
 
   entries(now: number): QueueEntry[] {
-    return this.items.map((item) => {
+    const shown = this.items.filter(({ id }) => !this.#discarded.has(id));
+    return shown.map((item) => {
       const run = this.running.get(item.id);
       const one = this.#tries.get(item.id);
       return {

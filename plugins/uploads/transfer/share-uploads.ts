@@ -222,6 +222,7 @@ export class ShareUploader implements ManagedUploads {
     if (!this.#moveLock.isSettled)
       throw new Error('Folders are being renamed just now; nothing was discarded. Try again in a moment.');
     const done = await discardFile(asked, this.#queue.items, this.#tools(records));
+    this.#queue.discarded(asked.path);
     this.#left.added();
     return done;
   }

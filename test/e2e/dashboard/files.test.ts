@@ -126,6 +126,15 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await limit('0');
   });
 
+  it('shows what others have put on the NAS as soon as the folder was read again', async () => {
+    await writeFile(nas.path('of-others.txt'), 'theirs');
+    assert.equal(await row('of-others.txt').count(), 0);
+    await press(browse().locator('button', { hasText: 'Read this folder again' }));
+    await until('it is in the list', async () => (await row('of-others.txt').count()) === 1, {
+      timeoutMs: 10_000,
+    });
+  });
+
   it('opens a folder by keyboard, and the focus is in it', async () => {
     await press(row('sub').locator('button'));
     await shows('what is below', async () => (await row('plan').count()) === 1);
@@ -170,6 +179,17 @@ describe("a share's files on the page", { skip: !hasBrowser && SKIPS.chromium.re
     await until('that it is stuck', async () => /Stuck/.test(await queued('blocked.bin').innerText()), {
       timeoutMs: 60_000,
     });
+    const isInSight = await queued('blocked.bin').evaluate((line) => {
+      const [output] = line.getElementsByTagName('output');
+      const said = output?.cloneNode(true) as HTMLElement;
+      output?.replaceWith(said);
+      said.innerHTML = `<span class="outcome"><bdi>${'What came of it is a long sentence. '.repeat(6)}</bdi></span>`;
+      const box = line.closest('.scroll');
+      const isWhole = box !== null && box.scrollWidth <= box.clientWidth;
+      said.replaceWith(output as HTMLElement);
+      return isWhole;
+    });
+    assert.ok(isInSight, 'what is said of a click leaves the other columns in sight');
     await shows('that the NAS could not take it', async () => (await page.sentence()) === 'refused');
     assert.equal(await page.tone('team'), 'bad');
     assert.match(await queued('fresh.bin').innerText(), /Waiting/, 'the other one waits on');

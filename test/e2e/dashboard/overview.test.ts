@@ -341,8 +341,21 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       5_000,
     );
     const before = await lines.count();
+    const list = page.page.locator('#log-lines');
+    const told = async (): Promise<readonly number[]> =>
+      ((await page.page.locator('#log-count').innerText()).match(/[\d,]+/g) ?? []).map((number) =>
+        Number(number.replaceAll(',', '')),
+      );
+    const [, searched = 0] = await told();
     await daemon.request('POST', '/api/bwlimit', { up: '4M', down: '0' });
     await shows('the next one', async () => (await lines.count()) === before + 1, 5_000);
+    assert.equal(
+      await list.locator(':scope > li').count(),
+      before + 1,
+      'as the others, in no list of its own',
+    );
+    const [shown, of = 0] = await told();
+    assert.ok(shown === before + 1 && of > searched, `${shown} of ${of}, before ${before} of ${searched}`);
     // A lost answer and a refusal are not the end of it.
     let asked = 0;
     await page.page.route('**/dashboard/parts/logs/more?*', async (route) => {
@@ -355,6 +368,17 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await daemon.request('POST', '/api/bwlimit', { up: '5M', down: '0' });
     await shows('the one after them', async () => (await lines.count()) === before + 2, 10_000);
     page.takeFaults();
+    const most = before + 2;
+    await list.evaluate((node, kept) => node.setAttribute('data-most', String(kept)), most);
+    const former = await lines.last().innerText();
+    await daemon.request('POST', '/api/bwlimit', { up: '6M', down: '0' });
+    await shows('the newest', async () => (await lines.last().innerText()) !== former, 10_000);
+    await shows(
+      'no more than are kept',
+      async () => (await list.locator(':scope > *').count()) === most,
+      2_000,
+    );
+    await page.assertAccessible('the log');
     await page.page.locator('input[name=follow]').uncheck();
     await shows('it has stopped', async () => (await page.page.locator('#log-more').count()) === 0, 5_000);
     await page.page.locator('input[name=search]').fill('');

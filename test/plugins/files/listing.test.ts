@@ -29,10 +29,12 @@ interface Share {
   /** Where it leads. */
   remote: string;
   queueReads: number;
+  /** Services of other plugins. */
+  readonly found: Readonly<Record<string, unknown>>;
 }
 
 function share(given: Partial<Share> = {}): Share {
-  return { queue: [], stats: {}, takenAtMs: 0, now: 0, remote: 'nas:a', queueReads: 0, ...given };
+  return { queue: [], stats: {}, takenAtMs: 0, now: 0, remote: 'nas:a', queueReads: 0, found: {}, ...given };
 }
 
 /** A view of a cache as a mounter offers it. */
@@ -67,11 +69,13 @@ function contextOf(
     shares: sharesOf(() => [live()]),
     processes,
     clock,
-    plugins: { list: () => [] },
+    plugins: { list: () => [{ name: 'warmup', state: 'active' }] },
+    config: { current: { config: { shares: [{ name: 'files' }] } } },
   };
   return {
     use: (name: string) => services[name],
-    find: () => undefined,
+    find: (name: string) => files.found[name],
+    send: async () => undefined,
     signal: new AbortController().signal,
   } as unknown as PluginContext;
 }
@@ -259,6 +263,45 @@ describe('the files of a share', () => {
     assert.equal(signs.size, 1, 'and then no more');
   });
 
+  it('are asked for again when the cache has changed or a folder was read anew, not too often', async () => {
+    const remote = new Remote();
+    const directoryRefresher = { refresh: async () => ({ ok: 1, failed: [] }) };
+    const files = share({ stats: { cacheBytes: 1 }, found: { directoryRefresher } });
+    await loadLibraries();
+    const panel = filesPanel(contextOf(remote.body, true, 'unknown', files));
+    const view = (form = {}) =>
+      createView({ language: 'en', host: 'h', share: 'files', tab: panel, form, query: { path: 'sub' } });
+    let signs = new Set<string>();
+    /** As an open page: it asks for the list where the sign is another one. */
+    const cycle = async (ms: number, stats: object): Promise<number> => {
+      const before = remote.asked;
+      files.now += ms;
+      files.takenAtMs += 1;
+      files.stats = stats;
+      const sign = toHtml(await panel.render(view()));
+      if (!signs.has(sign)) await panel.parts?.['list']?.(view());
+      signs = new Set([sign]);
+      return remote.asked - before;
+    };
+    await panel.parts?.['folder']?.(view());
+    const asked = [await cycle(0, { cacheBytes: 1 }), await cycle(5_000, { cacheBytes: 2 })];
+    assert.deepEqual(asked, [0, 1], 'somebody has read a file');
+    assert.equal(await cycle(2_000, { cacheBytes: 3 }), 0, 'a moment later');
+    assert.equal(await cycle(2_000, { cacheBytes: 3 }), 0);
+    assert.equal(await cycle(1_000, { cacheBytes: 3 }), 1, 'once in five seconds');
+    const act = async (action: 'refresh' | 'warm') =>
+      assert.equal((await panel.actions?.[action]?.(view({ path: 'sub' })))?.ok, true);
+    await act('refresh');
+    assert.equal(await cycle(50, { cacheBytes: 3 }), 1, 'at once');
+    assert.equal(await cycle(9_000, { cacheBytes: 3 }), 0);
+    await act('warm');
+    const looks: number[] = [];
+    for (let count = 0; count < 20; count += 1) looks.push(await cycle(2_000, { cacheBytes: 3 }));
+    const sum = (all: readonly number[]) => all.reduce((one, other) => one + other, 0);
+    assert.ok(sum(looks.slice(0, 3)) >= 2, 'for what comes into the cache');
+    assert.ok(sum(looks) <= 8 && sum(looks.slice(16)) === 0, looks.join());
+  });
+
   it('are what another remote has once the share leads there', async () => {
     const remote = new Remote();
     const files = share();
@@ -306,7 +349,7 @@ describe('the files of a share', () => {
       return new Waiting(ctx).sign(ctx.use('shares').get('files'));
     };
     const first = await says({});
-    assert.equal(await says({ cacheBytes: 5 }), first);
+    assert.equal(await says({ speed: 5 }), first);
     const others = [
       await says({ uploadedBytes: 7 }),
       await says({ dirtyFiles: 0 }),
@@ -390,7 +433,8 @@ describe('the files of a share', () => {
       },
     };
     let found: typeof refresher | undefined = refresher;
-    const panel = filesPanel({ find: () => found, use: () => createClock() } as never);
+    const services: Record<string, unknown> = { clock: createClock(), shares: sharesOf(() => []) };
+    const panel = filesPanel({ find: () => found, use: (name: string) => services[name] } as never);
     const act = async (path: string) =>
       panel.actions?.['refresh']?.(
         createView({ language: 'en', host: 'h', share: 'files', tab: panel, form: { path } }),

@@ -187,12 +187,17 @@ describe('warmup', () => {
     const form = { of: 'photos', path: 'a//b', newerThan: '3d', isDryRun: 'false' };
     for (const part of [{ path: '../x' }, { newerThan: 'soon' }, { of: 'music' }])
       await assert.rejects(async () => run?.({ form: { ...form, ...part } } as never), JSON.stringify(part));
-    assert.equal((await run?.({ form } as never))?.ok, true);
+    const saidOf = async (isDryRun: string) => {
+      const { ok, message } = (await run?.({ form: { ...form, isDryRun } } as never)) ?? {};
+      return [ok, (message as Readonly<Record<string, string>>)['en']];
+    };
+    assert.deepEqual(await saidOf('false'), [true, 'The warmup begins; the card shows how it goes.']);
     const { tasks } = (await host.inject('/api/warmup/photos')).json() as WarmupAnswer;
     assert.deepEqual(
       tasks.map(({ path, newer_than, active }) => [path, newer_than, active]),
       [['a/b', '3d', true]],
     );
+    assert.deepEqual(await saidOf('true'), [true, 'Counting begins; the result shows here.']);
   });
 });
 

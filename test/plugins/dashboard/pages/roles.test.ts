@@ -11,6 +11,7 @@ import { createClock } from '../../../../core/platform/clock.ts';
 import auth from '../../../../plugins/auth/index.ts';
 import { makeHash } from '../../../../plugins/auth/password-hash.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
+import { until } from '../../../support/platform/wait.ts';
 
 const acts: string[] = [];
 
@@ -35,7 +36,7 @@ const garden = definePlugin({
       id: 'garden',
       title: 'Garden',
       access: { see: 'viewer', act: { water: 'operator' } },
-      render: (view) => html`<p>roses for ${view.role}</p>`,
+      render: (view) => html`<p>roses for ${view.role}, after ${acts.length} acts</p>`,
       controls: (view) => html`<div>${buttons.map((button) => view.button(button))}</div>`,
       parts: { piece: () => 'a leaf' },
       actions,
@@ -166,6 +167,23 @@ describe('the page of a reader', () => {
       assert.doesNotMatch(viewer, /Button/);
       assert.match(admin, /roses for admin/);
       assert.match(admin, /Button fell/);
+    });
+
+    it('shows what an action has done with its end, not with the next figures', async () => {
+      const stream = await events('operator');
+      let text = '';
+      stream.on('data', (piece: Buffer) => (text += String(piece)));
+      const begun = performance.now();
+      for (let round = 0; round < 5; round += 1) {
+        const { payload } = await post('/dashboard/do/garden/water', 'operator');
+        assert.match(payload, /did water/);
+        const shown = `after ${acts.length} acts`;
+        await until(shown, async () => text.includes(shown), { timeoutMs: 10_000 });
+      }
+      const tookMs = performance.now() - begun;
+      stream.destroy();
+      // Figures come, and beats, each two seconds.
+      assert.ok(tookMs < 6_000, `5 actions in ${tookMs} ms`);
     });
 
     it('is there for administrators, however many a viewer has open', async () => {

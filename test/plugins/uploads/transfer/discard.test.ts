@@ -68,6 +68,7 @@ describe('a waiting file that is discarded', () => {
     writeFileSync(share.at('d/a'), 'mine');
     await paused();
     const { keptAt, shows, bytes } = await discard('d/a');
+    assert.deepEqual(uploader.queue(), [], 'it waits no more');
     assert.deepEqual([shows, bytes, readFileSync(keptAt, 'utf8')], ['file', 4, 'mine']);
     assert.ok(keptAt.startsWith(`${share.discarded}/`) && keptAt.endsWith('/d/a'), keptAt);
     assert.equal(seen('d/a'), 'first');
