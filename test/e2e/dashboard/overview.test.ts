@@ -183,6 +183,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await shows('the outcome', async () => /Uploads go on\./.test(await card.innerText()), 5_000);
     await shows('no button', async () => !/Go on now/.test(await card.innerText()), 5_000);
     assert.match(await card.innerText(), /Uploads go on\./);
+    assert.doesNotMatch(await card.innerText(), /paused for an hour/, 'what is not true any more');
     await shows('the focus beside it', () => hasFocus(card));
     await until('it is on the NAS', () => nas.has('paused.txt'), { timeoutMs: 10_000 });
     await shows('the end of the pause', async () => !/paused until/.test(await card.innerText()));
@@ -229,6 +230,9 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       { name: 'files', connection: 'nas' },
       { name: '团队 team', connection: 'nas', remote_path: 'sub' },
     ];
+    const form = watched.page.locator('form.limit');
+    await press(form.locator('button'));
+    await shows('the outcome', async () => /limit is set/.test(await form.locator('output').innerText()));
     await daemon.writeConfig(daemon.text({ shares: [...shares, { name: 'new.one', connection: 'nas' }] }));
     await until('the API has it', async () => (await daemon.get('/api/status/new.one')).status === 200, {
       timeoutMs: 10_000,
@@ -237,9 +241,9 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       'its card',
       async () => (await watched.page.locator('.share[data-share="new.one"]').count()) === 1,
     );
-    await shows('its health', async () => (await watched.tone('new.one')) === 'good', 20_000);
     // The whole page was drawn anew: what was said where somebody clicked is still there.
-    assert.match(await watched.page.locator('.cards article').first().innerText(), /Reconnecting/);
+    assert.match(await form.locator('output').innerText(), /limit is set/);
+    await shows('its health', async () => (await watched.tone('new.one')) === 'good', 20_000);
     await daemon.writeConfig(daemon.text({ shares }));
     await until(
       'the API has it no more',
