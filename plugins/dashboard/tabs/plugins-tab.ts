@@ -4,6 +4,7 @@ import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { describedIn } from '../said.ts';
+import { changesOf } from '../settings/arrival.ts';
 import { isSwitch } from '../settings/fields.ts';
 import { hitBy } from './plugin-hits.ts';
 import type { HitSources } from './plugin-hits.ts';
@@ -106,9 +107,26 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   if (!check.ok) return { ok: false, message: check.message };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
-  const applied = await config.apply({ text: (running) => switched(running.text), origin: 'http' });
-  if (!applied.ok) return { ok: false, message: applied.message };
+  const refused = await applied(ctx, switched);
+  if (refused !== undefined) return { ok: false, message: refused };
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
+}
+
+/** Undefined: done. The history names who has done it; where the control API is off there is none. */
+async function applied(
+  ctx: PluginContext,
+  switched: (text: string) => string,
+): Promise<Outcome['message'] | undefined> {
+  const config = ctx.use('config');
+  const changes = changesOf(ctx);
+  if (!changes) {
+    const answer = await config.apply({ text: ({ text }) => switched(text), origin: 'http' });
+    return answer.ok ? undefined : answer.message;
+  }
+  const { version } = changes;
+  const answer = await changes.submit({ text: switched(config.current.text), by: 'page', version });
+  if (answer.ok) return undefined;
+  return answer.status === 412 ? everywhere('settings-meanwhile') : answer.message;
 }
 
 /** Only of one that broke off; any other would not be helped by it. */
