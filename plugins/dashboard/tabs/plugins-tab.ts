@@ -6,6 +6,7 @@ import { CATALOGUES, everywhere } from '../languages.ts';
 import { describedIn } from '../said.ts';
 import { changesOf } from '../settings/arrival.ts';
 import { isSwitch } from '../settings/fields.ts';
+import { contributions } from './contributed.ts';
 import { hitBy } from './plugin-hits.ts';
 import type { HitSources } from './plugin-hits.ts';
 import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
@@ -50,22 +51,8 @@ function may({ isolation }: PluginInfo, permissions: readonly string[], view: Vi
   });
 }
 
-function kindKey(kind: string): string {
-  return `kind-${kind.replaceAll(' ', '-')}`;
-}
-
 function entry(info: PluginInfo, hit: HitSources, view: View): Content {
-  const {
-    name,
-    version,
-    description,
-    state,
-    reason,
-    contributes = [],
-    thirdParty,
-    isolation,
-    permissions,
-  } = info;
+  const { name, version, description, state, reason, thirdParty, isolation, permissions } = info;
   const button = switchOf(info, hit, view);
   const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
   return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2>${title}</h2>
@@ -75,15 +62,7 @@ function entry(info: PluginInfo, hit: HitSources, view: View): Content {
     }</p>
     ${permissions ? html`<p><small>${may(info, permissions, view)}</small></p>` : null}
     ${reason === undefined ? null : html`<p class="reason"><bdi>${view.said(reason)}</bdi></p>`}
-    ${
-      contributes.length === 0
-        ? null
-        : html`<details><summary>${view.t('contributes')}</summary><dl class="lists">
-      ${contributes.map(
-        ([kind, names]) =>
-          html`<div><dt>${view.t(kindKey(kind))}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
-      )}</dl></details>`
-    }
+    ${contributions(info, view)}
     <div class="actions">${wayBack(info, view)}${
       button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`
     }</div></article>`;
