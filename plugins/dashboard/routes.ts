@@ -219,8 +219,12 @@ function fileRoutes(parts: RouteParts): ServerRoute[] {
       options: OPTIONS,
       handler: (request, h) => {
         const span = spanOf(queryOf(request)['span']);
+        const { stepMs, points } = SPANS[span];
+        const until = Math.ceil(parts.sources.clock.now() / 1_000);
         return h.response({
-          stepSeconds: SPANS[span].stepMs / 1_000,
+          stepSeconds: stepMs / 1_000,
+          from: until - (stepMs / 1_000) * points,
+          until,
           points: parts.series().of(String(request.params['share']), span),
         });
       },

@@ -10,7 +10,12 @@ interface Chart {
 
 declare const uPlot: new (options: object, data: Columns, target: HTMLElement) => Chart;
 
+type Span = readonly [from: number, until: number];
+
 interface Answer {
+  /** What was asked for, in seconds: also where there are figures of a part of it alone. */
+  readonly from: number;
+  readonly until: number;
   readonly stepSeconds: number;
   readonly points: readonly (readonly [at: number, speed: number, cache: number, dirty: number])[];
 }
@@ -27,6 +32,7 @@ const COLUMN = { speed: 1, cache: 2, dirty: 3 } as const;
 type ChartName = keyof typeof COLUMN;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
+const spans = new WeakMap<HTMLElement, Span>();
 const charts = new Map<HTMLElement, Chart>();
 
 function bytes(value: number): string {
@@ -88,6 +94,7 @@ function options(name: ChartName, box: HTMLElement): object {
     padding: [8, 28, 8, 0],
     cursor: { drag: { x: false, y: false } },
     scales: {
+      x: { range: (_: unknown, least: number, most: number) => spans.get(box) ?? [least, most] },
       y: {
         range: (_: unknown, __: number, most: number) => [
           0,
@@ -149,6 +156,7 @@ async function renew(group: HTMLElement): Promise<void> {
     const name = box.dataset['chart'] as ChartName;
     const data = columns(answer, COLUMN[name]);
     describe(box, name, data);
+    spans.set(box, [answer.from, answer.until]);
     const known = chartIn(box);
     if (known) known.setData(data);
     else charts.set(box, new uPlot(options(name, box), data, box));

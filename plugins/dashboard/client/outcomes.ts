@@ -1,6 +1,8 @@
 /**
  * What came of a click stays where it was clicked while updates redraw the page around it. Where an update takes
- * the button itself away, the outcome moves to the end of its panel.
+ * the button itself away, the outcome moves to the end of its panel. What was true of one moment goes again: what was
+ * done after a while, and each with the next click on its card, which may make it untrue. A failure waits for that
+ * click.
  */
 
 import { formKey } from './forms.js';
@@ -21,18 +23,36 @@ interface RequestEvent extends Event {
 
 declare const Idiomorph: Morpher;
 
-/** What a part that is redrawn by itself says of a click, it says at least so long. */
-const TOLD_MS = 30_000;
+/** Long enough to read two sentences twice. */
+const TOLD_MS = 15_000;
 
+const PLACES = 'output:not([data-kept]), .told';
 const RUNNING = 'form.htmx-request';
 
 /** Outputs in a form that the update under way leaves alone. */
 const kept = new WeakSet<Node>();
 
-/** Beside a part that is redrawn an outcome stays until the next click; inside, where rows come and go, a while. */
-function isTold(output: HTMLElement): boolean {
-  if (output.childElementCount === 0) return false;
-  return !output.closest('.slot') || Date.now() - Number(output.dataset['toldAt'] ?? 0) < TOLD_MS;
+/** No more than the sentence: what an action has made, such as a token, is shown once, and is not taken away. */
+function isSentence(place: Element): boolean {
+  return place.childElementCount === 1 && place.firstElementChild?.matches('.outcome') === true;
+}
+
+/** What was done needs no reading later; behind another window nobody has read it yet. */
+function endLater(place: HTMLElement): void {
+  const said = place.firstElementChild;
+  if (!isSentence(place) || !said?.matches('[data-tone=good]')) return;
+  setTimeout(() => {
+    if (place.firstElementChild !== said) return;
+    if (document.hidden) endLater(place);
+    else place.replaceChildren();
+  }, TOLD_MS);
+}
+
+/** Of the card on which somebody has clicked; beside the cards, of all that stands there. */
+function endOthers(form: HTMLFormElement): void {
+  const card = form.closest('.card');
+  for (const place of (card ?? document).querySelectorAll(PLACES))
+    if (place.closest('.card') === card && isSentence(place)) place.replaceChildren();
 }
 
 /** Shows it at the end of its panel. */
@@ -41,9 +61,7 @@ function tell(output: HTMLElement): void {
   if (!place || !isPlaceOfPanel(place)) return;
   const told = [...output.childNodes].map((node) => node.cloneNode(true));
   place.replaceChildren(...told);
-  setTimeout(() => {
-    if (place.firstChild === told[0]) place.replaceChildren();
-  }, TOLD_MS);
+  endLater(place);
 }
 
 /**
@@ -58,7 +76,7 @@ function isOwn(old: Node, fresh: Node): boolean {
     : kept === fresh.dataset['kept'];
 }
 
-function isPlaceOfPanel(node: Node): boolean {
+function isPlaceOfPanel(node: Node): node is HTMLElement {
   return node instanceof HTMLElement && node.classList.contains('told');
 }
 
@@ -69,7 +87,7 @@ function beforeForm(old: HTMLFormElement, fresh: HTMLFormElement): boolean {
   if (isSame && old.dataset['typed'] !== undefined && !old.closest('.slot')) return false;
   for (const output of old.querySelectorAll('output')) {
     kept.delete(output);
-    if (!isTold(output)) continue;
+    if (output.childElementCount === 0) continue;
     if (isSame) kept.add(output);
     else tell(output);
   }
@@ -82,7 +100,7 @@ function beforeRemoval(old: HTMLElement): boolean {
     old.dataset['gone'] = '';
     return false;
   }
-  for (const output of old.querySelectorAll('output')) if (isTold(output)) tell(output);
+  for (const output of old.querySelectorAll('output')) if (output.childElementCount > 0) tell(output);
   return true;
 }
 
@@ -107,13 +125,18 @@ Object.assign(Idiomorph.defaults.callbacks, {
     !isAttributeOwn(name, old) && (name !== 'tabindex' || how !== 'remove' || old !== document.activeElement),
 } satisfies Callbacks);
 
+document.addEventListener('htmx:beforeRequest', (event) => {
+  const { elt } = (event as RequestEvent).detail;
+  if (elt instanceof HTMLFormElement) endOthers(elt);
+});
+
 document.addEventListener('htmx:afterRequest', (event) => {
   const { elt } = (event as RequestEvent).detail;
   if (!(elt instanceof HTMLFormElement)) return;
   if (elt.querySelector('.outcome[data-tone=good]')) delete elt.dataset['typed'];
   const gone = elt.closest('[data-gone]');
   for (const output of elt.querySelectorAll('output')) {
-    output.dataset['toldAt'] = String(Date.now());
+    endLater(output);
     if (gone) tell(output);
   }
   gone?.remove();

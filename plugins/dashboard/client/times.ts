@@ -21,6 +21,7 @@ const STEPS: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: num
 // Made once: hundreds of times are written at each update, and making a format takes longer than using it.
 const AGO = new Intl.RelativeTimeFormat(root.lang, { numeric: 'auto' });
 const TODAY = new Intl.DateTimeFormat(root.lang, { timeStyle: 'short' });
+const TODAY_EXACT = new Intl.DateTimeFormat(root.lang, { timeStyle: 'medium' });
 const ANY_DAY = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'short' });
 const EXACT = new Intl.DateTimeFormat(root.lang, { dateStyle: 'medium', timeStyle: 'medium' });
 
@@ -59,14 +60,18 @@ function moment(at: number): string {
   const minute = Math.floor(at / 60_000);
   const known = moments.get(minute);
   if (known !== undefined) return known;
-  const isToday = new Date(at).setHours(0, 0, 0, 0) === day;
-  const text = (isToday ? TODAY : ANY_DAY).format(at);
+  const text = (isToday(at) ? TODAY : ANY_DAY).format(at);
   moments.set(minute, text);
   return text;
 }
 
+function isToday(at: number): boolean {
+  return new Date(at).setHours(0, 0, 0, 0) === new Date().setHours(0, 0, 0, 0);
+}
+
 function textOf(at: number, style: string | undefined): string {
   if (isExact) return EXACT.format(at);
+  if (style === 'second') return (isToday(at) ? TODAY_EXACT : EXACT).format(at);
   return style === 'ago' ? ago(at) : moment(at);
 }
 

@@ -147,10 +147,17 @@ export function serversPanel({ record, offers, host, isOn }: ServerFacts, view: 
     const where = offer === undefined ? null : html` <code>${reachedAs(offer, host)}:${offer.port}</code>`;
     const state = isUp[key] ? 'serving' : isOn(key) ? 'not-ready' : 'not-serving';
     const tone = isUp[key] ? 'good' : isOn(key) ? 'warn' : 'off';
-    return html`<li data-tone=${tone}><span class="protocol">${protocol}</span> <span>${view.t(state)}</span>${
+    const says = view.t(state, { doctor: doctor(view) });
+    return html`<li data-tone=${tone}><span class="protocol">${protocol}</span> <span>${says}</span>${
       isUp[key] ? where : null
     }</li>`;
   })}</ul>`;
+}
+
+/** A link for who may see the doctor's page. */
+function doctor(view: View): Content {
+  const says = view.t('not-ready-doctor');
+  return view.role === 'viewer' ? says : html`<a href="/tabs/doctor">${says}</a>`;
 }
 
 /** For people to compare with what their browser shows; anybody who connects is shown the same. */

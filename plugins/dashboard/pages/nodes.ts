@@ -32,6 +32,13 @@ export function live(name: string, text: string | undefined): Content {
   return html`<span data-live=${name}>${text}</span>`;
 }
 
+/** As `View.time`, to the second: of what ends within a minute. */
+export function toTheSecond(at: number): Content {
+  const iso = new Date(at).toISOString();
+  const text = `${iso.slice(0, 19).replace('T', ' ')} UTC`;
+  return html`<time datetime=${iso} data-at=${String(at)} data-style="second">${text}</time>`;
+}
+
 const METER_WIDTH = 100;
 const METER_PARTS = ['dirty', 'clean'] as const;
 

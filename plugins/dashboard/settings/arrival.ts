@@ -24,7 +24,7 @@ export function arrival(version: string, view: View): Content {
       hx-vals=${JSON.stringify({ version })}
       hx-swap="outerHTML"
     ></span
-    >${' '}<a href="/tabs/settings#trial">${view.t('trial')}</a>`;
+    >${' '}<a href="/tabs/settings#trial">${view.t('trial-link')}</a>`;
 }
 
 /** Nothing unless settings are on trial that no page has reached the daemon with. */

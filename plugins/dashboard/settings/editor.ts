@@ -13,7 +13,7 @@ import type {
 import { everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
 import { arrival, changesOf } from './arrival.ts';
-import { ADDABLE, at, editOf, fieldsPanel } from './fields.ts';
+import { ADDABLE, at, editOf, fieldsPanel, NAMED } from './fields.ts';
 import type { Path } from './fields.ts';
 import { namesOf } from './offers.ts';
 import { takenBackNotice } from './past.ts';
@@ -139,9 +139,20 @@ export class Editor {
     const [array = ''] = pathOf(view) as readonly string[];
     const path = array.split('.');
     const items = at(read(textOf(view)), path);
+    if (NAMED.has(array)) return this.#addNamed(view, path, items);
     const value = ADDABLE[array];
     if (!value) return Promise.resolve({ ok: false, message: everywhere('settings-unknown') });
     return this.#edit(view, [{ path: [...path, Array.isArray(items) ? items.length : 0], value }], true);
+  }
+
+  /** An empty list: its members are written in the field that comes with it. */
+  #addNamed(view: View, path: readonly string[], present: unknown): Promise<Outcome> {
+    const name = (view.form['entry'] ?? '').trim();
+    const problem =
+      name === '' ? 'add-name-missing' : Object.hasOwn(Object(present), name) ? 'add-name-taken' : undefined;
+    return problem === undefined
+      ? this.#edit(view, [{ path: [...path, name], value: [] }], true)
+      : Promise.resolve({ ok: false, message: everywhere(problem) });
   }
 
   remove(view: View): Promise<Outcome> {

@@ -84,6 +84,9 @@ const MADE_BY: Readonly<Record<string, { readonly key: string; readonly command:
   'web.tokens': { key: 'made-token', command: 'mountkeeper token new NAME --role viewer' },
 };
 
+/** Tables of lists, each under a name that people choose. */
+export const NAMED: ReadonlySet<string> = new Set(['groups']);
+
 export function fieldsPanel(
   document: Table,
   keys: readonly ConfigKey[],
@@ -113,7 +116,11 @@ export function fieldsPanel(
       (section) =>
         html`<details class="card" data-section=${section.path.join('.')}>
           <summary><strong>${section.path.join('.')}</strong></summary>
-          ${sectionFields(section, { document, view, known })}
+          ${
+            NAMED.has(section.path.join('.'))
+              ? namedLists(section, { document, view, known })
+              : sectionFields(section, { document, view, known })
+          }
         </details>`,
     )}
   </div>`;
@@ -152,6 +159,34 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
   </details>`;
 }
 
+/** Each with a button that takes it away, and a field for the name of the next one. */
+function namedLists(section: Section, drawing: Drawing): Content {
+  const { path, keys } = section;
+  const { document, view } = drawing;
+  const id = `name-${path.join('-')}`;
+  const lists = at(document, path);
+  const names = typeof lists === 'object' && lists !== null ? Object.keys(lists) : [];
+  return html`${keys.map((key) => html`<p class="help">${described(key, view)}</p>`)}
+    ${names.map(
+      (name) =>
+        html`<div class="item" key=${name}>
+          ${optionFields(keys, path, [name], drawing)}
+          <div class="actions">
+            <button type="button" class="quiet" ...${posting(view, 'remove', [...path, name])}>
+              ${view.t('remove')}<span class="unseen"> <bdi>${name}</bdi></span>
+            </button>
+          </div>
+        </div>`,
+    )}
+    <div class="actions">
+      <label for=${id}>${view.t('add-name')}</label>
+      <input id=${id} name="entry" autocomplete="off" spellcheck="false" />
+      <button type="button" hx-include=${`#settings-text, #${id}`} ...${posting(view, 'add', path)}>
+        ${view.t('add')}
+      </button>
+    </div>`;
+}
+
 function madeBy(array: string, view: View): Content {
   const made = MADE_BY[array];
   return (
@@ -168,34 +203,36 @@ function posting(view: View, action: string, path: Path): Readonly<Record<string
   return { 'hx-post': view.action(action), 'hx-vals': JSON.stringify({ path: JSON.stringify(path) }) };
 }
 
-function sectionFields({ path, keys }: Section, { document, view, known }: Drawing): Content {
+function sectionFields({ path, keys }: Section, drawing: Drawing): Content {
+  const { document, view, known } = drawing;
   return keys.flatMap((key) => {
     const name = key.path.slice(key.path.lastIndexOf('.') + 1);
-    const isFree = key.path === String(path[0]);
-    const own = isFree ? path : [...path, name];
-    if (name !== OPTIONS && !isFree)
+    const own = [...path, name];
+    if (name !== OPTIONS)
       return [
         field({ key, path: own, value: at(document, own), offers: offersOf(key, document, known) }, view),
       ];
     const options = at(document, own);
     const names = typeof options === 'object' && options !== null ? Object.keys(options) : [];
-    return names.map((option) =>
-      field(
-        {
-          key: {
-            ...key,
-            type: isFree ? 'array of string' : 'string',
-            description: '',
-            default: undefined,
-            translations: {},
-          },
-          path: [...own, option],
-          value: at(document, [...own, option]),
-        },
-        view,
-      ),
-    );
+    return optionFields([key], own, names, drawing);
   });
+}
+
+/** Of keys that no schema names. */
+function optionFields(
+  keys: readonly ConfigKey[],
+  path: Path,
+  names: readonly string[],
+  { document, view }: Drawing,
+): readonly Content[] {
+  const type = NAMED.has(path.join('.')) ? 'array of string' : 'string';
+  const traits = { type, description: '', default: undefined, translations: {} };
+  return keys.flatMap((key) =>
+    names.map((name) => {
+      const own = [...path, name];
+      return field({ key: { ...key, ...traits }, path: own, value: at(document, own) }, view);
+    }),
+  );
 }
 
 interface Field {

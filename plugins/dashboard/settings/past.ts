@@ -10,7 +10,7 @@ import type {
   View,
 } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
-import { icon } from '../pages/nodes.ts';
+import { icon, toTheSecond } from '../pages/nodes.ts';
 import { settingIn } from '../said.ts';
 
 export function pastPanel(changes: ConfigChanges, view: View): Content {
@@ -40,7 +40,7 @@ function trialPanel({ version, until, isReached, down, waiting }: ConfigTrial, v
       <li data-tone=${tone}>
         ${icon(tone)}
         <div>
-          ${until === undefined ? null : html`<p role="status">${view.t(key, { time: view.time(until) })}</p>`}
+          ${until === undefined ? null : html`<p role="status">${view.t(key, { time: toTheSecond(until) })}</p>`}
           ${down.length > 0 ? downShares(down, view) : null}
           ${waiting.length > 0 ? waitingShares(waiting, view) : null}
         </div>

@@ -192,7 +192,7 @@ function isFirst(ctx: PluginContext): boolean {
 }
 
 function toOverview(view: View): Content {
-  return html`<p><a href="/?overview=yes">${view.t('overview')}</a></p>`;
+  return html`<p class="to-overview"><a href="/?overview=yes">${view.t('overview')}</a></p>`;
 }
 
 export function setupTab(ctx: PluginContext): Tab {

@@ -256,7 +256,7 @@ export function reviewStep(session: Session, review: Review, view: View): Conten
 /** `lan`: none where the shares are for this machine alone. */
 /** `kept`: who had a password already, which stays as it was. */
 export function doneStep(lan: readonly LanAddresses[], kept: string | undefined, view: View): Content {
-  return html`<section class="card guide">
+  return html`<section class="card guide done">
     <h2 tabindex="-1" autofocus>${view.t('step-done')}</h2>
     ${lan.length > 0 ? lan.map((one) => addresses(one, view)) : html`<p>${view.t('done-local')}</p>`}
     ${kept === undefined ? null : html`<p>${view.t('done-kept', { user: kept })}</p>`}

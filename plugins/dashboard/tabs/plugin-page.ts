@@ -2,6 +2,7 @@
 import { html } from 'mountkeeper';
 import type { Content, PluginInfo, View } from 'mountkeeper';
 import { copyable } from '../pages/nodes.ts';
+import { held } from './contributed.ts';
 
 export interface PluginPage {
   readonly info: PluginInfo;
@@ -20,7 +21,7 @@ export function pluginPage({ info, card, readme, section }: PluginPage, view: Vi
   const { effects } = info;
   return html`<p class="crumbs"><a href="/tabs/plugins">${view.t('all-plugins')}</a></p>
     <div class="cards">${card}</div>
-    ${effects.length === 0 ? null : html`<p>${view.t('holds')} <code>${effects.join(', ')}</code></p>`}
+    ${effects.length === 0 ? null : html`<p>${view.t('holds')} <code>${held(info, view)}</code></p>`}
     ${
       section === undefined
         ? null

@@ -4,7 +4,9 @@ import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { describedIn } from '../said.ts';
+import { changesOf } from '../settings/arrival.ts';
 import { isSwitch } from '../settings/fields.ts';
+import { contributions } from './contributed.ts';
 import { hitBy } from './plugin-hits.ts';
 import type { HitSources } from './plugin-hits.ts';
 import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
@@ -49,22 +51,8 @@ function may({ isolation }: PluginInfo, permissions: readonly string[], view: Vi
   });
 }
 
-function kindKey(kind: string): string {
-  return `kind-${kind.replaceAll(' ', '-')}`;
-}
-
 function entry(info: PluginInfo, hit: HitSources, view: View): Content {
-  const {
-    name,
-    version,
-    description,
-    state,
-    reason,
-    contributes = [],
-    thirdParty,
-    isolation,
-    permissions,
-  } = info;
+  const { name, version, description, state, reason, thirdParty, isolation, permissions } = info;
   const button = switchOf(info, hit, view);
   const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
   return html`<article class="card plugin" id=${`plugin-${name}`}><div class="share"><header><h2>${title}</h2>
@@ -74,15 +62,7 @@ function entry(info: PluginInfo, hit: HitSources, view: View): Content {
     }</p>
     ${permissions ? html`<p><small>${may(info, permissions, view)}</small></p>` : null}
     ${reason === undefined ? null : html`<p class="reason"><bdi>${view.said(reason)}</bdi></p>`}
-    ${
-      contributes.length === 0
-        ? null
-        : html`<details><summary>${view.t('contributes')}</summary><dl class="lists">
-      ${contributes.map(
-        ([kind, names]) =>
-          html`<div><dt>${view.t(kindKey(kind))}</dt><dd><code>${names.join(', ')}</code></dd></div>`,
-      )}</dl></details>`
-    }
+    ${contributions(info, view)}
     <div class="actions">${wayBack(info, view)}${
       button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`
     }</div></article>`;
@@ -106,9 +86,26 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   if (!check.ok) return { ok: false, message: check.message };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
-  const applied = await config.apply({ text: (running) => switched(running.text), origin: 'http' });
-  if (!applied.ok) return { ok: false, message: applied.message };
+  const refused = await applied(ctx, switched);
+  if (refused !== undefined) return { ok: false, message: refused };
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
+}
+
+/** Undefined: done. The history names who has done it; where the control API is off there is none. */
+async function applied(
+  ctx: PluginContext,
+  switched: (text: string) => string,
+): Promise<Outcome['message'] | undefined> {
+  const config = ctx.use('config');
+  const changes = changesOf(ctx);
+  if (!changes) {
+    const answer = await config.apply({ text: ({ text }) => switched(text), origin: 'http' });
+    return answer.ok ? undefined : answer.message;
+  }
+  const { version } = changes;
+  const answer = await changes.submit({ text: switched(config.current.text), by: 'page', version });
+  if (answer.ok) return undefined;
+  return answer.status === 412 ? everywhere('settings-meanwhile') : answer.message;
 }
 
 /** Only of one that broke off; any other would not be helped by it. */

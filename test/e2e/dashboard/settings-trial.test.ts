@@ -87,9 +87,13 @@ describe('settings on trial', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await verdict(watched, 'good');
     await applied(watched);
     await outcome.locator('a').waitFor({ timeout: 10_000 });
-    await until('it is reached', async () => /Mountkeeper\.\s* On trial$/.test(await outcome.innerText()), {
-      timeoutMs: 10_000,
-    });
+    await until(
+      'it is reached',
+      async () => /Mountkeeper\.\s* On trial: keep or take back$/.test(await outcome.innerText()),
+      {
+        timeoutMs: 10_000,
+      },
+    );
     assert.equal(
       await page.evaluate<number>(
         'new Set([...document.querySelectorAll("#settings-outcome :is(a, .outcome)")]' +

@@ -154,7 +154,8 @@ describe('the first run', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       'no password comes back',
     );
     await press(page.locator('button.primary'));
-    await heading('It is being set up');
+    await heading('It is set up');
+    assert.equal(await page.locator('main').getByRole('link', { name: 'Overview' }).count(), 1);
     assert.match(await page.locator('#guide').innerText(), new RegExp(`smb://127\\.0\\.0\\.1:${port}/2024`));
     await until(
       'the file over SMB',

@@ -10,6 +10,7 @@ import { gainsOver } from '../../../plugins/mount/releases/versions.ts';
 import { MAKE_MOUNT_TABLE, NO_MOUNT_TABLE } from '../../../plugins/nfs/ganesha.ts';
 import { PROJECT } from '../../runner/test-files.ts';
 import { sentencesIn, sources, wordsIn } from '../../support/dashboard/sentences.ts';
+import type { FoundPlugin } from '../../../core/plugins/discovery/found.ts';
 import { inTreePlugins } from '../../support/plugins/in-tree.ts';
 
 const HAN = /\p{Script=Han}/u;
@@ -96,11 +97,24 @@ describe('what the doctor finds, in other languages', () => {
   });
 });
 
+/** What it calls its jobs, its effects and what it shows. */
+function wordsOf(found: FoundPlugin): readonly string[] {
+  if (!found.plugin) return [];
+  const { ledger } = found;
+  return [
+    ...[...ledger.jobs, ...ledger.intervals].map(({ name }) => name),
+    ...ledger.effects.map(({ label }) => label),
+    ...ledger.tabs.map(({ id }) => id),
+  ];
+}
+
 describe('what plugins say of themselves, in other languages', () => {
   it('is there for each that comes with the package, and for no other', async () => {
     const found = await inTreePlugins();
-    const descriptions = found.map(({ plugin }) => plugin?.description ?? '');
-    assert.ok(descriptions.length > 20);
+    const descriptions = [
+      ...new Set([...found.map(({ plugin }) => plugin?.description ?? ''), ...found.flatMap(wordsOf)]),
+    ];
+    assert.ok(found.length > 20 && descriptions.length > 60);
     for (const language of others) {
       assert.deepEqual(Object.keys(DESCRIBED[language] ?? {}).sort(), descriptions.sort());
       if (language === 'zh')

@@ -95,6 +95,15 @@ describe('times on a page', { skip: !hasBrowser && SKIPS.chromium.reason }, () =
     }
   });
 
+  it('are to the second where what they tell of ends within a minute', async () => {
+    await draw('a', time(Date.UTC(2026, 5, 1, 12, 34, 56), 'second'));
+    await draw('b', time(Date.UTC(2026, 5, 1, 12, 34, 56), 'time'));
+    await page.clock.runFor(50);
+    const [first, second] = await texts();
+    assert.match(first ?? '', /^\d+:34:56\s[AP]M$/);
+    assert.match(second ?? '', /^\d+:34\s[AP]M$/);
+  });
+
   it('go on where a script has copied them', async () => {
     const begin = await page.evaluate<number>('Date.now()');
     await draw('a', time(begin));

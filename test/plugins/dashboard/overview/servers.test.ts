@@ -30,6 +30,13 @@ describe('the card of the servers', () => {
     const view = createView({ language: 'en', host: 'nas.local' });
     const isOn = (section: string): boolean => section !== 'nfs';
     const page = toHtml(serversPanel({ record, offers: [], host: 'nas.local', isOn }, view));
+    assert.match(page, /not ready: <a href="\/tabs\/doctor">the doctor says why<\/a>/);
+    const viewer = createView({ language: 'en', host: 'nas.local', role: 'viewer' });
+    assert.doesNotMatch(
+      toHtml(serversPanel({ record, offers: [], host: 'nas.local', isOn }, viewer)),
+      /tabs\/doctor/,
+      'a page that a viewer may not see',
+    );
     const lines = [...page.matchAll(/<li data-tone="(\w+)">(.*?)<\/li>/gs)].map(([, tone, text = '']) => [
       tone,
       text.replaceAll(/<[^>]+>/g, '').trim(),

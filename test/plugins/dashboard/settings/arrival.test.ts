@@ -53,7 +53,10 @@ describe('settings on trial', () => {
       trial = undefined;
       assert.doesNotMatch(await page(url, 'admin'), TELLS, url);
       trial = ON_TRIAL;
-      assert.match(await page(url, 'admin'), TELLS, url);
+      const shown = await page(url, 'admin');
+      assert.match(shown, TELLS, url);
+      assert.match(shown, /#trial">On trial: keep or take back</, url);
+      if (url === '/tabs/settings') assert.match(shown, /Taken back at <time [^>]*data-style="second"/);
       trial = { ...ON_TRIAL, isReached: true };
       assert.doesNotMatch(await page(url, 'admin'), TELLS, url);
     }

@@ -7,6 +7,7 @@ import { listKeys } from '../../../../core/config/schema/key-tree.ts';
 import { assemble } from '../../../../core/config/schema/schema.ts';
 import { entryOf } from '../../../../core/plugins/discovery/found.ts';
 import { editToml, readToml } from '../../../../core/sdk/index.ts';
+import type { View } from '../../../../core/contract/dashboard.ts';
 import type { ConfigKey } from '../../../../core/contract/config.ts';
 import type { ConfigVerdict } from '../../../../core/contract/config-changes.ts';
 import { CATALOGUES } from '../../../../plugins/dashboard/languages.ts';
@@ -22,6 +23,7 @@ import {
   typed,
 } from '../../../../plugins/dashboard/settings/fields.ts';
 import type { Path } from '../../../../plugins/dashboard/settings/fields.ts';
+import { Editor } from '../../../../plugins/dashboard/settings/editor.ts';
 import { namesOf } from '../../../../plugins/dashboard/settings/offers.ts';
 import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/verdict.ts';
 import { createView } from '../../../../plugins/dashboard/view.ts';
@@ -76,6 +78,47 @@ describe('the form of the settings', () => {
       editToml('[groups]\noffice = ["anna", "ben"]\n', [edit]),
       '[groups]\noffice = ["anna", "carl"]\n',
     );
+  });
+
+  it('adds a list by its name to a table of free keys, and takes one away, with the notes kept', async () => {
+    const keys = [...KEYS, key('groups', 'table', { default: {} })];
+    const page = toHtml(fieldsPanel({ groups: { office: ['anna'] } }, keys, view));
+    const section = page.split('data-section="groups"')[1]?.split('</details>')[0] ?? '';
+    assert.match(section, /About groups\./);
+    assert.match(section, /do\/settings\/remove"[^>]*groups[^>]*office/);
+    assert.match(section, /<label for="name-groups">Name<\/label>\s*<input id="name-groups" name="entry"/);
+    assert.match(section, /hx-include="#settings-text, #name-groups"[^>]*do\/settings\/add"/);
+    const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
+    const config = { keys: () => keys };
+    const services: Readonly<Record<string, unknown>> = {
+      configChanges: changes,
+      config,
+      shares: { list: () => [] },
+    };
+    const editor = new Editor({
+      use: (name: string) => services[name],
+      find: (name: string) => (name === 'configChanges' ? changes : undefined),
+    } as never);
+    const text = '[groups] # ours\noffice = ["anna"] # upstairs\n';
+    const asked = (path: Path, entry: string): View =>
+      createView({
+        language: 'en',
+        host: 'h',
+        tab: { id: 'settings', title: 'Settings', texts: CATALOGUES, render: () => null },
+        form: { text, path: JSON.stringify(path), entry },
+      });
+    const added = toHtml((await editor.add(asked(['groups'], ' lab '))).content).replaceAll('&quot;', '"');
+    assert.ok(added.includes('office = ["anna"] # upstairs\nlab = []'), added);
+    assert.match(added, /data-field="groups\.lab"/);
+    for (const [entry, said] of [
+      ['office', 'There is one of this name already.'],
+      [' ', 'Give it a name first.'],
+    ] as const) {
+      const { ok, message } = await editor.add(asked(['groups'], entry));
+      assert.deepEqual([ok, view.text(message)], [false, said]);
+    }
+    const removed = toHtml((await editor.remove(asked(['groups', 'office'], ''))).content);
+    assert.ok(removed.includes('[groups] # ours') && !removed.includes('anna'), removed);
   });
 
   it('lets choose where all values are known, keeps others that stand there, and proposes the rest', () => {

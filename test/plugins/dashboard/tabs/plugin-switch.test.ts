@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
+import type { ConfigChanges } from '../../../../core/contract/config-changes.ts';
+import type { Outcome } from '../../../../core/contract/dashboard.ts';
+import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
+import { pluginsTab } from '../../../../plugins/dashboard/tabs/plugins-tab.ts';
 import { withPluginSwitched } from '../../../../plugins/dashboard/tabs/plugin-switch.ts';
+import { createView } from '../../../../plugins/dashboard/view.ts';
+import { API_PLUGINS, createApi } from '../../../api/fixture.ts';
+import type { ApiFixture } from '../../../api/fixture.ts';
 
 describe('switching a plugin in the text', () => {
   const cases: readonly (readonly [what: string, before: string, after: string])[] = [
@@ -33,4 +40,43 @@ describe('switching a plugin in the text', () => {
     const text = '[plugins.warmup]\nenabled = true\n';
     assert.equal(withPluginSwitched(withPluginSwitched(text, 'warmup', false), 'warmup', true), text);
   });
+});
+
+describe('a plugin that is switched on the page', () => {
+  before(() => loadLibraries());
+
+  /** The action of the tab, in a daemon whose control API is there or off. */
+  const switchLogs = async (api: ApiFixture): Promise<Outcome | undefined> => {
+    const logs = { name: 'logs', state: 'active', thirdParty: false };
+    const services: Readonly<Record<string, unknown>> = {
+      config: api.config,
+      plugins: { list: () => [logs] },
+    };
+    const tab = pluginsTab({
+      use: (name: string) => services[name],
+      find: (name: 'configChanges') => api.host.service(name),
+    } as never);
+    const view = createView({ language: 'en', host: 'h', tab, form: { name: 'logs', to: 'off' } });
+    return tab.actions?.['switch']?.(view);
+  };
+
+  for (const [what, isApiOn] of [
+    ['is in the history as from the dashboard', true],
+    ['is switched also where no history is kept, as the control API is off', false],
+  ] as const)
+    it(what, async () => {
+      const plugins = API_PLUGINS.filter(({ name }) => isApiOn || name !== 'control-api');
+      const api = await createApi({ plugins });
+      try {
+        assert.equal((await switchLogs(api))?.ok, true);
+        assert.match(await api.fileText(), /\[plugins\.logs\]\nenabled = false/);
+        const changes = api.host.service('configChanges') as ConfigChanges | undefined;
+        assert.deepEqual(
+          changes?.history().map(({ by }) => by),
+          isApiOn ? ['page', 'file'] : undefined,
+        );
+      } finally {
+        await api.close();
+      }
+    });
 });
