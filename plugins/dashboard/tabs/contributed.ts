@@ -18,9 +18,12 @@ function kindKey(kind: string): string {
   return `kind-${kind.replaceAll(' ', '-')}`;
 }
 
+/** As the core says where a stranger's plugin runs. */
+const RUNS_IN: ReadonlySet<string> = new Set(['a process of its own', 'a shared process']);
+
 /** The words of strangers stay as they are. */
 function word(text: string, { thirdParty }: PluginInfo, view: View): string {
-  return thirdParty ? text : describedIn(view.language, text);
+  return thirdParty && !RUNS_IN.has(text) ? text : describedIn(view.language, text);
 }
 
 function named(kind: string, text: string, info: PluginInfo, view: View): string {

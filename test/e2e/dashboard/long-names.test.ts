@@ -167,7 +167,7 @@ describe('the dashboard with long names', { skip: !hasBrowser && SKIPS.chromium.
     for (const minutes of [6, 12, 25, 60]) {
       const points = Array.from({ length: minutes * 4 }, (_, at) => [noon + at * 15, at, at, at]);
       await page.route('**/dashboard/charts/**', (route) =>
-        route.fulfill({ json: { stepSeconds: 15, points } }),
+        route.fulfill({ json: { from: noon, until: noon + minutes * 60, stepSeconds: 15, points } }),
       );
       await page.goto(`${origin()}/shares/${LONGEST}`);
       const times = async (): Promise<readonly Drawn[]> =>

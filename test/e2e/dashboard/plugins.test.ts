@@ -118,7 +118,7 @@ describe('the page of plugins', { skip: !hasBrowser && SKIPS.chromium.reason }, 
       [
         // Of a process of its own, what it holds, and its keys.
         /在独立进程中运行/,
-        /当前持有： a process of its own, a bed/,
+        /当前持有： 一个独立进程、a bed/,
         /其配置项在设置中：/,
       ],
     ],

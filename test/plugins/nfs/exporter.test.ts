@@ -11,7 +11,7 @@ import { createNfsExporter } from '../../../plugins/nfs/exporter.ts';
 import type { NfsTools } from '../../../plugins/nfs/exporter.ts';
 import type { ServedExport } from '../../../plugins/nfs/server-config.ts';
 import { nfsPaths } from '../../../plugins/nfs/paths.ts';
-import { FakeMount, planOf, spec } from '../../support/shares/fake-shares.ts';
+import { FakeMount, planOf, spec, sharesOf } from '../../support/shares/fake-shares.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 
 const settings = {
@@ -33,9 +33,7 @@ async function setUp(t: TestContext, mount: Mount, config: () => Config, allowed
     clock: createManualClock(),
     log: pino({ level: 'silent' }),
     paths: { stateDir: scratch.root, packageDir: '' },
-    shares: {
-      list: () => [{ ...shown, health: 'healthy', remoteAnswers: true }],
-    },
+    shares: sharesOf(() => [{ ...shown, health: 'healthy', remoteAnswers: true }]),
     mountTable: { list: async () => [], find: async () => undefined },
     settings: { ...settings, allowed_clients: allowed },
     config,

@@ -191,7 +191,7 @@ describe('warmup', () => {
       const { ok, message } = (await run?.({ form: { ...form, isDryRun } } as never)) ?? {};
       return [ok, (message as Readonly<Record<string, string>>)['en']];
     };
-    assert.deepEqual(await saidOf('false'), [true, 'The warmup begins; the card shows how it goes.']);
+    assert.deepEqual(await saidOf('false'), [true, 'The warmup begins; how far it is shows here.']);
     const { tasks } = (await host.inject('/api/warmup/photos')).json() as WarmupAnswer;
     assert.deepEqual(
       tasks.map(({ path, newer_than, active }) => [path, newer_than, active]),

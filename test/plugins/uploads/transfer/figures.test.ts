@@ -50,7 +50,7 @@ describe("the uploader's figures", () => {
   });
 
   it('are added to those of reading', () => {
-    const reading = { ...NOTHING_READ, cacheBytes: 500, speed: 10, transfers: 1 };
+    const reading = { ...NOTHING_READ, cacheBytes: 500, speed: 10, transfers: 1, downloading: true };
     const waiting = {
       lookedAtMs: 0,
       dirtyFiles: 2,
@@ -65,7 +65,7 @@ describe("the uploader's figures", () => {
       [idle.cacheBytes, idle.speed, idle.transfers, idle.uploading, idle.downloading],
       [570, 10, 1, false, true],
     );
-    const busy = withUploads({ ...reading, transfers: 0 }, waiting, { ...NONE, uploadSpeed: 30 });
-    assert.deepEqual([busy.speed, busy.transfers, busy.uploading, busy.downloading], [30, 2, true, false]);
+    const busy = withUploads({ ...reading, downloading: false }, waiting, { ...NONE, uploadSpeed: 30 });
+    assert.deepEqual([busy.speed, busy.transfers, busy.uploading, busy.downloading], [40, 3, true, false]);
   });
 });
