@@ -19,11 +19,16 @@ function kindKey(kind: string): string {
 }
 
 /** As the core says where a stranger's plugin runs. */
-const RUNS_IN: ReadonlySet<string> = new Set(['a process of its own', 'a shared process']);
+const RUNS_IN: Readonly<Record<string, string>> = {
+  'a process of its own': 'runs-alone',
+  'a shared process': 'runs-shared',
+};
 
 /** The words of strangers stay as they are. */
 function word(text: string, { thirdParty }: PluginInfo, view: View): string {
-  return thirdParty && !RUNS_IN.has(text) ? text : describedIn(view.language, text);
+  if (!thirdParty) return describedIn(view.language, text);
+  const key = Object.hasOwn(RUNS_IN, text) ? RUNS_IN[text] : undefined;
+  return key === undefined ? text : view.plain(key);
 }
 
 function named(kind: string, text: string, info: PluginInfo, view: View): string {
