@@ -2,7 +2,7 @@
  * All plugins' buttons for a share. Drawn anew only when there are other ones, so that what came of a click stays:
  * which there are may depend on whether the share is mounted, for example.
  */
-import type { ActionButton, Content, OwnedTab, View } from 'mountkeeper';
+import type { Content, OwnedTab } from 'mountkeeper';
 import type { Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
 import { toHtml } from './shell.ts';
@@ -11,21 +11,12 @@ import { slot } from './slots.ts';
 import { isolated, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
-interface OwnedButtons {
-  readonly view: View;
-  readonly buttons: readonly ActionButton[];
-}
-
 /** The tabs are asked for once for all shares. */
 export function shareButtons(sources: Sources, reader: Reader): (share: string) => Part {
   const owners = sources.tabs('share', reader).filter(({ tab }) => tab.buttons);
   return (share) => {
-    const all = owners.map((owned) => buttonsOf(sources, owned, { reader, share }));
-    return {
-      id: idOf(share),
-      signature: () => JSON.stringify(all.map(({ buttons }) => buttons)),
-      draw: () => toHtml(all.map(({ view, buttons }) => buttons.map((button) => view.button(button)))),
-    };
+    const drawn = owners.map((owned) => buttonsOf(sources, owned, { reader, share })).join('');
+    return { id: idOf(share), signature: () => drawn, draw: () => drawn };
   };
 }
 
@@ -33,14 +24,18 @@ export function shareButtonsSlot(share: string, drawn: Drawn): Content {
   return slot(idOf(share), drawn, { class: 'slot actions' });
 }
 
+/** Empty where what the plugin gives is no list of buttons: the page stands without them. */
 function buttonsOf(
   sources: Sources,
   owned: OwnedTab,
   { reader, share }: { readonly reader: Reader; readonly share: string },
-): OwnedButtons {
+): string {
   const { tab } = owned;
-  const view = createView({ ...reader, share, tab });
-  return { view, buttons: isolated(sources, owned, `buttons ${share}`, () => tab.buttons?.(view)) ?? [] };
+  const draw = (): string => {
+    const view = createView({ ...reader, share, tab });
+    return toHtml((tab.buttons?.(view) ?? []).map((button) => view.button(button)));
+  };
+  return isolated(sources, owned, `buttons ${share}`, draw) ?? '';
 }
 
 function idOf(share: string): string {

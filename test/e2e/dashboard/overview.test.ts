@@ -573,10 +573,12 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       const look = () => window.said.push(document.querySelector('.sentence').innerText + document.querySelector(
         '.cards').innerText);
       new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+      window.lineEnds = new Promise((resolve) => document.body.addEventListener('htmx:sseError', resolve, { once: true }));
     })()`);
     daemon.signal('SIGTERM');
     await daemon.exit(60_000);
-    await sleep(500);
+    // All that the daemon has said is on the page then.
+    await watched.page.evaluate('window.lineEnds.then(() => undefined)');
     const said = (await watched.page.evaluate('window.said.join("\\n")')) as string;
     assert.match(said, /Being taken down; not known yet whether all is saved/);
     assert.doesNotMatch(said, /Starting|Waiting to start|Looking for the NAS/);
