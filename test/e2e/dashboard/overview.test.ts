@@ -16,7 +16,7 @@ import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { SKIPS } from '../../runner/skips.ts';
-import { sleep, until } from '../../support/platform/wait.ts';
+import { sleep, until, within } from '../../support/platform/wait.ts';
 
 /** A poll cycle of these daemons, and a second. */
 const SOON_MS = 2_500;
@@ -573,12 +573,17 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       const look = () => window.said.push(document.querySelector('.sentence').innerText + document.querySelector(
         '.cards').innerText);
       new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
-      window.lineEnds = new Promise((resolve) => document.body.addEventListener('htmx:sseError', resolve, { once: true }));
     })()`);
+    const lineEnds = new Promise<void>((resolve) => {
+      const look = (request: { url(): string }): void => {
+        if (request.url().includes('/dashboard/events')) resolve();
+      };
+      watched.page.on('requestfinished', look);
+      watched.page.on('requestfailed', look);
+    });
     daemon.signal('SIGTERM');
     await daemon.exit(60_000);
-    // All that the daemon has said is on the page then.
-    await watched.page.evaluate('window.lineEnds.then(() => undefined)');
+    await within('all that it has said is on the page', 15_000, lineEnds);
     const said = (await watched.page.evaluate('window.said.join("\\n")')) as string;
     assert.match(said, /Being taken down; not known yet whether all is saved/);
     assert.doesNotMatch(said, /Starting|Waiting to start|Looking for the NAS/);
