@@ -85,6 +85,8 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
     return noteProved(place, record, { local, records });
   if (decision === 'conflict') return sendBeside(item, { record, local, now }, step);
   if (decision !== 'send') {
+    // It has arrived although an attempt broke off, perhaps as it took away what a former one had left.
+    if (record.sending !== undefined) await step.remote.clearLeftovers(target, { signal: step.signal });
     await stayNamed(target, local, step);
     return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
   }

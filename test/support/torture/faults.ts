@@ -115,14 +115,18 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'the NAS refuses',
-    strike: async ({ nasFolder }, forMs) => {
+    // Where rclone's server is not let replace a file, it shows that one twice from then on, and not the one that was
+    // to take its place, which nobody can take away then: it is started anew before it lets others in.
+    strike: async ({ nas, nasFolder }, forMs) => {
       if (nasFolder === undefined) return;
       await runClient('chattr', ['-R', '+i', nasFolder]);
       try {
         await sleep(forMs);
+        await nas.stop();
       } finally {
         await runClient('chattr', ['-R', '-i', nasFolder]);
       }
+      await nas.start();
     },
   },
   {

@@ -1,6 +1,6 @@
 /** An upload that takes the place of a file, through a real rclone to servers of each kind. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pause } from 'mountkeeper';
@@ -60,6 +60,27 @@ for (const type of ['sftp', 'smb', 'webdav', 'local'] as const)
       assert.deepEqual(more, []);
       assert.equal(nas(conflict?.copy ?? ''), 'of users');
       assert.deepEqual(readdirSync(share.nas).sort(), ['a', conflict?.copy ?? ''].sort());
+    });
+
+    it('takes away what a broken attempt has left, also when the NAS refused that at first', async () => {
+      let attempts = 0;
+      let refused = 0;
+      writeFileSync(share.at('a'), 'of users');
+      await run((call, when) => {
+        if (when !== 'before') return;
+        if (call === 'upload') attempts += 1;
+        const beside = readdirSync(share.nas).find((name) => name.startsWith('.mountkeeper-upload-'));
+        if (call === 'stat' && attempts === 1 && beside !== undefined) {
+          attempts += 1;
+          copyFileSync(join(share.nas, beside), join(share.nas, `${beside}0`));
+          throw new Error('the line broke');
+        }
+        if (call !== 'clearLeftovers' || (refused += 1) > 1) return;
+        throw new Error('the NAS refuses');
+      });
+      assert.equal(refused, 2);
+      assert.deepEqual(readdirSync(share.nas), ['a']);
+      assert.equal(nas('a'), 'of users');
     });
 
     it('never leaves the NAS with neither of the two', async () => {
