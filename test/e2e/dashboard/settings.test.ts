@@ -2,6 +2,7 @@
 /** The settings page in real Chromium beside the real daemon: form and text, what a change does, two administrators. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { hasBrowser } from '../../support/dashboard/chromium.ts';
 import { hasFocus, press } from '../../support/dashboard/keyboard.ts';
 import { applied, field, openSettings, put, verdict } from '../../support/dashboard/settings-page.ts';
@@ -283,6 +284,35 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       async () => /mount\.buffer_size/.test(await watched.page.locator('#settings-verdict').innerText()),
       { timeoutMs: 10_000 },
     );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('adds a group by its name, fills it with a user, applies it and takes it away', async () => {
+    const watched = await pages.open();
+    const section = (name: string): Locator => watched.page.locator(`details[data-section="${name}"]`);
+    const groups = section('groups');
+    const users = section('smb.users');
+    const said = watched.page.locator('#settings-verdict');
+    const says = (what: string, words: RegExp): Promise<unknown> =>
+      until(what, async () => words.test(await said.innerText()), { timeoutMs: 10_000 });
+    await press(groups.locator('summary'));
+    await groups.locator('input[name=entry]').fill('office');
+    await press(groups.locator('button', { hasText: 'Add' }));
+    await field(watched, 'groups.office').waitFor({ timeout: 10_000 });
+    await put(watched, 'groups.office', 'ada');
+    await says('who is no user yet', /groups\.office\[0\] names "ada", a user of no server/);
+    await press(users.locator('button', { hasText: 'Add' }));
+    await put(watched, 'smb.users[0].name', 'ada');
+    await put(watched, 'smb.users[0].password', 'of ada');
+    await says('who is added', /groups\.office[^]*ada/);
+    await applied(watched);
+    assert.match(await pages.file(), /^\[groups\]\noffice = \["ada"\]$/m);
+    await press(groups.locator('button', { hasText: 'Remove' }));
+    await press(users.locator('button', { hasText: 'Remove' }));
+    await says('that both go', /groups\.office[^]*removed/);
+    await applied(watched);
+    assert.doesNotMatch(await pages.file(), /office =|ada"/);
     watched.assertClean();
     await watched.context.close();
   });
