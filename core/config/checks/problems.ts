@@ -15,8 +15,10 @@ const MOST_KEPT = 200;
 export function schemaProblems(error: ValidationError, root: KeyNode): ConfigProblem[] {
   const found = error.details.slice(0, MOST_KEPT).map((detail) => {
     const path = joinPath(detail.path);
-    const message =
-      detail.type === 'object.unknown' ? unknownKey(detail.path, root) : withoutSecret(detail, root);
+    // A table of names that nobody declared says itself which ones it takes.
+    const isUndeclared =
+      detail.type === 'object.unknown' && nodeAt(root, detail.path.slice(0, -1))?.open !== true;
+    const message = isUndeclared ? unknownKey(detail.path, root) : withoutSecret(detail, root);
     return { path, message };
   });
   // Two rules of one key may give the same message.

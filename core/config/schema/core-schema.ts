@@ -127,6 +127,11 @@ function groups(): ObjectSchema {
         )
         .max(1_000),
     )
+    .messages({
+      'object.unknown':
+        '"{{#child}}" is no name of a group; use up to 32 letters, digits, ".", "_" and "-", and begin with a letter ' +
+        'or digit',
+    })
     .default({})
     .example({ office: ['anna', 'ben'] })
     .meta({ tier: 'protocol' })

@@ -65,6 +65,10 @@ describe('users that a share names', () => {
     accepted(await check('users = ["@empty"]', 'empty = []'));
     assert.match(refused(await check('', 'office = ["ana"]')).message, /groups\.office\[0\] names "ana"/);
     assert.match(
+      refused(await check('', '"办公室" = ["anna"]')).message,
+      /^"办公室" is no name of a group; use up to 32 letters/,
+    );
+    assert.match(
       refused(await check('', 'office = ["@sales"]\nsales = []')).message,
       /a group holds users alone/,
     );
