@@ -166,6 +166,11 @@ declare module '@hapi/hapi' {
     hasCredentials?: boolean;
     /** Set by a plugin that authenticates: whether it would be let in now. For routes whose work waits for its turn. */
     isStillLetIn?: () => boolean;
+    /**
+     * Set by an answer that lasts, as event streams do: ends it in order, for whoever may not have it any more. Absent:
+     * the connection is cut.
+     */
+    endAnswer?: () => void;
   }
   interface PluginSpecificConfiguration {
     access?: RouteAccess;

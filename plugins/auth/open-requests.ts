@@ -42,8 +42,12 @@ export class OpenRequests {
     return admitted === undefined || this.#isStill(admitted.as, request);
   }
 
-  /** Closes the connections of those who read and would not be let in any more. */
+  /** Ends the answers of those who read and would not be let in any more. */
   review(): void {
-    for (const request of this.#reading) if (!this.isStill(request)) request.raw.req.socket.destroy();
+    for (const request of this.#reading) {
+      if (this.isStill(request)) continue;
+      if (request.app.endAnswer) request.app.endAnswer();
+      else request.raw.req.socket.destroy();
+    }
   }
 }

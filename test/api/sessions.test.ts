@@ -165,8 +165,9 @@ describe('a sign-in', () => {
     const part = await api.get('/page/part', { 'hx-request': 'true', 'hx-current-url': at });
     assert.deepEqual(
       [part.status, part.headers['www-authenticate'], part.headers['hx-redirect']],
-      [401, undefined, '/sign-in?back=%2Fpage%2Fa%3Fspan%3Dday'],
+      [204, undefined, '/sign-in?back=%2Fpage%2Fa%3Fspan%3Dday'],
     );
+    assert.equal(part.body, '');
     const foreign = { 'hx-request': 'true', 'hx-current-url': 'https://evil.example//evil.example' };
     assert.equal((await api.get('/page/part', foreign)).headers['hx-redirect'], '/sign-in?back=%2F');
     const stream = await api.get('/page/stream', { accept: 'text/event-stream' });

@@ -1,6 +1,6 @@
 /**
  * Server-sent events for a plugin's route. The stream ends when the client leaves or the HTTP generation is
- * replaced; the browser then reconnects by itself. What is sent in one go leaves as one piece, since hundreds of
+ * replaced; the browser then reconnects by itself. Whoever may not have it any more is told so by an event `refused`. What is sent in one go leaves as one piece, since hundreds of
  * small ones for each of many readers would keep the daemon busy. A slow reader cannot fill memory: only the
  * newest event of each name waits for it.
  */
@@ -44,6 +44,8 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const READ_AHEAD_BYTES = 16 * 1024;
 /** Most that leaves as one piece, beside a single longer event. */
 const PIECE_BYTES = 256 * 1024;
+/** How long the end of a stream may take to reach somebody who may not have it any more. */
+const FAREWELL_MS = 1_000;
 
 /** An empty line ends it. */
 interface Encoded {
@@ -228,9 +230,17 @@ export function eventStream(
 
   const end = (): void => stream.finish();
   const endWithGeneration = (): void => stream.finish(`${retry}\n\n`);
+  let cancelCut = (): void => undefined;
+  // A stream that is cut is an error in the browser's console.
+  request.app.endAnswer = () => {
+    stream.finish('event: refused\ndata:\n\n');
+    cancelCut();
+    if (!stream.closed) cancelCut = clock.after(FAREWELL_MS, () => void request.raw.req.socket.destroy());
+  };
   let release = (): void => undefined;
   stream.once('close', () => {
     cancelBeat();
+    cancelCut();
     endOfGeneration.removeEventListener('abort', endWithGeneration);
     release();
   });

@@ -24,8 +24,12 @@ export function wayIn(
 ): ResponseObject | undefined {
   const { headers } = request.raw.req;
   if (!isPage(request)) return undefined;
-  if (headers['hx-request'] === 'true')
-    return refusal().header('hx-redirect', signInAt(pathOf(headers['hx-current-url'])));
+  if (headers['hx-request'] === 'true') {
+    // A page that was open while its sign-in ended would have an error in the browser's console by another status.
+    const isReading = ['get', 'head'].includes(request.method);
+    const answer = isReading ? h.response().code(204) : refusal();
+    return answer.header('hx-redirect', signInAt(pathOf(headers['hx-current-url'])));
+  }
   // The stream of a page cannot show anything: the page finds out by itself.
   if (headers.accept === 'text/event-stream') return refusal();
   if (!isNavigation(request)) return undefined;

@@ -24,6 +24,7 @@ declare const htmx: Htmx;
 const OLD_MS = 10_000;
 const LOOK_MS = 1_000;
 const HIDDEN_MS = 30_000;
+const LEAVE_MS = 5_000;
 
 const root = document.documentElement;
 let source: EventSource | undefined;
@@ -60,6 +61,10 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
+  made.addEventListener('refused', () => {
+    made.close();
+    setTimeout(openAnew, leavingUntil - performance.now());
+  });
   made.addEventListener('values', (event) => {
     tick();
     showValues(event);
@@ -154,6 +159,16 @@ function reconnect(): void {
  */
 let leaving: ReturnType<typeof setTimeout> | undefined;
 
+/** The page that signs out is on its way already, and is not led elsewhere. */
+let leavingUntil = 0;
+addEventListener('beforeunload', () => (leavingUntil = performance.now() + LEAVE_MS));
+
+/** A stream that is refused is an error in the browser's console: whether it would be is asked first. */
+function openAnew(): void {
+  const open = (): unknown => source?.dispatchEvent(new Event('error'));
+  findWayIn().then((isOut) => isOut || open(), open);
+}
+
 function seenOrNot(): void {
   clearTimeout(leaving);
   if (document.hidden) {
@@ -161,7 +176,7 @@ function seenOrNot(): void {
     return;
   }
   look();
-  if (source?.readyState === EventSource.CLOSED) source.dispatchEvent(new Event('error'));
+  if (source?.readyState === EventSource.CLOSED) openAnew();
 }
 
 setInterval(look, LOOK_MS);

@@ -9,6 +9,9 @@ interface LoadEvent extends Event {
   readonly detail: { readonly xhr: XMLHttpRequest };
 }
 
+/** After a line was lost, an answer may never come. */
+const ANSWER_MS = 5_000;
+
 let hasTyped = false;
 let isSaid = false;
 
@@ -50,14 +53,19 @@ export function saySignedOut(): void {
   say(`${location.pathname}${location.search}`, 'signedOut', 'signIn');
 }
 
-/** A refused stream does not say why; where it is for want of a sign-in, another answer names the way. */
-export async function findWayIn(): Promise<void> {
+/**
+ * A refused stream does not say why; where it is for want of a sign-in, another answer names the way. False: whoever
+ * reads is signed in. Rejects where there is no answer.
+ */
+export async function findWayIn(): Promise<boolean> {
   const headers = { 'hx-request': 'true', 'hx-current-url': location.href };
-  const answer = await fetch(location.pathname, { method: 'HEAD', headers });
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const answer = await fetch(location.pathname, { method: 'HEAD', headers, signal });
   const to = answer.headers.get('hx-redirect');
-  if (to === null) return;
+  if (to === null) return false;
   if (isTyped()) say(to, 'signedOut', 'signIn');
   else location.assign(to);
+  return true;
 }
 
 document.addEventListener('input', () => (hasTyped = true));

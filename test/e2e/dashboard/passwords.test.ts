@@ -53,8 +53,24 @@ describe('passwords on the dashboard', { skip: !hasBrowser && SKIPS.chromium.rea
       { timeoutMs: 3_000 },
     );
     assert.match(await card.innerText(), /Everybody with an account on this machine/);
+    const [reader, writer] = [
+      await WatchedPage.open(pages.browser, pages.origin),
+      await WatchedPage.open(pages.browser, pages.origin),
+    ];
+    await reader.page.goto(`${pages.origin}/tabs/logs`);
+    await writer.page.goto(`${pages.origin}/tabs/settings`);
+    await put(writer, 'cache.max_size', '7G');
+    await verdict(writer, 'good');
     await write(card.locator('input'), password);
     await press(card.locator('button'));
+    // Others are told, without an error in their console, and what they have typed stays.
+    await reader.page.waitForURL(/\/sign-in\?back=/, { timeout: 20_000 });
+    await writer.page.locator('#lost a').waitFor({ timeout: 20_000 });
+    assert.match(await writer.page.locator('#lost').innerText(), /not signed in any more/);
+    for (const other of [reader, writer]) {
+      other.assertClean();
+      await other.context.close();
+    }
     const way = page.locator('#lost a');
     await way.waitFor({ timeout: 20_000 });
     assert.match(await page.locator('#lost').innerText(), /not signed in any more/);
@@ -122,8 +138,9 @@ describe('passwords on the dashboard', { skip: !hasBrowser && SKIPS.chromium.rea
     await other.goto(`${pages.origin}/`);
     await other.locator('form[action="/sign-out"] button').click();
     await other.waitForURL(`${pages.origin}/sign-in`);
-    // The first one notices by itself: what it loads is refused.
-    await page.waitForURL(form, { timeout: 20_000 });
+    // The first one is told, and has no error in its console.
+    await page.waitForURL(form, { timeout: 5_000 });
+    watched.assertClean();
     await context.close();
   });
 });

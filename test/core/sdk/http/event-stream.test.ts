@@ -39,6 +39,7 @@ describe('an event stream', () => {
   let server: TestServer;
   let sinks: EventSink[];
   let released: number;
+  let endAnswer: () => void;
 
   async function serve(options: EventStreamOptions = {}): Promise<void> {
     await server.swap(
@@ -53,6 +54,7 @@ describe('an event stream', () => {
                 h,
                 (sink) => {
                   sinks.push(sink);
+                  endAnswer = () => request.app.endAnswer?.();
                   return () => {
                     released += 1;
                   };
@@ -241,6 +243,33 @@ describe('an event stream', () => {
     await eventually('it is released', () => released === 1);
     assert.ok(!wire.text().includes('kind-199'));
     wire.socket.destroy();
+  });
+
+  it('ends in order for whoever may not have it any more, and says so', async () => {
+    const listening = await listen(server.port);
+    await eventually('the retry line', () => listening.text() === 'retry: 2000\n\n');
+    endAnswer();
+    sinks[0]?.send({ event: 'status', data: 'of no concern' });
+    await within('the end of the stream', 20_000, listening.ended);
+    assert.equal(listening.text(), 'retry: 2000\n\nevent: refused\ndata:\n\n');
+    await eventually('it is released', () => released === 1);
+  });
+
+  it('is cut where whoever may not have it any more does not take its end', async () => {
+    const wire = await dial(server.port);
+    wire.socket.pause();
+    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await eventually('the stream is open', () => sinks.length === 1);
+    const data = 'x'.repeat(200_000);
+    for (let count = 0; count < 100; count += 1) {
+      sinks[0]?.send({ event: 'status', data: `${count} ${data}` });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    endAnswer();
+    await eventually('it is released', () => released === 1);
+    wire.socket.resume();
+    await eventually('its connection is cut', () => wire.socket.closed);
+    assert.ok(!wire.text().includes('data: 99 '));
   });
 
   it('holds nothing after a request for its headers alone', async () => {
