@@ -1,8 +1,8 @@
 /**
  * Server-sent events for a plugin's route. The stream ends when the client leaves or the HTTP generation is
- * replaced; the browser then reconnects by itself. Whoever may not have it any more is told so by an event `refused`. What is sent in one go leaves as one piece, since hundreds of
- * small ones for each of many readers would keep the daemon busy. A slow reader cannot fill memory: only the
- * newest event of each name waits for it.
+ * replaced; the browser then reconnects by itself. Whoever may not have it any more is told so by an event `refused`.
+ * What is sent in one go leaves as one piece, since hundreds of small ones for each of many readers would keep the
+ * daemon busy. A slow reader cannot fill memory: only the newest event of each name waits for it.
  */
 import { Readable } from 'node:stream';
 import type { Request, ResponseObject, ResponseToolkit } from '@hapi/hapi';
