@@ -73,6 +73,7 @@ export class Daemon {
     this.#applied = parts.config.current;
     this.#startedWith = parts.config.current;
     this.#entrance = new WebEndpoint(parts);
+    parts.active.web = this.#entrance;
     const { clock, log, processes, status } = parts;
     this.#rediscovery = new Rediscovery({ clock, log, run: () => this.#rediscover() });
     this.#notifier = new SystemdNotifier({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });

@@ -7,7 +7,7 @@ import type { Clock } from './contract/platform.ts';
 import type { Commands } from './contract/commands.ts';
 import type { LoadedConfig, WebConfig } from './contract/config.ts';
 import type { PluginInfo, Services } from './contract/services.ts';
-import type { CertificatesService } from './contract/http.ts';
+import type { CertificatesService, WebService } from './contract/http.ts';
 import { CommandChannel } from './commands.ts';
 import type { CommandName } from './commands.ts';
 import { Contributions } from './plugins/contributions.ts';
@@ -66,6 +66,7 @@ export interface Parts {
   readonly active: {
     shares: Pick<Supervisor, 'live' | 'find'> | undefined;
     bandwidth: (() => BandwidthState) | undefined;
+    web: WebService | undefined;
   };
   /** Counts failed starts with third-party plugins. */
   readonly attempt: StartAttempt;
@@ -120,7 +121,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     answered: (request) => void host.hooks.observe('afterRequest', request),
     hsts: () => web().tls?.hsts === true,
   });
-  const active: Parts['active'] = { shares: undefined, bandwidth: undefined };
+  const active: Parts['active'] = { shares: undefined, bandwidth: undefined, web: undefined };
   const services: Partial<Services> = {
     clock,
     processes,
@@ -129,6 +130,11 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     config,
     secrets,
     certificates,
+    web: {
+      get problem() {
+        return active.web?.problem;
+      },
+    },
     status,
     shares: { list: () => active.shares?.live() ?? [], get: (name) => active.shares?.find(name) },
     bandwidth: { read: () => active.bandwidth?.() ?? { limit: NO_LIMIT, effective: NO_LIMIT, shares: [] } },

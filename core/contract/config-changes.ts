@@ -142,7 +142,7 @@ export interface ConfigChanges {
   readonly trial: ConfigTrial | undefined;
   /**
    * Tells that a page of somebody who may change settings reached the daemon with the document on trial. False
-   * when that version is not on trial.
+   * when that version is not on trial, or the web server is not where the document says.
    */
   reached(version: string): boolean;
   /** Keeps the document on trial, even if shares fail. False when that version is not on trial any more. */

@@ -177,6 +177,12 @@ declare module '@hapi/hapi' {
   }
 }
 
+/** The web server of the daemon itself. */
+export interface WebService {
+  /** Why it does not listen where `[web]` says, and tries again; one plain sentence. Undefined while it does. */
+  readonly problem: string | undefined;
+}
+
 /** `tls` of a server's section: two files, or a certificate that the daemon makes. */
 export interface TlsConfig {
   /** PEM, absolute; with the chain after it. */

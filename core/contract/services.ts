@@ -10,7 +10,7 @@ import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount
 import type { Clock, LogFileService, MountReader, MountTable, Paths, Processes } from './platform.ts';
 import type { BandwidthService, SharesService } from './shares.ts';
 import type { StatusService } from './status.ts';
-import type { CertificatesService, SignInsService } from './http.ts';
+import type { CertificatesService, SignInsService, WebService } from './http.ts';
 import type { Uploader } from './write-layer.ts';
 
 /** Open: what plugins provide to each other and what the core provides to all. */
@@ -29,6 +29,7 @@ export interface Services {
   nasFinder: NasFinder;
   secrets: Secrets;
   certificates: CertificatesService;
+  web: WebService;
   /** Provided by the plugin `auth`. */
   signIns: SignInsService;
   /** Provided by the plugin `audit`. */

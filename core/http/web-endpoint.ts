@@ -48,6 +48,7 @@ export class WebEndpoint {
   #wanted: WebPlace | undefined;
   #held: Held | undefined;
   #isClosed = false;
+  #problem: string | undefined;
   #cancel = (): void => undefined;
 
   constructor(parts: WebEntranceParts) {
@@ -72,6 +73,11 @@ export class WebEndpoint {
     }
   }
 
+  /** Why it does not listen where it was told to, and tries again. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
   /** Never rejects; only the place of the last call counts. */
   async listen(wanted: WebPlace): Promise<void> {
     this.#wanted = wanted;
@@ -85,6 +91,7 @@ export class WebEndpoint {
     const address = { host: wanted.listen, port: wanted.port };
     try {
       await http.listen(address, await this.#certificate(wanted));
+      this.#problem = undefined;
       status.setStanding(NOTICE, undefined);
       const message = plainHttpAdvice(wanted);
       status.setStanding(PLAIN_NOTICE, message === undefined ? undefined : { level: 'warning', message });
@@ -94,9 +101,10 @@ export class WebEndpoint {
       if (wanted.tls) await this.#endPlain();
       const reason = (error as Error).message;
       log.error({ ...address, reason }, 'web interface not reachable, trying again every 5 s');
+      this.#problem = `the web interface is not where [web] says, ${this.#still()}: ${reason}`;
       status.setStanding(NOTICE, {
         level: 'error',
-        message: `the web interface is not where [web] says, ${this.#still()}: ${reason}; it is tried again every 5 s`,
+        message: `${this.#problem}; it is tried again every 5 s`,
       });
       this.#cancel = this.#parts.clock.after(AGAIN_MS, () => void this.listen(wanted));
     }

@@ -23,6 +23,7 @@ let api: ApiFixture;
 let clock: ManualClock;
 /** Names of shares that have the former settings still. */
 let waiting: readonly string[] = [];
+let webProblem: string | undefined;
 
 const changes = () => api.host.service('configChanges') as ConfigChanges;
 
@@ -30,9 +31,15 @@ function withApi(): void {
   beforeEach(async () => {
     clock = createManualClock();
     waiting = [];
+    webProblem = undefined;
+    const web = {
+      get problem() {
+        return webProblem;
+      },
+    };
     const list = () =>
       waiting.map((name) => ({ spec: { share: { name } }, hasFormerSettings: true }) as LiveShare);
-    api = await createApi({ toml: TEXT, clock, shares: sharesOf(list) });
+    api = await createApi({ toml: TEXT, clock, shares: sharesOf(list), web });
   });
   afterEach(() => api.close());
 }
@@ -67,6 +74,15 @@ describe('a document on trial', () => {
     const [newest] = changes().history();
     assert.deepEqual([newest?.by, newest?.summary], ['revert', 'supervisor.poll_interval: "3s" → "2s"']);
     assert.equal(api.sent.filter(({ command }) => command === 'reload').length, 2);
+  });
+
+  it('is taken back when the web server is not where it says, and a page reaches the former place', async () => {
+    const { version } = await submit(interval(TEXT, 3));
+    webProblem = 'the web interface is not where [web] says, still on 127.0.0.1 port 1: it is in use';
+    assert.equal(changes().reached(version), false);
+    await clock.advance(61_000);
+    await takenBack();
+    assert.match(changes().takenBack?.message ?? '', /not where \[web\] says, still on 127\.0\.0\.1 port 1/);
   });
 
   it('stays when its page reached the daemon and no share failed', async () => {

@@ -16,6 +16,7 @@ import type { LoadedConfig, Secrets } from '../../core/contract/config.ts';
 import type { Notice } from '../../core/contract/notifications.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import type { SharesService } from '../../core/contract/shares.ts';
+import type { WebService } from '../../core/contract/http.ts';
 import type { ShareStatus, StatusRecord } from '../../core/contract/status.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
@@ -91,6 +92,8 @@ export interface FixtureOptions {
   readonly notices?: readonly Notice[];
   /** What the supervisor would say of its shares. Default: nothing does. */
   readonly shares?: SharesService;
+  /** Default: it listens where the document says. */
+  readonly web?: WebService;
   /** For checks that ask installed programs; without it they find none. */
   readonly processes?: Processes;
   /** As in the daemon, a document that is sent to be carried out is the running one from then on. */
@@ -260,6 +263,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
         logFile: logger.logFile,
         bandwidth: { read: () => BANDWIDTH },
         config: options.wrapConfig?.(config) ?? config,
+        web: options.web ?? { problem: undefined },
         ...(options.shares && { shares: options.shares }),
       },
       projectors: [http.projector],

@@ -58,6 +58,7 @@ export class Changes implements ConfigChanges {
       history,
       shares: () => this.#configuredShares(),
       waiting: () => this.#waitingShares(),
+      webProblem: () => ctx.use('web').problem,
       changed: () => this.#tell(),
       takeBack: (trial, why) => this.#takeBack(trial, why),
     });

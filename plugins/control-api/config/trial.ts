@@ -21,6 +21,8 @@ export interface TrialParts {
   readonly shares: () => readonly ShareStatus[];
   /** Names of those that have the former settings still. */
   readonly waiting: () => readonly string[];
+  /** Why the web server does not listen where the document says. */
+  readonly webProblem: () => string | undefined;
   /** Called when the document is not to stay: `begins`, `failed` and `end` say how far that is. Does not reject. */
   readonly takeBack: (trial: KeptTrial, why: string) => Promise<unknown>;
   readonly changed: () => void;
@@ -91,8 +93,9 @@ export class Trial {
     this.#look(this.#running);
   }
 
+  /** False also while the web server is not where the document says: a page that reaches a former place proves nothing. */
   reached(version: string): boolean {
-    if (this.#running?.version !== version) return false;
+    if (this.#running?.version !== version || this.#parts.webProblem() !== undefined) return false;
     this.#running.isReached = true;
     // A daemon that is started anew within the minute hears of it from nobody.
     this.#changed(this.#running);
@@ -180,9 +183,8 @@ export class Trial {
   #whyNot(running: Running, due: readonly string[], isReachOver: boolean): string | undefined {
     const down = this.#down(running, this.#waiting(running)).filter(({ share }) => due.includes(share));
     if (down.length > 0) return whyOf(down);
-    return isReachOver && !running.isReached
-      ? "no administrator's page has reached the daemon since"
-      : undefined;
+    if (!isReachOver || running.isReached) return undefined;
+    return this.#parts.webProblem() ?? "no administrator's page has reached the daemon since";
   }
 
   #changed(running: Running): void {

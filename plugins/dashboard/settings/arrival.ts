@@ -38,5 +38,8 @@ export function arrivalOf(sources: Sources, reader: Reader): Content {
 /** Called when the page is still reachable after its own change. */
 export function reached(ctx: PluginContext, view: View): Outcome {
   const isKnown = changesOf(ctx)?.reached(view.form['version'] ?? '') === true;
-  return { ok: isKnown, message: everywhere(isKnown ? 'settings-reached' : 'settings-gone') };
+  if (isKnown) return { ok: true, message: everywhere('settings-reached') };
+  const problem = ctx.use('web').problem;
+  if (problem === undefined) return { ok: false, message: everywhere('settings-gone') };
+  return { ok: false, message: view.plain('settings-elsewhere', { problem: view.said(problem) }) };
 }

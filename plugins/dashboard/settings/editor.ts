@@ -18,6 +18,8 @@ import type { Path } from './fields.ts';
 import { namesOf } from './offers.ts';
 import { takenBackNotice } from './past.ts';
 import { settingIn } from '../said.ts';
+import { pageAt } from './page-place.ts';
+import type { Listening } from './page-place.ts';
 import { digest, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
@@ -111,7 +113,11 @@ export class Editor {
 
   async #verdict(text: string, view: View): Promise<Content> {
     const verdict = await this.#changes().check(text, { keepSecrets: true });
-    return verdictPanel({ text, paused: pausedShares(this.#ctx) }, verdict, view);
+    return verdictPanel({ text, paused: pausedShares(this.#ctx), web: this.#web }, verdict, view);
+  }
+
+  get #web(): Listening {
+    return this.#ctx.use('config').current.config.web;
   }
 
   #changes(): ConfigChanges {
@@ -190,6 +196,7 @@ export class Editor {
     const text = textOf(view);
     if (digest(text) !== view.form['seen']) return { ok: false, message: everywhere('settings-other') };
     const changes = this.#changes();
+    const former = pageAt(this.#web, view.host);
     const answered = await changes.submit({
       text,
       by: 'page',
@@ -208,12 +215,21 @@ export class Editor {
       ok: true,
       message: everywhere(isOpen(answered) ? 'settings-applied-open' : 'settings-applied'),
       content: [
+        this.#moved(former, view),
         arrival(answered.version, view),
         version(answered.version, true),
         behind(answered.version, view, true),
         verdictBox(null),
       ],
     };
+  }
+
+  /** This page gets no more answers when it is elsewhere; there the settings are kept, or taken back. */
+  #moved(former: string, view: View): Content {
+    const now = pageAt(this.#web, view.host);
+    return now === former
+      ? null
+      : html`<p>${view.t('settings-moved', { address: html`<a href=${now}><bdi>${now}</bdi></a>` })}</p>`;
   }
 }
 

@@ -1,32 +1,44 @@
 /** What a text would change, and whom it interrupts; updated while the user types. */
 import { createHash } from 'node:crypto';
 import { html } from 'mountkeeper';
-import type { ConfigProblem, ConfigVerdict, Content, Interruption, View } from 'mountkeeper';
+import type { ConfigChange, ConfigProblem, ConfigVerdict, Content, Interruption, View } from 'mountkeeper';
 import { icon } from '../pages/nodes.ts';
 import { settingIn } from '../said.ts';
+import { listeningAfter, opensUp, pageAt } from './page-place.ts';
+import type { Listening } from './page-place.ts';
 
 /** Hash of the checked text, so that only what was shown can be applied. */
 export function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** `paused`: shares whose uploads are paused. */
-export function verdictPanel(
-  { text, paused }: { readonly text: string; readonly paused: readonly string[] },
-  verdict: ConfigVerdict,
-  view: View,
-): Content {
+export interface Checked {
+  readonly text: string;
+  /** Shares whose uploads are paused. */
+  readonly paused: readonly string[];
+  readonly web: Listening;
+}
+
+export function verdictPanel({ text, paused, web }: Checked, verdict: ConfigVerdict, view: View): Content {
   if (!verdict.ok) return problemsPanel(verdict.problems, verdict.message, view);
   const { changes, summary, interrupts, warnings } = verdict;
   if (changes.length === 0) return html`<p class="help" data-verdict="same">${view.t('settings-same')}</p>`;
   const lines = summary.split('\n');
   const ending = interrupts.shares.filter((share) => paused.includes(share));
+  const dangers = dangersOf(changes, web, view);
   return html`<div class="drawn" data-verdict="good">
     <h3>${view.t('settings-difference', { count: lines.length })}</h3>
     <ul class="difference">
       ${lines.map((line) => html`<li><bdi>${settingIn(view.language, line)}</bdi></li>`)}
     </ul>
     ${interruption(interrupts, ending, view)}
+    ${
+      dangers.length === 0
+        ? null
+        : html`<ul class="notices">
+            ${dangers.map((danger) => html`<li data-tone="warn">${icon('warn')}<p>${danger}</p></li>`)}
+          </ul>`
+    }
     ${
       warnings.length === 0
         ? null
@@ -47,7 +59,7 @@ export function verdictPanel(
       hx-target="#settings-outcome"
       hx-swap="innerHTML"
       hx-disabled-elt="find button"
-      hx-confirm=${question(interrupts, ending, view)}
+      hx-confirm=${question(interrupts, { ending, dangers }, view)}
     >
       <input type="hidden" name="seen" value=${digest(text)} /><button type="submit" class="primary">
         ${view.t('settings-apply')}
@@ -84,18 +96,28 @@ function interruption(
   </ul>`;
 }
 
-/** Asked only when somebody is interrupted. */
+/** What happens to the page itself. */
+function dangersOf(changes: readonly ConfigChange[], web: Listening, view: View): readonly string[] {
+  const [now, then] = [pageAt(web, view.host), pageAt(listeningAfter(web, changes), view.host)];
+  return [
+    ...(opensUp(changes) ? [view.plain('apply-opens')] : []),
+    ...(now === then ? [] : [view.plain('apply-moves', { address: then })]),
+  ];
+}
+
+/** Asked only when somebody is interrupted, or it concerns the page itself. */
 function question(
   { shares, servers }: Interruption,
-  ending: readonly string[],
+  { ending, dangers }: { readonly ending: readonly string[]; readonly dangers: readonly string[] },
   view: View,
 ): string | undefined {
   if (shares.length > 0) {
     const pause = ending.length > 0 ? [view.plain('interrupts-pause', { names: ending.join(', ') })] : [];
     const ask = view.plain('apply-interrupts', { count: shares.length, names: shares.join(', ') });
-    return [...pause, ask].join(' ');
+    return [...dangers, ...pause, ask].join(' ');
   }
-  return servers ? view.plain('apply-servers') : undefined;
+  if (servers) return [...dangers, view.plain('apply-servers')].join(' ');
+  return dangers.length > 0 ? [...dangers, view.plain('apply-ask')].join(' ') : undefined;
 }
 
 /** The page's script also shows each one at its field. */

@@ -29,6 +29,7 @@ import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/ver
 import { createView } from '../../../../plugins/dashboard/view.ts';
 import { inTreePlugins } from '../../../support/plugins/in-tree.ts';
 
+const WEB = { listen: '127.0.0.1', port: 8090 };
 const HOSTILE = '<script>alert(1)</script> "x" \u202E';
 
 function key(path: string, type: string, traits: Partial<ConfigKey> = {}): ConfigKey {
@@ -89,7 +90,7 @@ describe('the form of the settings', () => {
     assert.match(section, /<label for="name-groups">Name<\/label>\s*<input id="name-groups" name="entry"/);
     assert.match(section, /hx-include="#settings-text, #name-groups"[^>]*do\/settings\/add"/);
     const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
-    const config = { keys: () => keys };
+    const config = { keys: () => keys, current: { config: { web: WEB } } };
     const services: Readonly<Record<string, unknown>> = {
       configChanges: changes,
       config,
@@ -230,7 +231,7 @@ describe('the form of the settings', () => {
       interrupts: { shares: [HOSTILE, 'b'], servers: true, restart: true },
       warnings: [],
     };
-    const drawn = toHtml(verdictPanel({ text: 'text', paused: ['b', 'c'] }, verdict, view));
+    const drawn = toHtml(verdictPanel({ text: 'text', paused: ['b', 'c'], web: WEB }, verdict, view));
     assert.ok(!drawn.includes('<script>'));
     assert.match(drawn, /Interrupts whoever works on these 2 shares/);
     assert.match(drawn, /hx-confirm="[^"]*Whoever works on these 2 shares is interrupted/);
@@ -240,13 +241,29 @@ describe('the form of the settings', () => {
     assert.ok(drawn.includes(digest('text')) && digest('text') !== digest('other'));
     const quiet = toHtml(
       verdictPanel(
-        { text: 't', paused: ['b'] },
+        { text: 't', paused: ['b'], web: WEB },
         { ...verdict, interrupts: { shares: [], servers: false, restart: false } },
         view,
       ),
     );
     assert.ok(/Interrupts nobody/.test(quiet) && !quiet.includes('hx-confirm'));
     assert.doesNotMatch(quiet, /pause of uploads/);
+    const own = toHtml(
+      verdictPanel(
+        { text: 't', paused: [], web: WEB },
+        {
+          ...verdict,
+          changes: [
+            { path: 'web.port', tier: 'live', before: 8090, after: 8091 },
+            { path: 'web.password', tier: 'live', before: '********', after: '' },
+          ],
+          interrupts: { shares: [], servers: false, restart: false },
+        },
+        view,
+      ),
+    );
+    assert.match(own, /hx-confirm="Nobody is asked for the password of web\.password any more/);
+    assert.match(own, /<p>This page moves to http:\/\/[^ ]*:8091\/tabs\/settings#trial;/);
     const bad: ConfigVerdict = {
       ok: false,
       stage: 'validate',
@@ -254,7 +271,7 @@ describe('the form of the settings', () => {
       problems: [{ message: HOSTILE, path: 'web.port', line: 3 }],
     };
     assert.match(
-      toHtml(verdictPanel({ text: 't', paused: [] }, bad, view)),
+      toHtml(verdictPanel({ text: 't', paused: [], web: WEB }, bad, view)),
       /data-problem="web\.port"[^]*data-line="3"/,
     );
   });
