@@ -25,6 +25,8 @@ const OLD_MS = 10_000;
 const LOOK_MS = 1_000;
 const HIDDEN_MS = 30_000;
 const LEAVE_MS = 5_000;
+/** A stream that ends with a change of the settings is there again after a second. */
+const BROKEN_MS = 2_000;
 
 const root = document.documentElement;
 let source: EventSource | undefined;
@@ -32,11 +34,14 @@ let source: EventSource | undefined;
 let heardAt = performance.now();
 let ageThen = 0;
 let triedAt = performance.now();
+/** When the stream broke: what it said last may be untrue by now. */
+let brokenAt = Infinity;
 
 function heard(event: MessageEvent<string>): void {
   const beat = JSON.parse(event.data) as Beat;
   heardAt = performance.now();
   ageThen = beat.age;
+  brokenAt = Infinity;
   markSignedIn();
   if (beat.build !== root.dataset['build']) return renew();
   look();
@@ -61,6 +66,7 @@ htmx.createEventSource = (url) => {
   const made = new EventSource(url);
   source = made;
   made.addEventListener('beat', heard);
+  made.addEventListener('error', () => (brokenAt = Math.min(brokenAt, performance.now())));
   made.addEventListener('refused', () => {
     made.close();
     setTimeout(openAnew, leavingUntil - performance.now());
@@ -130,7 +136,7 @@ function look(): void {
   const banner = bannerOfAge();
   if (!banner) return;
   const silentMs = performance.now() - heardAt;
-  const isLost = silentMs > OLD_MS;
+  const isLost = silentMs > OLD_MS || performance.now() - brokenAt > BROKEN_MS;
   const ageMs = ageThen + silentMs;
   const age = isLost ? 'lost' : ageMs > OLD_MS ? 'old' : 'new';
   root.toggleAttribute('data-stale', age !== 'new');

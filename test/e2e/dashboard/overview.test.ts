@@ -567,6 +567,19 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     watched.takeFaults();
   });
 
+  it('withdraws what it has said last as soon as the daemon was killed', async () => {
+    const isStale = async (): Promise<boolean> =>
+      (await watched.page.locator('html').getAttribute('data-stale')) === '';
+    assert.equal(await isStale(), false);
+    await daemon.end();
+    await shows('that it is old', isStale, 5_000);
+    assert.match(await watched.page.locator('#lost').innerText(), /No word from Mountkeeper for \d seconds?/);
+    await daemon.start();
+    await daemon.healthy();
+    await shows('that it is heard again', async () => !(await isStale()), 15_000);
+    watched.takeFaults();
+  });
+
   it('says that the shares are taken down when the daemon stops, not that they start', async () => {
     await watched.page.evaluate(`(() => {
       window.said = [];
