@@ -403,6 +403,14 @@ function listOf(text: string): unknown {
     .filter((one) => one !== '');
 }
 
+const REFERENCE = /^\{\s*(env|file|credential)\s*=\s*("[^"]*"|'[^']*')\s*\}$/;
+
+/** Where a secret is kept, as the help of its field writes it. Undefined for a secret itself. */
+function referenceIn(text: string): Readonly<Record<string, string>> | undefined {
+  const [, form, name] = REFERENCE.exec(text.trim()) ?? [];
+  return form === undefined || name === undefined ? undefined : { [form]: name.slice(1, -1) };
+}
+
 /**
  * Converts input to the schema's type; what cannot be converted is written to the text as it is, and the
  * check reports it.
@@ -413,6 +421,8 @@ export function typed(text: string, type: string, before: unknown): unknown {
   if (type === 'integer' || type === 'number') return numberOf(text);
   if (type.startsWith('array of')) return listOf(text);
   if (type === 'string' && text === EMPTY) return '';
+  const reference = type === 'secret' || type === 'string' ? referenceIn(text) : undefined;
+  if (reference) return reference;
   return typeof before === 'number' && WHOLE.test(text) ? Number(text) : text;
 }
 

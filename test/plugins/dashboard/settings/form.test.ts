@@ -178,6 +178,9 @@ describe('the form of the settings', () => {
     ];
     for (const [text, type, wanted] of cases)
       assert.deepEqual(typed(text, type, undefined), wanted, `${type}: ${text}`);
+    assert.deepEqual(typed('{ env = "X" }', 'secret', undefined), { env: 'X' }, 'as its help says');
+    assert.deepEqual(typed("{file='/etc/x'}", 'string', undefined), { file: '/etc/x' });
+    assert.equal(typed('{ other = "x" }', 'secret', undefined), '{ other = "x" }');
     assert.equal(typed('23', 'string', 22), 23, 'an option that is a number stays one');
     const text = '# mine\n[web]\nport = 1 # one\n';
     const edit = editOf(['web', 'port'], '8091', { document: readToml(text), keys: KEYS });
