@@ -36,6 +36,7 @@ const SPEAKERS = [
   'plugins/auth/administrators.ts',
   // Doubts about a connection, which the guide shows as warnings.
   'plugins/mount/options/host-keys.ts',
+  'plugins/mount/options/untrusted-options.ts',
   'plugins/setup/host-keys.ts',
   'plugins/webhooks/delivery/address.ts',
   ...readdirSync(join(PROJECT, 'plugins')).map((name) => `plugins/${name}/config.ts`),
