@@ -104,7 +104,7 @@ export class WebEndpoint {
       this.#problem = `the web interface is not where [web] says, ${this.#still()}: ${reason}`;
       status.setStanding(NOTICE, {
         level: 'error',
-        message: `${this.#problem}; it is tried again every 5 s`,
+        message: `the web interface is not where [web] says, ${this.#still()}: ${reason}; it is tried again every 5 s`,
       });
       this.#cancel = this.#parts.clock.after(AGAIN_MS, () => void this.listen(wanted));
     }

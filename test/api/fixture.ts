@@ -17,6 +17,7 @@ import type { Notice } from '../../core/contract/notifications.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
 import type { SharesService } from '../../core/contract/shares.ts';
 import type { WebService } from '../../core/contract/http.ts';
+import type { Services } from '../../core/contract/services.ts';
 import type { ShareStatus, StatusRecord } from '../../core/contract/status.ts';
 import { createConfigService } from '../../core/config/service.ts';
 import type { OwnedConfigService } from '../../core/config/service.ts';
@@ -217,6 +218,10 @@ interface Parts extends Pick<
   readonly contributions: Contributions;
 }
 
+function given({ shares, web }: FixtureOptions): Partial<Services> {
+  return { web: web ?? { problem: undefined }, ...(shares && { shares }) };
+}
+
 function assembleParts(folder: string, options: FixtureOptions): Parts {
   const configFile = join(folder, 'config.toml');
   const clock = options.clock ?? createClock();
@@ -263,8 +268,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
         logFile: logger.logFile,
         bandwidth: { read: () => BANDWIDTH },
         config: options.wrapConfig?.(config) ?? config,
-        web: options.web ?? { problem: undefined },
-        ...(options.shares && { shares: options.shares }),
+        ...given(options),
       },
       projectors: [http.projector],
       clock,

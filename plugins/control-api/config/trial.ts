@@ -93,7 +93,7 @@ export class Trial {
     this.#look(this.#running);
   }
 
-  /** False also while the web server is not where the document says: a page that reaches a former place proves nothing. */
+  /** False, too, while the web server is elsewhere: that a page reaches the former place proves nothing. */
   reached(version: string): boolean {
     if (this.#running?.version !== version || this.#parts.webProblem() !== undefined) return false;
     this.#running.isReached = true;

@@ -405,10 +405,10 @@ function listOf(text: string): unknown {
 
 const REFERENCE = /^\{\s*(env|file|credential)\s*=\s*("[^"]*"|'[^']*')\s*\}$/;
 
-/** Where a secret is kept, as the help of its field writes it. Undefined for a secret itself. */
-function referenceIn(text: string): Readonly<Record<string, string>> | undefined {
-  const [, form, name] = REFERENCE.exec(text.trim()) ?? [];
-  return form === undefined || name === undefined ? undefined : { [form]: name.slice(1, -1) };
+/** A secret, or where it is kept, as the help of its field writes that. */
+function textOrReference(text: string, type: string): string | Readonly<Record<string, string>> {
+  const [, form, name] = ['secret', 'string'].includes(type) ? (REFERENCE.exec(text.trim()) ?? []) : [];
+  return form === undefined || name === undefined ? text : { [form]: name.slice(1, -1) };
 }
 
 /**
@@ -420,10 +420,8 @@ export function typed(text: string, type: string, before: unknown): unknown {
   if (type === 'boolean') return text === 'true';
   if (type === 'integer' || type === 'number') return numberOf(text);
   if (type.startsWith('array of')) return listOf(text);
-  if (type === 'string' && text === EMPTY) return '';
-  const reference = type === 'secret' || type === 'string' ? referenceIn(text) : undefined;
-  if (reference) return reference;
-  return typeof before === 'number' && WHOLE.test(text) ? Number(text) : text;
+  if (typeof before === 'number' && WHOLE.test(text)) return Number(text);
+  return type === 'string' && text === EMPTY ? '' : textOrReference(text, type);
 }
 
 /** The schema key of a path in the document. */
