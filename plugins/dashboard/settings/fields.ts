@@ -261,7 +261,7 @@ function field({ key, path, value, offers }: Field, view: View): Content {
         key,
         offers,
         view,
-      )}${key.fileOnly === true ? view.t('by-file-only') : null}
+      )}${key.fileOnly === false ? null : view.t('by-file-only')}
     </p>
     <p class="problem" id=${`${id}-problem`} hidden></p>
   </div>`;
@@ -313,7 +313,7 @@ function input(shown: Field, drawn: Input): Content {
   const attributes = {
     id,
     name: 'value',
-    disabled: key.fileOnly === true,
+    disabled: key.fileOnly !== false,
     'aria-describedby': `${id}-help ${id}-problem`,
     'hx-trigger': 'change',
     ...posting(view, 'set', path),
