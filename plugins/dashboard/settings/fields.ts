@@ -263,7 +263,7 @@ function field({ key, path, value, offers }: Field, view: View): Content {
         view,
       )}${key.fileOnly === false ? null : view.t('by-file-only')}
     </p>
-    <p class="problem" id=${`${id}-problem`} hidden></p>
+    <div class="problems" id=${`${id}-problem`} hidden></div>
   </div>`;
 }
 
