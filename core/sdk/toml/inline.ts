@@ -21,10 +21,12 @@ interface Change {
 
 /** `values`: all of the text. */
 export function rewritten(text: string, values: readonly Placed[], place: Placed, change: Change): string {
-  const splices = new Rewriting(text, values).value(place, change);
-  return [...splices]
-    .sort((one, other) => other.start - one.start || other.end - one.end)
-    .reduce((before, { start, end, by }) => before.slice(0, start) + by + before.slice(end), text);
+  const splices = [...new Rewriting(text, values).value(place, change)];
+  splices.sort((one, other) => one.start - other.start || one.end - other.end);
+  // In one go: a list may have thousands of items.
+  const ends = [0, ...splices.map(({ end }) => end)];
+  const pieces = splices.map(({ start, by }, index) => text.slice(ends[index], start) + by);
+  return pieces.join('') + text.slice(ends.at(-1));
 }
 
 interface Splice {
@@ -60,7 +62,7 @@ class Rewriting {
 
   value(place: Placed, { before, wanted }: Change): readonly Splice[] {
     if (isDeepStrictEqual(before, wanted)) return [];
-    const members = this.#members(place);
+    const members = typeof before === 'object' && typeof wanted === 'object' ? this.#members(place) : [];
     const plan = planOf(members, before, wanted);
     // Nothing stands in it, or something else is to be there.
     if (!plan) return [{ start: place.start, end: place.end, by: inlineValue(wanted) }];
@@ -79,7 +81,7 @@ class Rewriting {
     return this.#values
       .filter(({ path, keyStart, end }) => path.length === depth && keyStart > place.start && end < place.end)
       .map((value) => {
-        const comma = /(?:\s|#[^\n]*)*,/y;
+        const comma = /(?:\s|#[^\n]*\n)*,/y;
         comma.lastIndex = value.end;
         const after = comma.test(this.#text) ? comma.lastIndex : value.end;
         const isAlone = this.#indent(value.keyStart) !== undefined && this.#isRestEmpty(after);
@@ -89,12 +91,15 @@ class Rewriting {
 
   /** What stands before it in its line; undefined when that is not blank. */
   #indent(at: number): string | undefined {
-    const before = this.#text.slice(this.#lineStart(at), at);
-    return before.trim() === '' ? before : undefined;
+    let start = at;
+    while (this.#text[start - 1] === ' ' || this.#text[start - 1] === '\t') start -= 1;
+    return start === 0 || this.#text[start - 1] === '\n' ? this.#text.slice(start, at) : undefined;
   }
 
   #isRestEmpty(at: number): boolean {
-    return /^\s*(?:#.*)?$/.test(this.#text.slice(at, this.#lineEnd(at)).trimEnd());
+    const rest = /[\t\r ]*(?:#[^\n]*)?(?:\n|$)/y;
+    rest.lastIndex = at;
+    return rest.test(this.#text);
   }
 
   #lineStart(at: number): number {
@@ -207,15 +212,18 @@ interface Same {
 
 /** As many items as possible of those that are in both lists in the same order. */
 function common(before: readonly unknown[], wanted: readonly unknown[]): readonly Same[] {
+  // Of equal ones the first is at the end.
   const places = new Map<string, number[]>();
-  for (const [was, item] of before.entries()) {
-    const key = inlineValue(item);
-    places.set(key, [...(places.get(key) ?? []), was]);
+  for (let was = before.length - 1; was >= 0; was -= 1) {
+    const key = inlineValue(before[was]);
+    const equal = places.get(key);
+    if (equal) equal.push(was);
+    else places.set(key, [was]);
   }
   // The last item of the chain of each length, as early in the list as any such chain ends.
   const chains: Same[] = [];
   for (const [is, item] of wanted.entries()) {
-    const was = places.get(inlineValue(item))?.shift();
+    const was = places.get(inlineValue(item))?.pop();
     if (was === undefined) continue;
     const length = chains.findLastIndex((chain) => chain.was < was) + 1;
     chains[length] = { was, is, previous: chains[length - 1] };

@@ -200,6 +200,17 @@ describe('editing TOML text', () => {
     );
   });
 
+  it('changes a list of thousands soon, on one line or on many', () => {
+    const items = Array.from({ length: 20_000 }, (_, index) => `item ${index % 9_000}`);
+    const wanted = items.map((one, index) => (index % 3 === 0 ? `${one}!` : one)).toReversed();
+    for (const gap of [', ', ', # note\n  ']) {
+      const text = `x = [${items.map((one) => JSON.stringify(one)).join(gap)}]\n`;
+      const start = performance.now();
+      assert.deepEqual({ ...parse(editToml(text, [{ path: ['x'], value: wanted }])) }, { x: wanted });
+      assert.ok(performance.now() - start < 5_000, `${performance.now() - start} ms`);
+    }
+  });
+
   it('changes what was meant and nothing else, whatever stands there', () => {
     const value = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.array(fc.string(), { maxLength: 3 }));
     const key = fc.constantFrom('a', 'b', 'c d', 'é');
