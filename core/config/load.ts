@@ -38,6 +38,8 @@ export interface LoadOptions {
   readonly told?: readonly string[];
   /** Secrets that the sender left masked. */
   readonly kept?: readonly KeptSecret[];
+  /** By the path of a secret that the sender left masked: a name under which none is known. */
+  readonly strange?: ReadonlyMap<string, string>;
   /** Whose request brought it. */
   readonly requestedBy?: Requester | undefined;
   /** This is not the daemon's process. */
@@ -117,7 +119,7 @@ export function validate(
   options: Pick<LoadOptions, 'assembly' | 'file' | 'protocols'> & Partial<LoadOptions>,
 ): Validated {
   const { assembly, file, protocols } = options;
-  const masks = maskProblems(document);
+  const masks = maskProblems(document).map((problem) => ofStranger(problem, options.strange));
   const checked = assembly.schema.validate(copy(document), SCHEMA_OPTIONS);
   if (checked.error !== undefined || masks.length > 0) {
     const found = checked.error === undefined ? [] : schemaProblems(checked.error, assembly.root);
@@ -135,6 +137,15 @@ export function validate(
     problems: checks.problems,
     warnings: [...completed.warnings, ...checks.warnings],
   };
+}
+
+/** Secrets are kept by name: that of a table that was renamed is not. */
+function ofStranger(problem: ConfigProblem, strange: LoadOptions['strange']): ConfigProblem {
+  const { path = '' } = problem;
+  const name = strange?.get(path);
+  if (name === undefined) return problem;
+  const message = `${path} has no secret to keep: nothing called "${name}" is in force; after a rename, give it again`;
+  return { ...problem, message };
 }
 
 /** The daemon starts: there is no document yet that could stay in force. */

@@ -26,7 +26,7 @@ import { holdsSecrets, redact } from './secrets/redact.ts';
 import { renderDocument } from './render.ts';
 import { partUnfit } from './checks/unfit-table.ts';
 import { assemble } from './schema/schema.ts';
-import { restoredText, shownText } from './secrets/shown-text.ts';
+import { restoredText, shownText, unrestored } from './secrets/shown-text.ts';
 import type { Restored } from './secrets/shown-text.ts';
 import { admitThirdParty } from './checks/third-party.ts';
 import type { ProtocolName } from './checks/protocols.ts';
@@ -110,13 +110,12 @@ class FileConfigService implements OwnedConfigService {
 
   async check(given: string, origin: ConfigOrigin, { keepSecrets = false } = {}): Promise<ConfigCheck> {
     const restored =
-      keepSecrets && this.#current
-        ? restoredText(given, this.#current, this.#assemble())
-        : { text: given, kept: [] };
+      keepSecrets && this.#current ? restoredText(given, this.#current, this.#assemble()) : unrestored(given);
     return this.#reviewed(await this.#check(restored, origin, origin === 'http'));
   }
 
-  async #check({ text, kept }: Restored, origin: ConfigOrigin, isStrict: boolean): Promise<ConfigCheck> {
+  async #check(restored: Restored, origin: ConfigOrigin, isStrict: boolean): Promise<ConfigCheck> {
+    const { text, kept, strange } = restored;
     const { services, strangers } = this.#options;
     // Before everything else, because the rest of the check needs every plugin imported.
     const refused = strangers
@@ -133,6 +132,7 @@ class FileConfigService implements OwnedConfigService {
       origin,
       current,
       kept,
+      strange,
       told: warnings,
       isStrict,
       isOffline: this.#options.isOffline,
@@ -158,7 +158,7 @@ class FileConfigService implements OwnedConfigService {
     } catch (error) {
       return failure('parse', [{ message: `the configuration file cannot be read: ${readReason(error)}` }]);
     }
-    const check = await this.#reviewed(await this.#check({ text: read.text, kept: [] }, 'file', isStrict));
+    const check = await this.#reviewed(await this.#check(unrestored(read.text), 'file', isStrict));
     this.#refused = check.ok ? undefined : read.text;
     return check.ok && read.isOpen ? this.#withWarning(check) : check;
   }
@@ -210,7 +210,7 @@ class FileConfigService implements OwnedConfigService {
     text: string,
   ): Promise<ConfigCheck> {
     return isTakingBack
-      ? this.#check({ text, kept: [] }, origin, false)
+      ? this.#check(unrestored(text), origin, false)
       : this.check(text, origin, { keepSecrets });
   }
 

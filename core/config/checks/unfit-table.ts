@@ -5,6 +5,7 @@ import Joi from 'joi';
 import { isTable } from '../../sdk/toml/document.ts';
 import type { Document } from '../../sdk/toml/document.ts';
 import type { ContributionEntry } from '../schema/schema.ts';
+import { SENTENCES } from '../schema/sentences.ts';
 
 /** Keys of `[plugins.<name>]` that are the core's. */
 const CORE_KEYS: ReadonlySet<string> = new Set(['enabled', 'log_level', 'isolation']);
@@ -18,7 +19,11 @@ export function ownKeys(table: unknown): Record<string, unknown> {
 
 /** What is wrong with a plugin's table by its own schema; undefined where it fits. */
 export function fitProblem({ schema }: ConfigContribution, table: unknown): string | undefined {
-  const { error } = schema.validate(ownKeys(table), { convert: false, errors: { wrap: { label: false } } });
+  const { error } = schema.validate(ownKeys(table), {
+    convert: false,
+    errors: { wrap: { label: false } },
+    messages: SENTENCES,
+  });
   return error?.message;
 }
 

@@ -21,6 +21,7 @@ import {
   withDefault,
 } from './parts.ts';
 import type { ContributionEntry, Part } from './parts.ts';
+import { SENTENCES } from './sentences.ts';
 
 export type { ContributionEntry } from './parts.ts';
 
@@ -137,7 +138,7 @@ function finish(parts: Parts, own: ReadonlyMap<string, Part>): Pick<Assembly, 's
     shares,
     ...Object.fromEntries(sections.map(([name, { schema: section }]) => [name, withDefault(section)])),
     plugins: plugins.schema,
-  });
+  }).messages(SENTENCES);
   const children = new Map<string, KeyNode>([
     ['connections', arrayNode(connections, 'connections')],
     ['shares', { ...arrayNode(shares, 'shares'), children: share.node.children }],

@@ -138,11 +138,18 @@ export interface Restored {
    * one.
    */
   readonly kept: readonly KeptSecret[];
+  /** Masks that stay because nothing in the running document has the name of their table: the names, by path. */
+  readonly strange: ReadonlyMap<string, string>;
 }
 
 export interface KeptSecret {
   readonly path: readonly Segment[];
   readonly was: readonly Segment[];
+}
+
+/** As it was given: no mask stands for anything. */
+export function unrestored(text: string): Restored {
+  return { text, kept: [], strange: new Map() };
 }
 
 /**
@@ -155,29 +162,29 @@ export function restoredText(
   assembly: Known,
 ): Restored {
   const read = parseDocument(text);
-  if ('problem' in read) return { text, kept: [] };
+  if ('problem' in read) return unrestored(text);
   const secrets = secretPaths(former.document as never, assembly);
   const sources = new Map<string, string>();
   scanToml(former.text, {
     value: (path, { start, end }) => void sources.set(JSON.stringify(path), former.text.slice(start, end)),
   });
   const kept: KeptSecret[] = [];
+  const strange = new Map<string, string>();
   const pieces: Piece[] = [];
   scanToml(text, {
     value: (path, { start, end }) => {
       if (!isMask(text.slice(start, end))) return;
       const was = samePlace(path, read.document, former.document);
+      const name = was ? undefined : strangeName(path, read.document, former.document);
+      if (name !== undefined) strange.set(joinPath(path), name);
       if (was === undefined || !isSecretPath(secrets, was)) return;
       kept.push({ path: [...path], was });
-      const value = was.reduce<unknown>(
-        (inside, segment) => (inside as Record<Segment, unknown>)[segment],
-        former.document,
-      );
+      const value = valueAt(former.document, was);
       pieces.push({ start, end, by: sources.get(JSON.stringify(was)) ?? inlineValue(value) });
     },
   });
   const gone = changedSecrets(replaced(text, pieces), literals(former.document, secrets), assembly);
-  return { text: replaced(text, [...pieces, ...restoredNotes(text, former.text, gone)]), kept };
+  return { text: replaced(text, [...pieces, ...restoredNotes(text, former.text, gone)]), kept, strange };
 }
 
 /** Those that stand no more in the new text: nobody would know that a note with one of them is to be hidden. */
@@ -221,6 +228,22 @@ function samePlace(
     there = (there as Record<Segment, unknown>)[found];
   }
   return there === undefined ? undefined : place;
+}
+
+/** The name of the array's table with the key, where the other document has no table of that name there. */
+function strangeName(path: readonly Segment[], document: Document, other: Document): string | undefined {
+  const table = path.slice(0, path.findIndex((segment) => typeof segment === 'number') + 1);
+  if (table.length === 0 || samePlace(table, document, other)) return undefined;
+  const item = valueAt(document, table);
+  const name = isTable(item) ? item['name'] : undefined;
+  return typeof name === 'string' ? name : undefined;
+}
+
+function valueAt(document: Document, path: readonly Segment[]): unknown {
+  return path.reduce<unknown>(
+    (inside, segment) => (inside as Record<Segment, unknown> | undefined)?.[segment],
+    document,
+  );
 }
 
 function itemLike(item: unknown, index: number, others: unknown): number | undefined {

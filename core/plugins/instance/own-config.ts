@@ -6,6 +6,7 @@ import Joi from 'joi';
 import { described } from '../../config/schema/described.ts';
 import { unfitFor } from '../../config/checks/unfit-table.ts';
 import { LOG_LEVELS } from '../../config/schema/core-schema.ts';
+import { SENTENCES } from '../../config/schema/sentences.ts';
 
 interface Description {
   readonly type?: string;
@@ -52,6 +53,7 @@ function completed(plugin: Plugin, own: Record<string, unknown>): object {
   const { error, value } = (plugin.config?.schema ?? none).validate(own, {
     convert: false,
     errors: { wrap: { label: false } },
+    messages: SENTENCES,
   });
   if (error)
     throw new Error(

@@ -6,10 +6,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { TomlEdit } from '../../contract/config.ts';
 import { copy, isTable, parseDocument } from './document.ts';
 import type { Document } from './document.ts';
+import { rewritten } from './inline.ts';
+import type { Placed } from './inline.ts';
 import { joinPath } from './path.ts';
 import type { Segment } from './path.ts';
 import { scanToml } from './scan.ts';
-import type { ValueSpan } from './scan.ts';
 import { bareOrQuoted, inlineValue } from './value.ts';
 
 /** Throws a sentence when the text is not TOML or cannot be changed there. */
@@ -66,13 +67,10 @@ interface Table {
   readonly start: number;
   readonly end: number;
 }
-interface Value extends ValueSpan {
-  readonly path: readonly Segment[];
-}
 
 class Layout {
   readonly tables: Table[] = [];
-  readonly values: Value[] = [];
+  readonly values: Placed[] = [];
   readonly text: string;
 
   constructor(text: string) {
@@ -83,7 +81,7 @@ class Layout {
     });
   }
 
-  value(path: readonly Segment[]): Value | undefined {
+  value(path: readonly Segment[]): Placed | undefined {
     return this.values.find((one) => isDeepStrictEqual(one.path, path));
   }
 
@@ -111,12 +109,13 @@ class Layout {
 
 function applied(text: string, { path, value }: TomlEdit, wanted: Document): string {
   const layout = new Layout(text);
-  const inline = inlineParent(layout, path);
-  if (inline) return spliced(text, inline.start, inline.end, inlineValue(at(wanted, inline.path)));
   const there = layout.value(path);
-  if (value === undefined) return removed(layout, path, there);
-  if (there) return spliced(text, there.start, there.end, inlineValue(value));
-  return added(layout, path, value);
+  const written = inlineParent(layout, path) ?? (value === undefined ? undefined : there);
+  if (written) {
+    const change = { before: at(readToml(text), written.path), wanted: at(wanted, written.path) };
+    return rewritten(text, layout.values, written, change);
+  }
+  return value === undefined ? removed(layout, path, there) : added(layout, path, value);
 }
 
 function at(document: Document, path: readonly Segment[]): unknown {
@@ -127,7 +126,7 @@ function at(document: Document, path: readonly Segment[]): unknown {
 }
 
 /** The inline value, such as `{ host = "nas" }`, that contains the path. */
-function inlineParent(layout: Layout, path: readonly Segment[]): Value | undefined {
+function inlineParent(layout: Layout, path: readonly Segment[]): Placed | undefined {
   for (let length = 1; length < path.length; length += 1) {
     const found = layout.value(path.slice(0, length));
     if (found) return found;
@@ -135,7 +134,7 @@ function inlineParent(layout: Layout, path: readonly Segment[]): Value | undefin
   return undefined;
 }
 
-function removed(layout: Layout, path: readonly Segment[], there: Value | undefined): string {
+function removed(layout: Layout, path: readonly Segment[], there: Placed | undefined): string {
   const { text } = layout;
   if (there) return spliced(text, layout.lineStart(there.keyStart), layout.lineEnd(there.end), '');
   const own = layout.tables.filter((table) => isDeepStrictEqual(table.path.slice(0, path.length), path));

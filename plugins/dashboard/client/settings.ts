@@ -21,6 +21,21 @@ function open(field: Element): void {
     at.open = true;
 }
 
+/** One below the other. What stands there already is left alone. */
+function say(messages: readonly string[], place: HTMLElement): void {
+  place.hidden = messages.length === 0;
+  const shown = [...place.children].map(({ textContent }) => textContent);
+  if (JSON.stringify(shown) === JSON.stringify(messages)) return;
+  place.replaceChildren(
+    ...messages.map((message) => {
+      const line = document.createElement('p');
+      line.className = 'problem';
+      line.textContent = message;
+      return line;
+    }),
+  );
+}
+
 /** A problem of a key without a field is shown at none; one inside a table at the field of that table. */
 function place(): void {
   const found = problems();
@@ -30,15 +45,16 @@ function place(): void {
       (problem) =>
         problem.path === path || problem.path.startsWith(`${path}[`) || problem.path.startsWith(`${path}.`),
     );
-    const said = field.querySelector<HTMLElement>('.problem');
+    const said = field.querySelector<HTMLElement>('.problems');
     const input = field.querySelector('input, select');
     if (!said || !input) continue;
-    const text = own.map(({ message }) => message).join(' ');
-    if (said.textContent !== text) said.textContent = text;
-    said.hidden = text === '';
-    if (text === '') input.removeAttribute('aria-invalid');
+    say(
+      own.map(({ message }) => message),
+      said,
+    );
+    if (own.length === 0) input.removeAttribute('aria-invalid');
     else input.setAttribute('aria-invalid', 'true');
-    if (text !== '') open(field);
+    if (own.length > 0) open(field);
   }
 }
 

@@ -12,8 +12,9 @@ import type {
 } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
+import { additionTo } from './additions.ts';
 import { arrival, changesOf } from './arrival.ts';
-import { ADDABLE, at, editOf, fieldsPanel, NAMED } from './fields.ts';
+import { at, editOf, fieldsPanel, NAMED } from './fields.ts';
 import type { Path } from './fields.ts';
 import { namesOf } from './offers.ts';
 import { takenBackNotice } from './past.ts';
@@ -144,9 +145,10 @@ export class Editor {
   add(view: View): Promise<Outcome> {
     const [array = ''] = pathOf(view) as readonly string[];
     const path = array.split('.');
-    const items = at(read(textOf(view)), path);
+    const document = read(textOf(view));
+    const items = at(document, path);
     if (NAMED.has(array)) return this.#addNamed(view, path, items);
-    const value = ADDABLE[array];
+    const value = additionTo(array, document);
     if (!value) return Promise.resolve({ ok: false, message: everywhere('settings-unknown') });
     return this.#edit(view, [{ path: [...path, Array.isArray(items) ? items.length : 0], value }], true);
   }

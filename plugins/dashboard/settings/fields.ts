@@ -4,6 +4,7 @@
  */
 import { html } from 'mountkeeper';
 import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
+import { isAddable } from './additions.ts';
 import { offersOf } from './offers.ts';
 import type { Names, Offers } from './offers.ts';
 
@@ -67,16 +68,6 @@ function sectionsOf(document: Table, keys: readonly ConfigKey[]): readonly Secti
     }));
   });
 }
-
-/** Arrays to which the form can add an item, and its initial values. */
-export const ADDABLE: Readonly<Record<string, Table>> = {
-  connections: { name: 'nas', type: 'sftp', options: { host: '', user: '', pass: '' } },
-  shares: { name: 'files', connection: 'nas' },
-  'smb.users': { name: 'user', password: '' },
-  'webdav.users': { name: 'user', password: '' },
-  'warmup.rules': { share: 'files', path: '' },
-  'web.users': { name: 'user', password_hash: '', role: 'viewer' },
-};
 
 /** What only a command can make, which knows the secret: here stands its hash alone. */
 const MADE_BY: Readonly<Record<string, { readonly key: string; readonly command: string }>> = {
@@ -150,7 +141,7 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
     )}
     ${madeBy(array, view)}
     ${
-      ADDABLE[array]
+      isAddable(array)
         ? html`<div class="actions"><button type="button" ...${posting(view, 'add', [array])}>${view.t(
             'add',
           )}</button></div>`
@@ -270,9 +261,9 @@ function field({ key, path, value, offers }: Field, view: View): Content {
         key,
         offers,
         view,
-      )}${key.fileOnly === true ? view.t('by-file-only') : null}
+      )}${key.fileOnly === false ? null : view.t('by-file-only')}
     </p>
-    <p class="problem" id=${`${id}-problem`} hidden></p>
+    <div class="problems" id=${`${id}-problem`} hidden></div>
   </div>`;
 }
 
@@ -322,7 +313,7 @@ function input(shown: Field, drawn: Input): Content {
   const attributes = {
     id,
     name: 'value',
-    disabled: key.fileOnly === true,
+    disabled: key.fileOnly !== false,
     'aria-describedby': `${id}-help ${id}-problem`,
     'hx-trigger': 'change',
     ...posting(view, 'set', path),

@@ -1,6 +1,7 @@
 /** Values that a field of the form can offer: words of the schema, and names of what there is. */
 import { networkInterfaces } from 'node:os';
 import type { ConfigKey, NamesOf, PluginContext } from 'mountkeeper';
+import { namesIn } from './additions.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 /** What stands in the text, by what is named. */
@@ -37,12 +38,6 @@ export function namesOf(ctx: PluginContext): Names {
     'webhook format': () => ctx.find('webhookFormats')?.names() ?? [],
   };
   return (of, document) => found[of](document);
-}
-
-function namesIn(tables: unknown): readonly string[] {
-  return Array.isArray(tables)
-    ? tables.map((one) => (one as Table | null)?.['name']).filter((name) => typeof name === 'string')
-    : [];
 }
 
 function ownAddresses(): readonly string[] {

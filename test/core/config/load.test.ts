@@ -92,6 +92,31 @@ describe('a document that breaks the schema', () => {
     assert.match(found[0] ?? '', /"10ms" is too little; the least is "200ms"/);
   });
 
+  it('is told in good English how many items and characters there may be', async () => {
+    const lamps = entry('lamps', {
+      section: 'lamps',
+      schema: Joi.object({
+        beds: Joi.array().items(Joi.string().min(3).max(4)).min(1).max(2).optional(),
+        seats: Joi.array().min(2).optional(),
+        signs: Joi.array().items(Joi.string().max(1)).max(1).optional(),
+      }),
+    });
+    const room = rooms.open({ entries: () => [lamps] });
+    const table = 'beds = []\nseats = [1]\nsigns = ["ab", "c"]\n';
+    assert.deepEqual(await problemsOf(`${NAS}[lamps]\n${table}`, room), [
+      '9:1 lamps.beds must contain at least 1 item',
+      '10:1 lamps.seats must contain at least 2 items',
+      '11:1 lamps.signs must contain at most 1 item',
+      '11:10 lamps.signs[0] must be at most 1 character long',
+    ]);
+    const long = 'beds = ["ab", "abcde", "abc"]\n';
+    assert.deepEqual(await problemsOf(`${NAS}[lamps]\n${long}`, room), [
+      '9:1 lamps.beds must contain at most 2 items',
+      '9:9 lamps.beds[0] must be at least 3 characters long',
+      '9:15 lamps.beds[1] must be at most 4 characters long',
+    ]);
+  });
+
   it('says once what two rules of a key say alike', async () => {
     const twice = Joi.string().pattern(/^a/).min(3).messages({
       'string.pattern.base': '{{#label}} must be a name',

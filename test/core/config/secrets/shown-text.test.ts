@@ -90,12 +90,30 @@ describe('the text as it is shown', () => {
 
   it('gives no secret to another key, and none that the running document has not', async () => {
     const service = await running(PHOTOS);
-    const renamed = service.shown().replaceAll('"nas"', '"other"');
+    const moved = service.shown().replace('pass =', 'other =');
     assert.match(
-      refused(await service.check(renamed, 'http', { keepSecrets: true })).message,
-      /holds the mask/,
+      refused(await service.check(moved, 'http', { keepSecrets: true })).message,
+      /connections\[0\]\.options\.other holds the mask/,
     );
     await running(NAS);
+  });
+
+  it('asks for the secret of what was renamed, at its key', async () => {
+    const service = await running(PHOTOS);
+    const renamed = service.shown().replaceAll('"nas"', '"other"');
+    const { problems } = refused(await service.check(renamed, 'http', { keepSecrets: true }));
+    assert.deepEqual(
+      problems.map(({ path, message }) => [path, message]),
+      [
+        [
+          'connections[0].options.pass',
+          'connections[0].options.pass has no secret to keep: nothing called "other" is in force; ' +
+            'after a rename, give it again',
+        ],
+      ],
+    );
+    accepted(await service.check(renamed.replace('********', 'again'), 'http', { keepSecrets: true }));
+    assert.match(refused(await service.check(renamed, 'http')).message, /holds the mask/);
   });
 
   it('lets a connection lead elsewhere only with its secrets given again', async () => {

@@ -56,6 +56,89 @@ const CASES: readonly Case[] = [
   ],
 ];
 
+const CLIENTS = `allowed = [ # open
+  "10.0.0.1", # first machine
+  # between
+  "10.0.0.2", # second
+] # end
+`;
+const PORTS = 'ports = ["one", "two", "three"] # all\n';
+const LISTS: readonly Case[] = [
+  [
+    'adds to a list over several lines, notes kept',
+    { path: ['allowed'], value: ['10.0.0.1', '10.0.0.2', '10.0.0.9'] },
+    CLIENTS,
+    CLIENTS.replace('# second\n', '# second\n  "10.0.0.9",\n'),
+  ],
+  [
+    'adds before the first of a list',
+    { path: ['allowed'], value: ['10.0.0.0', '10.0.0.1', '10.0.0.2'] },
+    CLIENTS,
+    CLIENTS.replace('  "10.0.0.1"', '  "10.0.0.0",\n  "10.0.0.1"'),
+  ],
+  [
+    'takes from a list the line of what goes',
+    { path: ['allowed'], value: ['10.0.0.2'] },
+    CLIENTS,
+    CLIENTS.replace('  "10.0.0.1", # first machine\n', ''),
+  ],
+  [
+    'changes one of a list at its place',
+    { path: ['allowed'], value: ['10.0.0.1', '10.0.0.3'] },
+    CLIENTS,
+    CLIENTS.replace('10.0.0.2', '10.0.0.3'),
+  ],
+  [
+    'keeps in a list what can stay when one moves',
+    { path: ['allowed'], value: ['::1', '10.0.0.1', '10.0.0.2'] },
+    CLIENTS.replace(']', '  "::1", # own\n]'),
+    CLIENTS.replace('  "10.0.0.1"', '  "::1",\n  "10.0.0.1"'),
+  ],
+  [
+    'adds behind a last one without a comma',
+    { path: ['allowed'], value: ['10.0.0.1', '10.0.0.2', '::1', '::2'] },
+    CLIENTS.replace('2",', '2"'),
+    CLIENTS.replace('# second\n', '# second\n  "::1",\n  "::2"\n'),
+  ],
+  [
+    'takes the last one without a comma',
+    { path: ['allowed'], value: ['10.0.0.1'] },
+    CLIENTS.replace('2",', '2"'),
+    'allowed = [ # open\n  "10.0.0.1" # first machine\n  # between\n] # end\n',
+  ],
+  [
+    'keeps a list on its line',
+    { path: ['ports'], value: ['two', 'four'] },
+    PORTS,
+    PORTS.replace('"one", "two", "three"', '"two", "four"'),
+  ],
+  ['takes the end of a list', { path: ['ports'], value: ['one'] }, PORTS, 'ports = ["one"] # all\n'],
+  [
+    'changes one key of an inline table',
+    { path: ['at', 'user'], value: 'z' },
+    'at = { "host" = \'x\',  user = "y" } # both\n',
+    'at = { "host" = \'x\',  user = "z" } # both\n',
+  ],
+  [
+    'adds a key to an inline table',
+    { path: ['at', 'port'], value: 1 },
+    "at = { host = 'x' }\n",
+    "at = { host = 'x', port = 1 }\n",
+  ],
+  [
+    'takes a key from an inline table',
+    { path: ['at', 'port'] },
+    "at = { host = 'x', port = 1 }\n",
+    "at = { host = 'x' }\n",
+  ],
+  [
+    'changes an inline table in a list',
+    { path: ['all', 1, 'b'], value: 3 },
+    'all = [\n  { a = 0x1 }, # one\n  { a = 0x1, b = 2 }, # two\n]\n',
+    'all = [\n  { a = 0x1 }, # one\n  { a = 0x1, b = 3 }, # two\n]\n',
+  ],
+];
+
 describe('editing TOML text', () => {
   for (const [what, edit, before, after] of CASES) {
     it(what, () => assert.equal(editToml(TEXT, [edit]), TEXT.replace(before, after)));
@@ -85,6 +168,47 @@ describe('editing TOML text', () => {
     );
     assert.throws(() => editToml('a = = 1', [{ path: ['a'], value: 1 }]), /a/);
     assert.throws(() => editToml('a = 1', [{ path: ['a', 'b'], value: 1 }]), /./);
+  });
+
+  for (const [what, edit, before, after] of LISTS)
+    it(what, () => assert.equal(editToml(before, [edit]), after));
+
+  it('leaves the comments and lines of all that stays in a list, however it is laid out', () => {
+    const member = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
+    const gap = fc.constantFrom('', ' ', '\n  ', ' # note\n  ', '\n  # above\n  ');
+    const gaps = fc.array(fc.tuple(gap, gap), { minLength: 7, maxLength: 7 });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(member, { minLength: 1 }),
+        fc.array(member),
+        gaps,
+        fc.boolean(),
+        (is, wanted, around, hasLast) => {
+          const items = is.map((one, at) => {
+            const [before = '', behind = ''] = around[at] ?? [];
+            return `${before}"${one}"${behind}${at < is.length - 1 || hasLast ? `, # of ${one}\n` : ''}`;
+          });
+          const text = `x = [${items.join('')}${around[6]?.[0] ?? ''}] # end\ny = 1\n`;
+          const after = editToml(text, [{ path: ['x'], value: wanted }]);
+          assert.deepEqual({ ...parse(after) }, { x: wanted, y: 1 });
+          assert.ok(after.endsWith(' # end\ny = 1\n'), after);
+          const isGrown = is.every((one, at) => wanted[at] === one);
+          for (const note of isGrown ? text.matchAll(/#.*/g) : []) assert.ok(after.includes(note[0]), after);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('changes a list of thousands soon, on one line or on many', () => {
+    const items = Array.from({ length: 20_000 }, (_, index) => `item ${index % 9_000}`);
+    const wanted = items.map((one, index) => (index % 3 === 0 ? `${one}!` : one)).toReversed();
+    for (const gap of [', ', ', # note\n  ']) {
+      const text = `x = [${items.map((one) => JSON.stringify(one)).join(gap)}]\n`;
+      const start = performance.now();
+      assert.deepEqual({ ...parse(editToml(text, [{ path: ['x'], value: wanted }])) }, { x: wanted });
+      assert.ok(performance.now() - start < 5_000, `${performance.now() - start} ms`);
+    }
   });
 
   it('changes what was meant and nothing else, whatever stands there', () => {

@@ -55,6 +55,8 @@ const KEYS: readonly ConfigKey[] = [
   key('web.password', 'secret', { secret: true, default: '' }),
   key('log.level', '"info" | "warn"', { default: 'info' }),
   key('cache.dir', 'path', { fileOnly: true }),
+  key('shares[].exec', 'boolean', { fileOnly: 'but-default', default: false }),
+  key('web.proxies', 'array of string', { fileOnly: 'but-default', default: [] }),
   key('connections[].options', 'table'),
   key('plugins.logs.enabled', 'boolean'),
 ];
@@ -208,6 +210,13 @@ describe('the form of the settings', () => {
     assert.match(drawn, /type="password"[^>]*value="\*{8}"/);
     assert.match(drawn, /data-field="connections\[0\]\.options\.pass"/);
     assert.match(drawn, /<input(?=[^>]*id="field-cache_dir")(?=[^>]*disabled)/);
+    const ofFile = (path: string): string =>
+      drawn.split(`data-field="${path}"`)[1]?.split('data-field=')[0] ?? '';
+    for (const path of ['cache.dir', 'shares[0].exec', 'web.proxies']) {
+      assert.match(ofFile(path), /<(?:input|select)[^>]* disabled/, path);
+      assert.match(ofFile(path), /Only in the configuration file/, path);
+    }
+    assert.doesNotMatch(ofFile('web.port'), / disabled|Only in the configuration file/);
     assert.match(drawn, /<option[^>]*>Default: info/);
     assert.ok(!drawn.includes('plugins.logs'), 'switches have a page of their own');
   });
