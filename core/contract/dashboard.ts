@@ -22,6 +22,11 @@ export interface Outcome {
   readonly message: LocalText;
   /** Shown behind the message; may hold nodes with `hx-swap-oob`. */
   readonly content?: Content;
+  /**
+   * True only while the button of the click is there, as that a file goes up next: it goes with the button. Else it
+   * stays for a while at the end of the panel.
+   */
+  readonly endsWithButton?: boolean;
   /** What it acted on, for the record of changes beside the share; shown nowhere. No secrets. */
   readonly about?: Readonly<Record<string, string>>;
 }
