@@ -38,7 +38,9 @@ export function signInsTab(signIns: SignInsService, texts: Texts): Tab {
       const all = signIns.list();
       if (all.length === 0) return html`<p class="empty">${view.t('nobody')}</p>`;
       return html`<div class="scroll" tabindex="0" role="region" aria-label=${view.text(text('sign-ins'))}>
-        <table class="stacked"><thead><tr>${HEADS.map((head) => html`<th scope="col">${view.t(head)}</th>`)}</tr></thead>
+        <table class="stacked"><thead><tr>${HEADS.map(
+          (head) => html`<th scope="col">${view.t(head)}</th>`,
+        )}</tr></thead>
         <tbody>${all.map((one) => row(one, view))}</tbody></table></div>`;
     },
     actions: {

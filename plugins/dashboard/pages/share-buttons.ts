@@ -23,7 +23,8 @@ export function shareButtons(sources: Sources, reader: Reader): (share: string) 
 
 export function shareButtonsSlot(share: string, drawn: Drawn): Content {
   const id = idOf(share);
-  return html`${slot(id, drawn, { class: 'slot actions' })}<div id=${`told-${id}`} class="told" aria-live="polite"></div>`;
+  return html`${slot(id, drawn, { class: 'slot actions' })}
+    <div id=${`told-${id}`} class="told" aria-live="polite"></div>`;
 }
 
 /** Empty where what the plugin gives is no list of buttons: the page stands without them. */

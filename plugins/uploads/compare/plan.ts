@@ -322,8 +322,7 @@ class Draft {
       isRefused: isRefused || unkept !== undefined,
       isDisplaced,
       isUnlearnt,
-      ...(why !== undefined && { hold: why }),
-      ...(quietAt !== undefined && why === hold && { quietAt }),
+      ...heldBy(why, { hold, quietAt }),
     });
   }
 
@@ -496,6 +495,15 @@ class Draft {
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }
+}
+
+/** `why`: what counts, of several; the moment belongs to `hold` alone. */
+function heldBy(
+  why: string | undefined,
+  { hold, quietAt }: Pick<Why, 'hold' | 'quietAt'>,
+): Pick<Item, 'hold' | 'quietAt'> {
+  if (why === undefined) return {};
+  return quietAt === undefined || why !== hold ? { hold: why } : { hold: why, quietAt };
 }
 
 /** A folder that the uploader has put there, and that has been shown: nothing of it is here, so users took it away. */
