@@ -22,6 +22,11 @@ export interface Outcome {
   readonly message: LocalText;
   /** Shown behind the message; may hold nodes with `hx-swap-oob`. */
   readonly content?: Content;
+  /**
+   * True only while the button of the click is there, as that a file goes up next: it goes with the button. Else it
+   * stays for a while at the end of the panel.
+   */
+  readonly endsWithButton?: boolean;
   /** What it acted on, for the record of changes beside the share; shown nowhere. No secrets. */
   readonly about?: Readonly<Record<string, string>>;
 }
@@ -52,6 +57,8 @@ export interface View {
   readonly form: Readonly<Record<string, string>>;
   /** The reader's role: what is refused to it need not be shown. */
   readonly role: Role;
+  /** The reader's own sign-in (`SignIn.id`), in tabs that are `isOfSignIn`; undefined elsewhere. */
+  readonly signIn?: string | undefined;
   /** Whether the reader may run this action of the tab; for forms of a tab's own. */
   may(action: string): boolean;
   text(text: LocalText): string;
@@ -113,6 +120,11 @@ export interface Tab {
   readonly order?: number;
   /** Messages by language and key, for `view.t`. */
   readonly texts?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * What it shows is another for each sign-in (`view.signIn`). Other tabs are drawn once for all readers of one role
+   * and language.
+   */
+  readonly isOfSignIn?: boolean;
   /** The content; null shows nothing. Rendered again as `watch` says, and sent only when it has changed. */
   render(view: View): Awaitable<Content>;
   /**

@@ -13,6 +13,7 @@ export interface ViewTraits {
   readonly host: string;
   /** Default `admin`: who reads, where nobody is asked. */
   readonly role?: Role;
+  readonly signIn?: string | undefined;
   readonly share?: string | undefined;
   readonly query?: Readonly<Record<string, string>>;
   readonly form?: Readonly<Record<string, string>>;
@@ -50,13 +51,17 @@ class ReaderView implements View {
   readonly query: Readonly<Record<string, string>>;
   readonly form: Readonly<Record<string, string>>;
   readonly role: Role;
+  readonly signIn: string | undefined;
   readonly #tab: Tab | undefined;
   readonly #catalogues: readonly (Catalogue | undefined)[];
 
-  constructor({ language, host, role = 'admin', share, query = NONE, form = NONE, tab }: ViewTraits) {
+  constructor({ language, host, role = 'admin', share, query = NONE, form = NONE, ...more }: ViewTraits) {
+    const { signIn, tab } = more;
     this.language = language;
     this.host = host;
     this.role = role;
+    // What is drawn once for many readers must not show what is true of one.
+    this.signIn = tab?.isOfSignIn === true ? signIn : undefined;
     this.share = share;
     this.query = query;
     this.form = form;

@@ -18,7 +18,8 @@ function outcomeOf({ ok, failed }: RefreshResult, view: View): Outcome {
     message: view.plain('failed', {
       good: ok,
       failed: failed.length,
-      reason: `${first.path}: ${first.reason}`,
+      folder: first.path === '' ? view.plain('all') : first.path,
+      reason: view.said(first.reason),
     }),
   };
 }

@@ -110,6 +110,8 @@ const BUTTONS: readonly ActionButton[] = [
   { action: 'send', label: text('send') },
   { action: 'pause', label: text('pause'), confirm: text('pause-confirm') },
 ];
+/** Sends what waits as well: another button for that would do the same. */
+const BUTTONS_OF_PAUSED: readonly ActionButton[] = [{ action: 'go-on', label: text('go-on') }];
 
 function pauseLine(mount: Mount | undefined, view: View): Content {
   const { until, obstacle } = mount?.uploadPause ?? {};
@@ -117,8 +119,7 @@ function pauseLine(mount: Mount | undefined, view: View): Content {
     return html`<p class="help">${view.t('no-pause', { reason: view.said(obstacle) })}</p>`;
   return until === undefined
     ? null
-    : html`<p class="reason">${view.t('paused-until', { time: view.time(until) })}</p>
-        <div class="actions">${view.button({ action: 'go-on', label: text('go-on') })}</div>`;
+    : html`<p class="reason">${view.t('paused-until', { time: view.time(until) })}</p>`;
 }
 
 const PAUSE_MS = 3_600_000;
@@ -157,7 +158,7 @@ export function uploadsPanel(sources: UploadsPanelSources): Tab {
   };
   const retry = async ({ share = '', form: { path = '' } }: View): Promise<Outcome> => {
     await sendOne({ uploads: shares().get(share), mount: mountOf(share), path }, clock());
-    return { ok: true, message: text('sending-one') };
+    return { ok: true, message: text('sending-one'), endsWithButton: true };
   };
   const discard = async (view: View): Promise<Outcome> => {
     const { share = '', form } = view;
@@ -193,11 +194,11 @@ export function uploadsPanel(sources: UploadsPanelSources): Tab {
         : queueTable((await plainQueue(mount(view), clock())) ?? [], tools, view);
       return line === null && list === null ? null : [line, list];
     },
-    // Rendered once; the panel says whether pausing or resuming makes sense.
     buttons: (view) => {
       const { share = '' } = view;
+      if (isPaused(mount(view))) return BUTTONS_OF_PAUSED;
       const isUseful = !isReadOnly(share) || (uploadsOf(view)?.queue().length ?? 0) > 0;
-      return isPaused(mount(view)) || (canPause(mount(view)) && isUseful) ? BUTTONS : [];
+      return canPause(mount(view)) && isUseful ? BUTTONS : [];
     },
     controls: (view) => proofForm(proofSources, view),
     parts: { proof: (view) => proofPart(proofSources, view) },

@@ -172,7 +172,7 @@ async function waiting(
     ...planUpper(scan, known, {
       isOpen: () => false,
       inUse: new Set(),
-      isQuiet: () => true,
+      quietAt: () => undefined,
       isRested: () => false,
       isCut: () => false,
       late: NOTHING_LATE,

@@ -179,6 +179,15 @@ describe('a sign-in', () => {
     assert.equal((await api.get('/page/part', { ...cookie, 'hx-request': 'true' })).body, 'come in');
   });
 
+  it('keeps the name after a wrong password, as text, and then asks for the password', async () => {
+    const { status: refused, body } = await signIn('ada"><b>', 'wrong');
+    assert.equal(refused, 401);
+    assert.match(body, /name="username"[^>]* value="ada&#34;&#62;&#60;b&#62;">/);
+    assert.match(body, /name="password"[^>]* autofocus>/);
+    assert.doesNotMatch(body, /wrong"/);
+    assert.match((await signIn('a'.repeat(300), 'wrong')).body, /value="" autofocus>/);
+  });
+
   it('ends by signing out, and its cookie is taken away', async () => {
     const cookie = cookieOf(await signIn('ada', 'adas'));
     const other = cookieOf(await signIn('ada', 'adas'));

@@ -89,7 +89,10 @@ async function signIn(
 ): Promise<ResponseObject> {
   const { back, code, username, password } = (request.payload ?? {}) as Fields;
   const refused = (problem: SignInProblem, status: number): ResponseObject =>
-    answerPage({ request, status, ...page, back, problem }, h);
+    answerPage(
+      { request, status, ...page, back, problem, ...(typeof username === 'string' && { name: username }) },
+      h,
+    );
   if (typeof username !== 'string' || typeof password !== 'string') return refused('wrong', 400);
   request.app.hasCredentials = true;
   const authorization = `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;

@@ -66,12 +66,22 @@ export interface Shown extends PageParts {
   /** Where signing in leads; else `/`. Whoever made the address may have written anything there. */
   readonly back: unknown;
   readonly problem?: SignInProblem;
+  /** What was typed before, so that a wrong password alone is typed again. */
+  readonly name?: string;
 }
 
 const NOT_AS_TEXT = /[&<>"']/g;
 
-/** Holds nothing that a request has brought but `back`. */
-export function signInPage(request: Request, { asksForCode, back, problem, texts }: Shown): string {
+/** Longer ones nobody has; they are not sent back. */
+const LONGEST_NAME = 256;
+
+function asText(text: string): string {
+  return text.replace(NOT_AS_TEXT, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+/** Holds nothing that a request has brought but `back` and `name`. */
+export function signInPage(request: Request, { name: typed = '', ...shown }: Shown): string {
+  const { asksForCode, back, problem, texts } = shown;
   const language = languageOf(request, texts);
   const root = `lang="${language}"${themeOf(request)}`;
   const t = (key: string): string => texts[language]?.[key] ?? key;
@@ -81,15 +91,17 @@ export function signInPage(request: Request, { asksForCode, back, problem, texts
   // What is typed would be read on the way: nothing is asked for.
   if (problem === 'in-clear') return document(root, t('sign-in'), `<h1>Mountkeeper</h1>${told}`);
   const code = `<label>${t('code')} <input name="code" inputmode="numeric" autocomplete="one-time-code"></label>`;
-  const to = safeBack(back).replace(NOT_AS_TEXT, (sign) => `&#${sign.charCodeAt(0)};`);
+  const name = typed.length > LONGEST_NAME ? '' : typed;
+  const focus = (isNext: boolean): string => (isNext ? ' autofocus' : '');
   return document(
     root,
     t('sign-in'),
     `<form method="post" action="${SIGN_IN}"><h1>Mountkeeper</h1>${told}` +
-      `<input type="hidden" name="back" value="${to}">` +
-      `<label>${t('user-name')} <input name="username" autocomplete="username" required autofocus></label>` +
+      `<input type="hidden" name="back" value="${asText(safeBack(back))}">` +
+      `<label>${t('user-name')} <input name="username" autocomplete="username" required ` +
+      `value="${asText(name)}"${focus(name === '')}></label>` +
       `<label>${t('password')} ` +
-      `<input name="password" type="password" autocomplete="current-password" required></label>` +
+      `<input name="password" type="password" autocomplete="current-password" required${focus(name !== '')}></label>` +
       (hasCode ? code : '') +
       `<button>${t('sign-in')}</button></form>`,
   );

@@ -1,8 +1,8 @@
 /**
  * What came of a click stays where it was clicked while updates redraw the page around it. Where an update takes
- * the button itself away, the outcome moves to the end of its panel. What was true of one moment goes again: what was
- * done after a while, and each with the next click on its card, which may make it untrue. A failure waits for that
- * click.
+ * the button itself away, the outcome moves to the end of its panel, or goes with it (`endsWithButton`). What was true
+ * of one moment goes again: what was done after a while, and each with the next click on its card, which may make it
+ * untrue. A failure waits for that click.
  */
 
 import { formKey } from './forms.js';
@@ -58,7 +58,7 @@ function endOthers(form: HTMLFormElement): void {
 /** Shows it at the end of its panel. */
 function tell(output: HTMLElement): void {
   const place = output.closest('.slot')?.nextElementSibling;
-  if (!place || !isPlaceOfPanel(place)) return;
+  if (!place || !isPlaceOfPanel(place) || output.querySelector('.outcome[data-ends]')) return;
   const told = [...output.childNodes].map((node) => node.cloneNode(true));
   place.replaceChildren(...told);
   endLater(place);
@@ -74,6 +74,22 @@ function isOwn(old: Node, fresh: Node): boolean {
   return kept === undefined
     ? old.matches('.settings[data-typed] [data-draft]') && fresh.matches('[data-draft]')
     : kept === fresh.dataset['kept'];
+}
+
+/** What was told below a share's buttons, with those that there were then. */
+const toldWith = new WeakMap<Element, { readonly said: Element; readonly buttons: string }>();
+
+/** A share has other buttons once what was done there is no more so, as when its uploads go on. */
+function endUntrue(): void {
+  for (const place of document.querySelectorAll('.slot.actions + .told')) {
+    const said = place.firstElementChild;
+    if (!said || !isSentence(place)) continue;
+    const forms = place.previousElementSibling?.querySelectorAll('form') ?? [];
+    const buttons = [...forms].map(formKey).join('\n');
+    const former = toldWith.get(place);
+    if (former?.said !== said) toldWith.set(place, { said, buttons });
+    else if (former.buttons !== buttons) place.replaceChildren();
+  }
 }
 
 function isPlaceOfPanel(node: Node): node is HTMLElement {
@@ -141,6 +157,8 @@ document.addEventListener('htmx:afterRequest', (event) => {
   }
   gone?.remove();
 });
+
+document.addEventListener('htmx:sseMessage', endUntrue);
 
 document.addEventListener('input', ({ target }) => {
   if (target instanceof Element) target.closest('form, .settings')?.setAttribute('data-typed', '');

@@ -135,6 +135,7 @@ export class Feeds {
   #entry(request: PageRequest, makeRoom: () => void): Entry | undefined {
     const key = JSON.stringify([
       request.page,
+      this.#signInOf(request),
       request.reader.language,
       request.reader.host,
       request.reader.role,
@@ -155,6 +156,12 @@ export class Feeds {
     makeRoom();
     if (this.#entries.size < MOST_FEEDS) this.#entries.set(key, entry);
     return entry;
+  }
+
+  /** Undefined where the page is the same for all sign-ins. */
+  #signInOf({ page, reader }: PageRequest): string | undefined {
+    const owned = page.kind === 'tab' ? this.#sources.tab(page.name, reader) : undefined;
+    return owned?.tab.isOfSignIn === true ? reader.signIn : undefined;
   }
 
   #model({ page, reader, query }: PageRequest, onLate: () => void): PageModel | undefined {

@@ -1,6 +1,6 @@
 /** The reader's language and theme, in cookies that contain nothing else and give no access. */
 import type { Request, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { roleOf, safeBack } from 'mountkeeper';
+import { principalOf, roleOf, safeBack } from 'mountkeeper';
 import { LANGUAGES, pickLanguage } from '../languages.ts';
 import type { Reader } from './sources.ts';
 
@@ -27,6 +27,7 @@ export function readerOf(request: Request): Reader {
     language: pickLanguage(cookie(request, 'language'), request.raw.req.headers['accept-language']),
     host: hostOf(request),
     role: roleOf(request),
+    signIn: principalOf(request)?.signIn,
   };
 }
 

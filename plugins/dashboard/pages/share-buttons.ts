@@ -2,6 +2,7 @@
  * All plugins' buttons for a share. Drawn anew only when there are other ones, so that what came of a click stays:
  * which there are may depend on whether the share is mounted, for example.
  */
+import { html } from 'mountkeeper';
 import type { Content, OwnedTab } from 'mountkeeper';
 import type { Part } from '../live/feed.ts';
 import { createView } from '../view.ts';
@@ -21,7 +22,9 @@ export function shareButtons(sources: Sources, reader: Reader): (share: string) 
 }
 
 export function shareButtonsSlot(share: string, drawn: Drawn): Content {
-  return slot(idOf(share), drawn, { class: 'slot actions' });
+  const id = idOf(share);
+  return html`${slot(id, drawn, { class: 'slot actions' })}
+    <div id=${`told-${id}`} class="told" aria-live="polite"></div>`;
 }
 
 /** Empty where what the plugin gives is no list of buttons: the page stands without them. */

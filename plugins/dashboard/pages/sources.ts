@@ -25,6 +25,8 @@ export interface Reader {
   /** The host name that the reader's browser used. */
   readonly host: string;
   readonly role: Role;
+  /** Undefined without one, as by Basic or a token. */
+  readonly signIn?: string | undefined;
 }
 
 export class Sources {

@@ -56,15 +56,15 @@ function asked(
   return { owned, view, name: String(request.params['name']) };
 }
 
-export function outcomeNode({ ok, message, content }: Outcome, view: View): Content {
+export function outcomeNode({ ok, message, content, endsWithButton }: Outcome, view: View): Content {
   // Texts in several languages come as they are; what the parts of Mountkeeper say comes in English.
   const said = typeof message === 'string' ? view.said(message) : view.text(message);
   const line =
     said === ''
       ? null
-      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'}>${icon(ok ? 'good' : 'bad')}<bdi>${
-          said
-        }</bdi></span>`;
+      : html`<span class="outcome" data-tone=${ok ? 'good' : 'bad'} data-ends=${
+          endsWithButton === true ? '' : undefined
+        }>${icon(ok ? 'good' : 'bad')}<bdi>${said}</bdi></span>`;
   return [line, content];
 }
 

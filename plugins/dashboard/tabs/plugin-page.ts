@@ -7,6 +7,7 @@ import { held } from './contributed.ts';
 export interface PluginPage {
   readonly info: PluginInfo;
   readonly card: Content;
+  readonly logLevel: Content;
   /** Undefined: it has none. */
   readonly readme: string | undefined;
   /** Where its keys stand in the form; undefined: it has none that can be set there. */
@@ -17,10 +18,11 @@ export function pluginAddress(name: string): string {
   return `/tabs/plugins?plugin=${encodeURIComponent(name)}`;
 }
 
-export function pluginPage({ info, card, readme, section }: PluginPage, view: View): Content {
+export function pluginPage({ info, card, logLevel, readme, section }: PluginPage, view: View): Content {
   const { effects } = info;
   return html`<p class="crumbs"><a href="/tabs/plugins">${view.t('all-plugins')}</a></p>
     <div class="cards">${card}</div>
+    ${logLevel}
     ${effects.length === 0 ? null : html`<p>${view.t('holds')} <code>${held(info, view)}</code></p>`}
     ${
       section === undefined

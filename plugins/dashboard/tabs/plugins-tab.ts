@@ -1,14 +1,14 @@
 /** The plugins: whether each is on, its problem, its contributions, a switch, and a page of its own. */
-import { readFile } from 'node:fs/promises';
 import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { describedIn } from '../said.ts';
-import { changesOf } from '../settings/arrival.ts';
 import { isSwitch } from '../settings/fields.ts';
 import { contributions } from './contributed.ts';
+import { applyEdit, isUnfinished } from './file-edit.ts';
 import { hitBy } from './plugin-hits.ts';
 import type { HitSources } from './plugin-hits.ts';
+import { logLevelForm, setLogLevel } from './plugin-log-level.ts';
 import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
 import { withPluginSwitched } from './plugin-switch.ts';
 
@@ -68,7 +68,7 @@ function entry(info: PluginInfo, hit: HitSources, view: View): Content {
     }</div></article>`;
 }
 
-/** The file's present text with one key changed, so that nothing that others have written is lost. */
+/** Refused where it would change more than the switch. */
 async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   const { name = '', to } = view.form;
   const config = ctx.use('config');
@@ -78,34 +78,14 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
     .find((one) => one.name === name);
   if (!info || !isSwitchedHere(info)) return { ok: false, message: everywhere('switch-by-file') };
   const switched = (text: string): string => withPluginSwitched(text, name, to === 'on');
-  const { text } = config.current;
-  // An invalid file is somebody's unfinished work, and must not be overwritten.
-  if ((await readFile(config.file, 'utf8')) !== text)
-    return { ok: false, message: everywhere('file-differs') };
-  const check = await config.check(switched(text), 'http');
+  if (await isUnfinished(ctx)) return { ok: false, message: everywhere('file-differs') };
+  const check = await config.check(switched(config.current.text), 'http');
   if (!check.ok) return { ok: false, message: check.message };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
-  const refused = await applied(ctx, switched);
+  const refused = await applyEdit(ctx, switched);
   if (refused !== undefined) return { ok: false, message: refused };
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
-}
-
-/** Undefined: done. The history names who has done it; where the control API is off there is none. */
-async function applied(
-  ctx: PluginContext,
-  switched: (text: string) => string,
-): Promise<Outcome['message'] | undefined> {
-  const config = ctx.use('config');
-  const changes = changesOf(ctx);
-  if (!changes) {
-    const answer = await config.apply({ text: ({ text }) => switched(text), origin: 'http' });
-    return answer.ok ? undefined : answer.message;
-  }
-  const { version } = changes;
-  const answer = await changes.submit({ text: switched(config.current.text), by: 'page', version });
-  if (answer.ok) return undefined;
-  return answer.status === 412 ? everywhere('settings-meanwhile') : answer.message;
 }
 
 /** Only of one that broke off; any other would not be helped by it. */
@@ -127,7 +107,13 @@ async function draw(ctx: PluginContext, view: View): Promise<Content> {
       .filter(({ owner, path }) => owner === name && !isSwitch(path))
       .map(({ path }) => path.slice(0, path.lastIndexOf('.')))[0];
     return pluginPage(
-      { info, card: entry(info, hit, view), readme: await plugins.readme(name), section },
+      {
+        info,
+        card: entry(info, hit, view),
+        logLevel: logLevelForm(ctx, info, view),
+        readme: await plugins.readme(name),
+        section,
+      },
       view,
     );
   }
@@ -146,6 +132,7 @@ export function pluginsTab(ctx: PluginContext): Tab {
     actions: {
       enable: (view) => bringBack(ctx, view),
       switch: (view) => flip(ctx, view),
+      'log-level': (view) => setLogLevel(ctx, view),
     },
   };
 }

@@ -22,6 +22,8 @@ export interface Item {
   readonly needs: Set<string>;
   /** Why it cannot be done now, whatever the remote says. */
   readonly hold?: string;
+  /** When that ends by itself, in milliseconds since the epoch. */
+  readonly quietAt?: number;
   /** For a deletion: the place's record when the deletion was planned. */
   readonly planned?: PlaceRecord;
   /** For an upload: places that are to be deleted, and that the remote may take for this one. */
@@ -109,6 +111,9 @@ export interface Conditions {
   readonly isUrgent: (path: string) => boolean;
   /** Folders that must not be moved on the remote now. */
   readonly inUse: ReadonlySet<string>;
-  /** False for a change of a moment ago, given in nanoseconds since the epoch. */
-  readonly isQuiet: (changedNs: bigint, path: string) => boolean;
+  /**
+   * When a change, given in nanoseconds since the epoch, has been left alone for long enough, in milliseconds since
+   * the epoch; undefined where it has, or need not.
+   */
+  readonly quietAt: (changedNs: bigint, path: string) => number | undefined;
 }

@@ -37,6 +37,7 @@ export function planUpper(scan: Scan, known: Known, conditions: Conditions): Pla
 
 interface Why {
   readonly hold?: string | undefined;
+  readonly quietAt?: number | undefined;
   readonly isRefused?: boolean;
   readonly isDisplaced?: boolean;
   readonly isUnlearnt?: boolean;
@@ -57,7 +58,9 @@ const REMOVED_WITH_CUT =
   'been seen to, or at once with `queue --send`.';
 const SECOND_NAME =
   'It is a second name (a hard link) of a file that only the NAS has; no NAS keeps that. Copy the file instead.';
-const JUST_CHANGED = 'It was changed just now; it goes up when it has been quiet.';
+const CHANGING = 'It was changed while it was looked at; it is looked at again in a moment.';
+/** `mount.write_back` may be hours: the queue says when that is. */
+const NOT_QUIET = 'It goes up once nobody has changed it for a while.';
 
 class Draft {
   readonly #known: Known;
@@ -194,7 +197,7 @@ class Draft {
       return;
     }
     this.#noteCut(entry);
-    if (entry.isUnread === true) return this.#add(entry, place, { hold: JUST_CHANGED });
+    if (entry.isUnread === true) return this.#add(entry, place, { hold: CHANGING });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
     this.#add(entry, place, this.#whyNot(entry, place, record));
@@ -209,7 +212,7 @@ class Draft {
     const damage = this.#damageOf(entry, place, record);
     this.#hasTorn ||= damage === MAY_BE_TORN;
     this.#hasCut ||= damage === MAY_BE_CUT;
-    return damage === undefined ? { hold: this.#holdOf(entry) } : { hold: damage, isRefused: true };
+    return damage === undefined ? this.#holdOf(entry) : { hold: damage, isRefused: true };
   }
 
   /**
@@ -242,7 +245,7 @@ class Draft {
       this.#unlearnt.add(entry.path);
       return this.#learn(entry, place, true);
     }
-    this.#add(entry, place, { hold: this.#holdOf(entry) });
+    this.#add(entry, place, this.#holdOf(entry));
     if (mayBeFile(record)) this.#addDeletion(place, entry.path);
   }
 
@@ -279,12 +282,14 @@ class Draft {
     return record !== undefined && (record.remote.kind !== 'folder' || record.isTree === true);
   }
 
-  #holdOf({ path, kind, changedNs }: ScanEntry): string | undefined {
+  #holdOf({ path, kind, changedNs }: ScanEntry): Why {
     if (this.#carrier(path) !== undefined)
-      return 'The folder that it is in has to be moved on the remote first.';
-    if (kind !== 'file') return undefined;
-    if (this.#conditions.isOpen(path)) return 'It is open for writing; it goes up once it is closed.';
-    return this.#conditions.isQuiet(changedNs, path) ? undefined : JUST_CHANGED;
+      return { hold: 'The folder that it is in has to be moved on the remote first.' };
+    if (kind !== 'file') return {};
+    if (this.#conditions.isOpen(path))
+      return { hold: 'It is open for writing; it goes up once it is closed.' };
+    const quietAt = this.#conditions.quietAt(changedNs, path);
+    return quietAt === undefined ? {} : { hold: NOT_QUIET, quietAt };
   }
 
   #carrier(path: string): PendingMove | undefined {
@@ -305,7 +310,7 @@ class Draft {
 
   #put(
     item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay' | 'planned'>,
-    { hold, isRefused = false, isDisplaced = false, isUnlearnt = false }: Why,
+    { hold, quietAt, isRefused = false, isDisplaced = false, isUnlearnt = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
     const unkept = item.action === 'delete' ? undefined : this.#unkept(item.place);
@@ -317,7 +322,7 @@ class Draft {
       isRefused: isRefused || unkept !== undefined,
       isDisplaced,
       isUnlearnt,
-      ...(why !== undefined && { hold: why }),
+      ...heldBy(why, { hold, quietAt }),
     });
   }
 
@@ -490,6 +495,15 @@ class Draft {
     if (record === undefined || kind === undefined) return false;
     return (kind === 'file' && record.remote.kind === 'folder') || (kind === 'folder' && mayBeFile(record));
   }
+}
+
+/** `why`: what counts, of several; the moment belongs to `hold` alone. */
+function heldBy(
+  why: string | undefined,
+  { hold, quietAt }: Pick<Why, 'hold' | 'quietAt'>,
+): Pick<Item, 'hold' | 'quietAt'> {
+  if (why === undefined) return {};
+  return quietAt === undefined || why !== hold ? { hold: why } : { hold: why, quietAt };
 }
 
 /** A folder that the uploader has put there, and that has been shown: nothing of it is here, so users took it away. */

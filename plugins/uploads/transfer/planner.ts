@@ -8,13 +8,12 @@ import { PlanMemo } from '../compare/plan-memo.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
+import { changeTimes, nanoseconds } from './change-times.ts';
 import { Departures } from './leaving/departures.ts';
 import { NEVER_FULL, SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
 
-/** Tolerance for times in the future: files must not wait for ever when the clock was set back. */
-const FUTURE_NS = 2_000_000_000n;
 /** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
 const TORN_LOOKS = 20;
@@ -103,12 +102,12 @@ export class Planner {
     records: Records,
     { signal, ...options }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
-    const { layer, remote } = this.#options;
+    const { clock, layer, remote, restMs = REST_BEFORE_OUT_MS, writeBackMs } = this.#options;
     this.#revive(scan, records);
     adoptMoves(scan, records);
     await this.#forgetMoves(scan, records, signal);
     const conditions = {
-      ...this.#times(options),
+      ...changeTimes({ nowMs: clock.now(), writeBackMs: writeBackMs(), restMs, ...options }),
       isCut: await this.#space.look(),
       late: (this.#late ??= await LateWrites.read(layer)),
       isUrgent: options.isUrgent ?? (() => false),
@@ -245,21 +244,6 @@ export class Planner {
         records.setMove(key, { at: record.at, ...(record.going !== undefined && { going: record.going }) });
     }
   }
-
-  #times({
-    isHurried,
-    isUrgent = () => false,
-  }: Omit<PlanningOptions, 'signal'>): Pick<Conditions, 'isQuiet' | 'isRested'> {
-    const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
-    const now = nanoseconds(clock.now());
-    const quietSince = now - nanoseconds(writeBackMs());
-    const restedSince = now - nanoseconds(restMs);
-    return {
-      isQuiet: (changed, path) =>
-        isHurried || isUrgent(path) || changed <= quietSince || changed > now + FUTURE_NS,
-      isRested: (changed) => changed <= restedSince,
-    };
-  }
 }
 
 /**
@@ -361,8 +345,4 @@ function withReasons(
       return [id, reason === undefined ? item : { ...item, hold: reason }];
     }),
   );
-}
-
-function nanoseconds(ms: number): bigint {
-  return BigInt(Math.trunc(ms)) * 1_000_000n;
 }

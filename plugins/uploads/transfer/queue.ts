@@ -316,10 +316,17 @@ export class Queue {
         state: run === undefined ? (this.isStuck(item) ? 'stuck' : 'waiting') : 'uploading',
         reason: run === undefined ? this.reason(item, now) : 'It is on its way.',
         tries: one?.tries ?? 0,
-        ...(one !== undefined && one.nextTryAt > 0 && { nextTryAt: one.nextTryAt }),
+        ...this.#nextTry(item, now),
         ...versionIn(item),
       };
     });
+  }
+
+  /** Not in a pause, which ends later or earlier, and says when. */
+  #nextTry({ id, path, quietAt = 0 }: Item, now: number): Pick<QueueEntry, 'nextTryAt'> {
+    const isPaused = this.pausedUntil(now) !== undefined && !this.isUrgent(path);
+    const at = Math.max(this.#tries.get(id)?.nextTryAt ?? 0, isPaused || this.running.has(id) ? 0 : quietAt);
+    return at > 0 ? { nextTryAt: at } : {};
   }
 
   waiting(now: number): Waiting[] {

@@ -178,6 +178,9 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       async () => /paused\.txt[^]*>Waiting</.test((await daemon.get('/shares/files')).text),
       { timeoutMs: SOON_MS },
     );
+    const own = watched.page.locator('article', { has: share });
+    assert.match(await own.innerText(), /Go on now/);
+    assert.doesNotMatch(await own.innerText(), /Pause for 1 hour/);
     // Twice the quiet time.
     await sleep(6_000);
     assert.equal(await nas.has('paused.txt'), false, 'a pause that is none');

@@ -79,4 +79,44 @@ describe('the page to sign in', { skip: !hasBrowser && SKIPS.chromium.reason }, 
         await context.close();
       }
   });
+
+  it('is listed in short, on narrow screens as well; one’s own is marked and ended after a question', async () => {
+    const others = await WatchedPage.open(browser, origin());
+    await others.page.goto(`${origin()}/tabs/setup`);
+    await others.signIn(PASSWORD);
+    await others.page.locator('.top').waitFor();
+    for (const [width, locale] of [
+      [360, 'en'],
+      [768, 'zh-CN'],
+    ] as const) {
+      const watched = await WatchedPage.open(browser, origin(), {
+        locale,
+        viewport: { width, height: 800 },
+        userAgent: `Mozilla/5.0 (X11; Linux x86_64) Chrome/120.0.0.0 Safari/537.36 ${'long '.repeat(20)}`,
+      });
+      const { page, context } = watched;
+      await page.goto(`${origin()}/tabs/sign-ins`);
+      await watched.signIn(PASSWORD);
+      const own = page.locator('tbody tr', { has: page.locator('.badge') });
+      await own.waitFor();
+      assert.match(await own.innerText(), /Chrome 120, Linux/);
+      assert.doesNotMatch(await own.innerText(), /Mozilla/);
+      assert.equal(await page.locator('tbody .badge').count(), 1);
+      const { x = 0, width: wide = 0 } = (await own.locator('button').boundingBox()) ?? {};
+      assert.ok(x > 0 && x + wide <= width, `the button ends at ${x + wide} of ${width} px`);
+      await watched.assertAccessible(`sign-ins at ${width} px`);
+      page.once('dialog', (dialog) => void dialog.dismiss());
+      await own.locator('button').click();
+      await page.reload();
+      await own.waitFor();
+      watched.assertClean();
+      page.once('dialog', (dialog) => void dialog.accept());
+      await own.locator('button').click();
+      await page.waitForURL(/\/sign-in\?/);
+      await context.close();
+    }
+    await others.page.reload();
+    assert.equal(await others.page.locator('.top').count(), 1);
+    await others.context.close();
+  });
 });

@@ -20,6 +20,7 @@ const form = (id: string): string =>
 const BODY = `<!doctype html><main>
   <article class="card"><div class="slot">${form('row')}</div><div class="told"></div>
     ${form('pause')}${form('on')}</article>
+  <article class="card"><div class="slot actions"></div><div class="told"></div></article>
   <article class="card">${form('other')}</article></main>`;
 
 /** As htmx does: the request, and its answer. */
@@ -103,6 +104,27 @@ describe('what came of a click', { skip: !hasBrowser && SKIPS.chromium.reason },
     assert.equal(await said(), 'goes on');
     await page.clock.fastForward(READ_MS);
     assert.equal(await said(), '');
+  });
+
+  it('goes with its button where it is true no longer than that is there', async () => {
+    await click('row', '<span class="outcome" data-tone="good" data-ends>it goes up next</span>');
+    await page.evaluate(`Idiomorph.morph(document.querySelector('.slot'), '', { morphStyle: 'innerHTML' })`);
+    assert.equal(await said(), '');
+  });
+
+  it('stays below a share’s buttons until there are others again', async () => {
+    const shows = (...ids: readonly string[]): Promise<void> =>
+      page.evaluate(`Idiomorph.morph(document.querySelector('.actions'),
+        ${JSON.stringify(ids.map(form).join(''))}, { morphStyle: 'innerHTML' });
+        document.dispatchEvent(new CustomEvent('htmx:sseMessage'))`);
+    await shows('send', 'stop');
+    await click('stop', outcome('good', 'paused'));
+    await shows('resume');
+    assert.equal(await said(), 'paused');
+    await shows('resume');
+    assert.equal(await said(), 'paused');
+    await shows('send', 'stop');
+    assert.equal(await said(), '', 'somebody has resumed elsewhere');
   });
 
   it('is not taken away where it is more than a sentence, as what is shown once alone', async () => {

@@ -176,7 +176,12 @@ describe('the uploads of a share on the dashboard', () => {
       ['send', 'pause'],
     );
     assert.equal(await act('pause', 'plain'), true);
-    assert.match(toHtml(await panel.render(view('en', 'plain'))), /paused until[^]*do\/uploads\/go-on/);
+    assert.match(toHtml(await panel.render(view('en', 'plain'))), /paused until/);
+    // On the overview as on the share's own page, and no pause of what is paused.
+    assert.deepEqual(
+      panel.buttons?.(view('en', 'plain')).map(({ action }) => action),
+      ['go-on'],
+    );
     assert.equal(await act('go-on', 'plain'), true);
     assert.deepEqual(panel.buttons?.(view('en', 'hasty')), []);
     assert.match(
@@ -232,7 +237,8 @@ describe('the uploads of a share on the dashboard', () => {
     );
     hasDownloads = false;
     assert.doesNotMatch((await rows('rows')).join(''), /href/);
-    assert.equal(await act('retry', 'rows', { path: NAME }), true);
+    const outcome = await panel.actions?.['retry']?.(view('en', 'rows', { path: NAME }));
+    assert.deepEqual([outcome?.ok, outcome?.endsWithButton], [true, true], 'untrue once it has gone up');
     assert.equal(await act('retry', 'files', { path: 'waits' }), true);
     assert.deepEqual(sent, [`plain ${NAME}`, 'layer waits']);
     await assert.rejects(act('retry', 'team', { path: 'a' }), /not mounted/);

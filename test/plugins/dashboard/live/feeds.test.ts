@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, before, beforeEach, describe, it } from 'node:test';
 import pino from 'pino';
+import type { Tab } from 'mountkeeper';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../../../core/testing/manual-clock.ts';
 import { Feeds } from '../../../../plugins/dashboard/live/feeds.ts';
@@ -52,6 +53,26 @@ describe('the pages that are open', () => {
     assert.equal(heard.filter((event) => event === 'beat').length, 4);
     await leave();
     feeds.close();
+  });
+
+  it('are one for all readers of a role, but for what is another for each sign-in', async () => {
+    const clock = createManualClock();
+    const of = (isOfSignIn: boolean): Feeds => {
+      const tab: Tab = { id: 't', title: 'T', isOfSignIn, render: ({ signIn = 'nobody' }) => signIn };
+      const log = pino({ level: 'silent' });
+      const sources = { clock, log, recent: { ageMs: 0 }, tab: () => ({ plugin: 'p', tab }), tabs: () => [] };
+      return new Feeds(sources as unknown as Sources, () => 'build');
+    };
+    const shown = async (feeds: Feeds, signIn: string): Promise<string> => {
+      const reader = { language: 'en', host: 'h', role: 'admin', signIn } as const;
+      const feed = await feeds.open({ who: 'user ada', page: { kind: 'tab', name: 't' }, reader, query: {} });
+      return /one|two|nobody/.exec(feed?.html() ?? '')?.[0] ?? '';
+    };
+    const [own, shared] = [of(true), of(false)];
+    assert.deepEqual([await shown(own, 'one'), await shown(own, 'two')], ['one', 'two']);
+    assert.deepEqual([await shown(shared, 'one'), await shown(shared, 'two')], ['nobody', 'nobody']);
+    own.close();
+    shared.close();
   });
 
   describe('in their number', () => {

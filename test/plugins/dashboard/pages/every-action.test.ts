@@ -10,8 +10,7 @@ const PLACES: Readonly<Record<string, readonly [tab: string, action: string]>> =
   'POST /api/config': ['settings', 'apply'],
   'POST /api/config/check': ['settings', 'check'],
   'POST /api/plugins/{name}/enable': ['plugins', 'enable'],
-  // In the text of the settings, beside the form.
-  'POST /api/plugins/{name}/log-level': ['settings', 'apply'],
+  'POST /api/plugins/{name}/log-level': ['plugins', 'log-level'],
   'POST /api/preset/{profile}': ['settings', 'preset'],
   'POST /api/queue/{share}/conflicts': ['uploads', 'keep'],
   'POST /api/queue/{share}/discard': ['uploads', 'discard'],

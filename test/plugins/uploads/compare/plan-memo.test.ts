@@ -20,7 +20,7 @@ const CONDITIONS: Conditions = {
   late: NOTHING_LATE,
   isUrgent: () => false,
   inUse: new Set(),
-  isQuiet: () => true,
+  quietAt: () => undefined,
 };
 
 describe('looks at an upper folder in which nothing happens', () => {

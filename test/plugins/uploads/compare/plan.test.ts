@@ -18,7 +18,7 @@ const CONDITIONS: Conditions = {
   isCut: () => false,
   isUrgent: () => false,
   inUse: new Set(),
-  isQuiet: () => true,
+  quietAt: () => undefined,
 };
 
 const entry = (path: string, kind: ScanEntry['kind'], more: Partial<ScanEntry> = {}): ScanEntry => ({
@@ -62,6 +62,20 @@ function isEndingFor(items: ReadonlyMap<string, Item>): boolean {
 }
 
 describe('the plan of an upload', () => {
+  it('says of a file that somebody may still be changing when it goes up, however long that is', () => {
+    const written = entry('a.txt', 'file', { changedNs: BigInt(SECOND) * 1_000_000_000n });
+    const quietAt = SECOND * 1_000 + 3_600_000;
+    const [item] = plan([written], { 'a.txt': file }, { quietAt: () => quietAt }).values();
+    assert.match(item?.hold ?? '', /nobody has changed it for a while/);
+    assert.equal(item?.quietAt, quietAt);
+    const [open] = plan(
+      [written],
+      { 'a.txt': file },
+      { quietAt: () => quietAt, isOpen: () => true },
+    ).values();
+    assert.deepEqual([/open for writing/.test(open?.hold ?? ''), open?.quietAt], [true, undefined]);
+  });
+
   const lessonOf = (
     one: ScanEntry,
     folders: readonly (readonly [string, string])[] = [],

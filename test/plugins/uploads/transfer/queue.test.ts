@@ -61,6 +61,17 @@ describe('the queue', () => {
     assert.deepEqual(next(queue), ['move a']);
   });
 
+  it('says when a file goes up that somebody has just changed, but while uploads are paused', () => {
+    const hold = 'It goes up once nobody has changed it for a while.';
+    const quietAt = NOW + 3_600_000;
+    const queue = queueOf({ ...item('upload', 'a'), hold, quietAt });
+    const now = () => queue.entries(NOW).map(({ reason, nextTryAt }) => [reason, nextTryAt]);
+    assert.deepEqual(now(), [[hold, quietAt]]);
+    queue.pause(NOW + 60_000);
+    assert.match(String(now()[0]?.[0]), /^Uploads are paused until/);
+    assert.equal(now()[0]?.[1], undefined);
+  });
+
   it('goes on at once when all is to go', () => {
     const queue = queueOf(item('upload', 'a'));
     queue.pause(NOW + 3_600_000);
