@@ -11,7 +11,7 @@ import { createView } from '../../../../plugins/dashboard/view.ts';
 const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
 const services: Readonly<Record<string, unknown>> = {
   configChanges: changes,
-  config: { keys: () => [] },
+  config: { keys: () => [], current: { config: { web: { listen: '127.0.0.1', port: 8090 } } } },
   shares: { list: () => [] },
 };
 const editor = new Editor({
