@@ -296,10 +296,19 @@ export class Queue {
   }
 
   reason(item: Item, now = 0): string {
-    const one = this.#tries.get(item.id);
+    const failure = this.#tries.get(item.id)?.reason;
     const until = this.isUrgent(item.path) ? undefined : this.pausedUntil(now);
-    if (until !== undefined) return `Uploads are paused until ${new Date(until).toISOString()}.`;
-    return item.hold ?? this.#silence?.reason ?? one?.reason ?? 'It waits for its turn.';
+    if (until === undefined)
+      return item.hold ?? this.#silence?.reason ?? failure ?? 'It waits for its turn.';
+    const own = this.isStuck(item) || this.#hasFailed(item) ? (item.hold ?? failure) : undefined;
+    // The end of the pause alone does not send a file that has a reason of its own.
+    return own ?? `Uploads are paused until ${new Date(until).toISOString()}.`;
+  }
+
+  /** The remote has refused it, and was not just silent to it. */
+  #hasFailed({ id }: Item): boolean {
+    const one = this.#tries.get(id);
+    return one !== undefined && !one.isSilence && one.tries > one.alone;
   }
 
   entries(now: number): QueueEntry[] {
