@@ -289,10 +289,11 @@ function escaped(text: string): string {
 
 /** As `signed` of the pages, which are drawn in the daemon: a path must not look as another one here either. */
 function signed(text: string): string {
-  return text.replace(
-    /\p{Bidi_Control}/gu,
-    (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`,
-  );
+  return text.replace(/[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu, (one) => {
+    const code = one.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  });
 }
 
 function problem(text: string): string {

@@ -296,19 +296,18 @@ export class Queue {
   }
 
   reason(item: Item, now = 0): string {
-    const failure = this.#tries.get(item.id)?.reason;
     const until = this.isUrgent(item.path) ? undefined : this.pausedUntil(now);
-    if (until === undefined)
-      return item.hold ?? this.#silence?.reason ?? failure ?? 'It waits for its turn.';
-    const own = this.isStuck(item) || this.#hasFailed(item) ? (item.hold ?? failure) : undefined;
-    // The end of the pause alone does not send a file that has a reason of its own.
-    return own ?? `Uploads are paused until ${new Date(until).toISOString()}.`;
+    if (until !== undefined)
+      return this.#ownFailure(item) ?? `Uploads are paused until ${new Date(until).toISOString()}.`;
+    const failure = this.#tries.get(item.id)?.reason;
+    return item.hold ?? this.#silence?.reason ?? failure ?? 'It waits for its turn.';
   }
 
-  /** The remote has refused it, and was not just silent to it. */
-  #hasFailed({ id }: Item): boolean {
-    const one = this.#tries.get(id);
-    return one !== undefined && !one.isSilence && one.tries > one.alone;
+  /** The end of a pause alone does not send it: it is refused, or has failed though the remote answered. */
+  #ownFailure(item: Item): string | undefined {
+    const one = this.#tries.get(item.id);
+    const hasFailed = one !== undefined && !one.isSilence && one.tries > one.alone;
+    return hasFailed || this.isStuck(item) ? (item.hold ?? one?.reason) : undefined;
   }
 
   entries(now: number): QueueEntry[] {
