@@ -276,6 +276,9 @@ interface SwapEvent extends Event {
   };
 }
 
+/** The plugin is off whose part was asked for. */
+const PART_GONE = 286;
+
 /** What asks again by itself stays until it has its answer: a problem in its place would be the end of it. */
 function isAskingAgain({ requestConfig }: SwapEvent['detail']): boolean {
   return requestConfig.elt.getAttribute('hx-trigger')?.includes('every ') === true;
@@ -340,7 +343,7 @@ document.addEventListener('htmx:beforeRequest', (event) => {
 
 document.addEventListener('htmx:beforeSwap', (event) => {
   const { detail } = event as SwapEvent;
-  if (detail.xhr.status >= 400 && isAskingAgain(detail)) {
+  if ((detail.xhr.status >= 400 || detail.xhr.status === PART_GONE) && isAskingAgain(detail)) {
     detail.shouldSwap = false;
     return;
   }
