@@ -1,7 +1,7 @@
 /**
  * Characters that make a text look as another one, shown by a sign. Those that turn its direction around: with them a
- * file that ends in ".exe" looks as one that ends in ".jpg". And control characters: with line breaks in its name a file
- * writes sentences of its own into a question. Only what people read: addresses and the values of forms stay.
+ * file that ends in ".exe" looks as one that ends in ".jpg". And control characters: with line breaks in its name a
+ * file writes sentences of its own into a question. Only what people read: addresses and the values of forms stay.
  */
 const CONTROLS = /[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu;
 /** In a text of markup, tabs and line breaks are the template's own, and browsers show them as a space. */
