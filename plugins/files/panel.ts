@@ -112,6 +112,18 @@ function table(folder: string, { folders, files, hidden, hasDownload }: Shown, v
     ${hidden > 0 ? html`<p class="help">${view.t('hidden', { count: hidden })}</p>` : null}`;
 }
 
+function shareNames(ctx: PluginContext): readonly string[] {
+  return ctx.use('config').current.config.shares.map(({ name }) => name);
+}
+
+function isConfigured(ctx: PluginContext, share = ''): boolean {
+  return shareNames(ctx).includes(share);
+}
+
+function shareGone(view: View): Content {
+  return html`<p class="empty">${view.t('share-gone')}</p>`;
+}
+
 function failure(reason: string): Content {
   return html`<p class="failed" role="alert"><bdi>${reason}</bdi></p>`;
 }
@@ -137,6 +149,7 @@ async function listing(
 
 /** What somebody has opened: the path, what is in it, what can be done about it. */
 async function folderPart(ctx: PluginContext, lists: FolderLists, view: View): Promise<Content> {
+  if (!isConfigured(ctx, view.share)) return shareGone(view);
   const folder = folderOf(view.query['path']);
   if (folder === undefined) return failure(view.plain('no-path'));
   const warm = canWarm(ctx)
@@ -161,6 +174,7 @@ async function folderPart(ctx: PluginContext, lists: FolderLists, view: View): P
 
 /** The same folder a moment later. */
 async function listPart(ctx: PluginContext, lists: FolderLists, view: View): Promise<Content> {
+  if (!isConfigured(ctx, view.share)) return shareGone(view);
   const folder = folderOf(view.query['path']);
   if (folder === undefined) return failure(view.plain('no-path'));
   return listing(ctx, view, { folder, list: () => lists.again(view.share ?? '', folder) });
@@ -177,8 +191,8 @@ function canWarm(ctx: PluginContext): boolean {
 async function warm(ctx: PluginContext, { fills }: Waiting, view: View): Promise<Outcome> {
   const { share = '' } = view;
   const path = folderOf(view.form['path']);
-  const isKnown = ctx.use('config').current.config.shares.some(({ name }) => name === share);
-  if (path === undefined || !isKnown || !canWarm(ctx)) return { ok: false, message: text('no-path') };
+  if (path === undefined || !isConfigured(ctx, share) || !canWarm(ctx))
+    return { ok: false, message: text('no-path') };
   await ctx.send('warmup', { share, path, newerThan: null, isDryRun: false });
   fills.fetching(ctx.use('shares').get(share)?.mount);
   return { ok: true, message: text('warming') };
@@ -201,6 +215,19 @@ async function refresh(ctx: PluginContext, { fills }: Waiting, view: View): Prom
   return timeBoxOr(ctx.use('clock'), REFRESH_MS, done, () => ({ ok: true, message: text('refreshing') }));
 }
 
+/** The remote is asked only when somebody has scrolled to the list. */
+function browser(view: View): Content {
+  return html`<div
+    class="browser drawn"
+    data-kept="files"
+    hx-get=${view.part('folder')}
+    hx-trigger="revealed"
+    hx-swap="innerHTML"
+  >
+    <p class="help">${view.t('looking')}</p>
+  </div>`;
+}
+
 export function filesPanel(ctx: PluginContext): Tab {
   const waiting = new Waiting(ctx);
   const lists = new FolderLists(ctx, waiting);
@@ -213,12 +240,8 @@ export function filesPanel(ctx: PluginContext): Tab {
     texts: TEXTS,
     render: async ({ share = '' }) =>
       html`<span hidden>${await waiting.sign(ctx.use('shares').get(share))}</span>`,
-    // The remote is asked only when somebody has scrolled to the list.
-    controls: (view) =>
-      html`<div class="browser drawn" data-kept="files" hx-get=${view.part('folder')} hx-trigger="revealed"
-        hx-swap="innerHTML">
-        <p class="help">${view.t('looking')}</p>
-      </div>`,
+    controls: (view) => (isConfigured(ctx, view.share) ? browser(view) : shareGone(view)),
+    controlsVersion: () => JSON.stringify(shareNames(ctx)),
     parts: {
       folder: (view) => folderPart(ctx, lists, view),
       list: (view) => listPart(ctx, lists, view),

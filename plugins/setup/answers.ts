@@ -6,6 +6,7 @@ type Table = Readonly<Record<string, unknown>>;
 
 const LONGEST_NAME = 63;
 const LONGEST_CONNECTION = 32;
+const LAST_PORT = 65_535;
 const EVERYWHERE = ['0.0.0.0'];
 
 /** Kinds as people know them. */
@@ -67,7 +68,11 @@ function hostAndPort(
   const [, bracketed, plain, port] =
     /^(?:\[([0-9a-f:.]{2,45})\]|([^\s:/@[\]]{1,253}))(?::(\d{1,5}))?$/i.exec(address.trim()) ?? [];
   const host = bracketed ?? plain;
-  return host === undefined ? undefined : { host, port };
+  return host === undefined || !isPort(port) ? undefined : { host, port };
+}
+
+function isPort(port = '1'): boolean {
+  return Number(port) > 0 && Number(port) <= LAST_PORT;
 }
 
 /** Throws a sentence. */

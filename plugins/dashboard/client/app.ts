@@ -282,6 +282,9 @@ interface SwapEvent extends Event {
   };
 }
 
+/** The plugin is off whose part was asked for. */
+const PART_GONE = 286;
+
 /** What asks again by itself stays until it has its answer: a problem in its place would be the end of it. */
 function isAskingAgain({ requestConfig }: SwapEvent['detail']): boolean {
   return requestConfig.elt.getAttribute('hx-trigger')?.includes('every ') === true;
@@ -295,10 +298,11 @@ function escaped(text: string): string {
 
 /** As `signed` of the pages, which are drawn in the daemon: a path must not look as another one here either. */
 function signed(text: string): string {
-  return text.replace(
-    /\p{Bidi_Control}/gu,
-    (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`,
-  );
+  return text.replace(/[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu, (one) => {
+    const code = one.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  });
 }
 
 function problem(text: string): string {
@@ -345,7 +349,7 @@ document.addEventListener('htmx:beforeRequest', (event) => {
 
 document.addEventListener('htmx:beforeSwap', (event) => {
   const { detail } = event as SwapEvent;
-  if (detail.xhr.status >= 400 && isAskingAgain(detail)) {
+  if ((detail.xhr.status >= 400 || detail.xhr.status === PART_GONE) && isAskingAgain(detail)) {
     detail.shouldSwap = false;
     return;
   }

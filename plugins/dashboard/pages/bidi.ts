@@ -1,31 +1,41 @@
 /**
- * Characters that turn the direction of text around, shown by a sign: with them a file that ends in ".exe" looks as one
- * that ends in ".jpg". Only what people read: addresses and the values of forms stay.
+ * Characters that make a text look as another one, shown by a sign. Those that turn its direction around: with them a
+ * file that ends in ".exe" looks as one that ends in ".jpg". And control characters: with line breaks in its name a
+ * file writes sentences of its own into a question. Only what people read: addresses and the values of forms stay.
  */
-const CONTROL = /\p{Bidi_Control}/u;
-const CONTROLS = /\p{Bidi_Control}/gu;
+const CONTROLS = /[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu;
+/** In a text of markup, tabs and line breaks are the template's own, and browsers show them as a space. */
+const CONTROLS_OF_MARKUP = /(?![\t\n\r])[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu;
+/** Whether anything may have to be done. */
+const SUSPECT =
+  /(?![\t\n\r])[\p{Bidi_Control}\p{Cc}\u2028\u2029]|<bdi\b[^<>]*>[^<]*[\t\n\r]|="[^"]*[\t\n\r]/u;
 /** Values are always quoted; a "<" in a text or a value is escaped. */
 const TAGS = /(<(?:[^"<>]|"[^"]*")*>)/;
 const READ = /\b(aria-label|hx-confirm|title)="[^"]*"/g;
 
-/** As in "⟨U+202E⟩". */
+/** As in "⟨U+202E⟩" or "␊", by which names of a NAS have them, too. `signed` in `client/app.ts` is the same. */
 export function signed(text: string): string {
-  return text.replace(
-    CONTROLS,
-    (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`,
-  );
+  return text.replace(CONTROLS, sign);
+}
+
+function sign(one: string): string {
+  const code = one.charCodeAt(0);
+  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+}
+
+/** Names, and what servers say, stand in `<bdi>`; what a text field holds is sent back as it is. */
+function signedText(text: string, tag = ''): string {
+  if (tag.startsWith('<textarea')) return text;
+  return tag.startsWith('<bdi') ? signed(text) : text.replace(CONTROLS_OF_MARKUP, sign);
 }
 
 /** Of markup that was rendered here. */
 export function withSigns(markup: string): string {
-  if (!CONTROL.test(markup)) return markup;
+  if (!SUSPECT.test(markup)) return markup;
   // Tags are at odd places.
   const parts = markup.split(TAGS);
   return parts
-    .map((part, index) => {
-      if (index % 2 === 1) return part.replace(READ, signed);
-      // What a text field holds is sent back as it is.
-      return parts[index - 1]?.startsWith('<textarea') === true ? part : signed(part);
-    })
+    .map((part, index) => (index % 2 === 1 ? part.replace(READ, signed) : signedText(part, parts[index - 1])))
     .join('');
 }

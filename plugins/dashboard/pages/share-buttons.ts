@@ -12,11 +12,14 @@ import { slot } from './slots.ts';
 import { isolated, shareId } from './sources.ts';
 import type { Reader, Sources } from './sources.ts';
 
-/** The tabs are asked for once for all shares. */
+/** The tabs are asked for once for all shares. Whatever is asked for a share that is no longer configured fails. */
 export function shareButtons(sources: Sources, reader: Reader): (share: string) => Part {
   const owners = sources.tabs('share', reader).filter(({ tab }) => tab.buttons);
+  const configured = new Set(sources.config.shares.map(({ name }) => name));
   return (share) => {
-    const drawn = owners.map((owned) => buttonsOf(sources, owned, { reader, share })).join('');
+    const drawn = configured.has(share)
+      ? owners.map((owned) => buttonsOf(sources, owned, { reader, share })).join('')
+      : '';
     return { id: idOf(share), signature: () => drawn, draw: () => drawn };
   };
 }

@@ -14,6 +14,8 @@ import { toHtml } from './shell.ts';
 import type { Sources } from './sources.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** htmx's own: what was asked for again by itself has an end. */
+const ENDED = 286;
 /** The field that says that the question was answered. */
 const ANSWER = ':answer';
 /** The page that the question was asked from. */
@@ -69,9 +71,18 @@ export function outcomeNode({ ok, message, content, endsWithButton }: Outcome, v
 }
 
 /** Of a page that is older than what its plugins show; said where somebody clicked. */
-function gone(request: Request, h: ResponseToolkit): ResponseObject {
+function gone(request: Request, h: ResponseToolkit, status = 404): ResponseObject {
   const outcome = { ok: false, message: everywhere('action-gone') };
-  return htmlAnswer(request, h, toHtml(outcomeNode(outcome, createView(readerOf(request)))), 404);
+  return htmlAnswer(request, h, toHtml(outcomeNode(outcome, createView(readerOf(request)))), status);
+}
+
+/** A page may ask for a part again and again: a status of an error is one in the browser's console each time. */
+function goneOfPart(request: Request, h: ResponseToolkit): ResponseObject {
+  return gone(request, h, isFromScript(request) ? ENDED : 404);
+}
+
+function isFromScript({ headers }: Request): boolean {
+  return headers['hx-request'] === 'true';
 }
 
 export function partRoute(sources: Sources, options: RouteOptions): ServerRoute {
@@ -82,7 +93,7 @@ export function partRoute(sources: Sources, options: RouteOptions): ServerRoute 
     handler: async (request, h) => {
       const found = asked(sources, request);
       const part = found && own(found.owned.tab.parts, found.name);
-      if (!found || !part) return gone(request, h);
+      if (!found || !part) return goneOfPart(request, h);
       return htmlAnswer(request, h, toHtml(await part(found.view)));
     },
   };
@@ -97,7 +108,7 @@ function formOf(payload: unknown): Readonly<Record<string, string>> {
 
 /** Undefined where it was asked: by the page's script, or by the page that `asking` makes. */
 function questionIn(request: Request, form: Readonly<Record<string, string>>): string | undefined {
-  return request.headers['hx-request'] === 'true' || form[ANSWER] !== undefined ? undefined : form[QUESTION];
+  return isFromScript(request) || form[ANSWER] !== undefined ? undefined : form[QUESTION];
 }
 
 /** A browser without scripts, or in which they have not started yet, sends the form at once. */
@@ -165,7 +176,7 @@ export function actionRoute(sources: Sources, { options, page, changed }: Action
       request.app.isDone = outcome.ok;
       request.app.about = { ...outcome.about, ...(share !== undefined && { share }) };
       const said = outcomeNode(outcome, found.view);
-      const isScript = request.headers['hx-request'] === 'true';
+      const isScript = isFromScript(request);
       return htmlAnswer(
         request,
         h,

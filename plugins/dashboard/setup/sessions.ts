@@ -14,6 +14,8 @@ export interface Session {
   at: string;
   readonly folders: Set<string>;
   lan: SetupAnswers['lan'];
+  /** Version of the configuration at the last review. */
+  reviewed?: string | undefined;
 }
 
 export class Sessions {

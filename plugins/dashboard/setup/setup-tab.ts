@@ -102,15 +102,27 @@ class Guide {
     session.lan = lanOf(session, view);
     const missing = missingOf(session);
     if (missing !== undefined) return { ok: false, message: everywhere(missing) };
-    const verdict = await this.#setup.check(answersOf(session));
+    return this.#review(session, view);
+  }
+
+  /** `lead`: what is said above it. */
+  async #review(session: Session, view: View, lead: Content = null): Promise<Outcome> {
+    const answers = answersOf(session);
+    const version = this.#version;
+    const verdict = await this.#setup.check(answers);
     if (!verdict.ok) return { ok: false, message: verdict.message };
+    session.reviewed = version;
     const review = {
       verdict,
-      names: this.#setup.shareNames(answersOf(session).folders),
+      names: this.#setup.shareNames(answers.folders),
       isKept: session.lan !== undefined && this.#setup.knowsUser(session.lan.user),
       smb: smbOf(this.#ctx),
     };
-    return next(reviewStep(session, review, view));
+    return next([lead, reviewStep(session, review, view)]);
+  }
+
+  get #version(): string | undefined {
+    return this.#ctx.find('configChanges')?.version;
   }
 
   async finish(view: View): Promise<Outcome> {
@@ -118,6 +130,9 @@ class Guide {
     if (!session) return over(view);
     const missing = missingOf(session);
     if (missing !== undefined) return { ok: false, message: everywhere(missing) };
+    // Others may have taken the names, or the user, that were shown.
+    if (session.reviewed !== this.#version)
+      return { ...(await this.#review(session, view, changedMeanwhile(view))), ok: false };
     const answers = answersOf(session);
     const names = this.#setup.shareNames(answers.folders);
     const { lan } = answers;
@@ -178,6 +193,10 @@ function keepTicks({ at, folders }: Session, { form }: View): void {
 /** Replaces the step before. */
 function next(content: Content): Outcome {
   return { ok: true, message: '', content: guide(content, true) };
+}
+
+function changedMeanwhile(view: View): Content {
+  return html`<p class="outcome" data-tone="bad" role="alert">${view.t('setup-changed')}</p>`;
 }
 
 /** The daemon has started anew: no update of the page takes the guide back to its first step. */

@@ -296,10 +296,18 @@ export class Queue {
   }
 
   reason(item: Item, now = 0): string {
-    const one = this.#tries.get(item.id);
     const until = this.isUrgent(item.path) ? undefined : this.pausedUntil(now);
-    if (until !== undefined) return `Uploads are paused until ${new Date(until).toISOString()}.`;
-    return item.hold ?? this.#silence?.reason ?? one?.reason ?? 'It waits for its turn.';
+    if (until !== undefined)
+      return this.#ownFailure(item) ?? `Uploads are paused until ${new Date(until).toISOString()}.`;
+    const failure = this.#tries.get(item.id)?.reason;
+    return item.hold ?? this.#silence?.reason ?? failure ?? 'It waits for its turn.';
+  }
+
+  /** The end of a pause alone does not send it: it is refused, or has failed though the remote answered. */
+  #ownFailure(item: Item): string | undefined {
+    const one = this.#tries.get(item.id);
+    const hasFailed = one !== undefined && !one.isSilence && one.tries > one.alone;
+    return hasFailed || this.isStuck(item) ? (item.hold ?? one?.reason) : undefined;
   }
 
   entries(now: number): QueueEntry[] {

@@ -114,6 +114,22 @@ describe('an open page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
     await page.context.close();
   });
 
+  it('has no error in the console while the plugin of its log is off', async () => {
+    const before = daemon.text();
+    const page = await WatchedPage.open(browser, origin());
+    const answers: number[] = [];
+    page.page.on('response', (response) => {
+      if (response.url().includes('/parts/logs/more')) answers.push(response.status());
+    });
+    await page.page.goto(`${origin()}/tabs/logs`);
+    await shows('new lines are asked for', async () => answers.includes(200), 10_000);
+    await daemon.writeConfig(`${before}\n[plugins.logs]\nenabled = false\n`);
+    await shows('the part is gone', async () => answers.includes(286), 15_000);
+    page.assertClean();
+    await page.context.close();
+    await daemon.writeConfig(before);
+  });
+
   it('says at the button that was pressed when what it does is gone, or nobody answers', async () => {
     for (const [locale, gone, unanswered] of [
       ['en', 'That is not there any more; load the page again.', /Mountkeeper did not answer/],
@@ -149,8 +165,8 @@ describe('an open page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
       );
       await says(
         'a refusal with a name that turns the text round',
-        /^no \u27e8U\+202E\u27e9gpj\.exe$/,
-        (route) => route.fulfill({ status: 409, json: { message: 'no \u202Egpj.exe' } }),
+        /^no \u27e8U\+202E\u27e9gpj\.exe\u240a$/,
+        (route) => route.fulfill({ status: 409, json: { message: 'no \u202Egpj.exe\n' } }),
       );
       await says('a page without the dashboard', isGone, (route) =>
         route.fulfill({ status: 404, json: { message: 'Not Found' } }),

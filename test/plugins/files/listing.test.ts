@@ -414,6 +414,22 @@ describe('the files of a share', () => {
     }
   });
 
+  it('are said to be gone with a share that is no longer configured, and nothing is looked for', async () => {
+    await loadLibraries();
+    const ctx = contextOf("throw new Error('the remote was asked');");
+    const tab = filesPanel(ctx);
+    const view = (language: string) => createView({ language, host: 'keeper', share: 'files', tab });
+    const before = tab.controlsVersion?.();
+    assert.match(toHtml(tab.controls?.(view('en'))), /Looking/);
+    assert.equal(tab.controlsVersion?.(), before);
+    (ctx.use('config').current.config.shares as unknown[]).length = 0;
+    assert.notEqual(tab.controlsVersion?.(), before, 'open pages draw it anew');
+    const said = '<p class="empty">This share is no longer configured.</p>';
+    assert.equal(toHtml(tab.controls?.(view('en'))), said);
+    for (const part of Object.values(tab.parts ?? {})) assert.equal(toHtml(await part(view('en'))), said);
+    assert.match(toHtml(tab.controls?.(view('zh'))), /此共享已不在配置中。/);
+  });
+
   it('are looked for below the share alone', () => {
     assert.deepEqual(['/a//b/', './a', undefined, 'a..b'].map(folderOf), ['a/b', 'a', '', 'a..b']);
     assert.deepEqual(['..', 'a/../b', 'a\0b', 'x'.repeat(5_000)].map(folderOf), [

@@ -41,6 +41,11 @@ describe('the answers of the first run', () => {
     for (const address of ['', 'a b', 'u:p@nas', '/etc', 'nas/share', 'nas:port', ':22']) {
       assert.match(addressProblem(nas({ address })) ?? '', /give/, address);
     }
+    for (const address of ['127.0.0.1:99999', 'nas:65536', '[::1]:0']) {
+      assert.match(addressProblem(nas({ address })) ?? '', /give a name or an address, such/, address);
+    }
+    assert.equal(addressProblem(nas({ address: 'nas:65535' })), undefined);
+    assert.match(addressProblem(nas({ kind: 'webdav', address: 'nas:99999' })) ?? '', /WebDAV/);
     assert.match(addressProblem(nas({ kind: 'webdav', address: 'http://' })) ?? '', /WebDAV/);
     assert.throws(() => connectionOf(nas({ address: '' }), 'n'), /address of the NAS/);
   });

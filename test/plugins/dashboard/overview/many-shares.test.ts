@@ -32,6 +32,10 @@ async function listedFor(t: TestContext, count: number) {
   const record = { ...emptyRecord(0), shares: names.map((name) => emptyShareStatus(name)) };
   const host = await createTestHost({
     plugins: [dashboard, dirRefresh, files, uploads, warmup],
+    config: {
+      connections: [{ name: 'nas', type: 'local' }],
+      shares: names.map((name) => ({ name, connection: 'nas' })),
+    },
     services: {
       clock: createClock(),
       processes: {} as never,

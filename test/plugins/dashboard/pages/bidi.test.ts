@@ -11,7 +11,7 @@ const NAME = 'live\u202Egpj.exe';
 const SHOWN = 'live⟨U+202E⟩gpj.exe';
 const tab = { id: 'x', title: 'X', render: () => null, actions: {} };
 
-describe('characters that turn text around', () => {
+describe('characters that make text look as another one', () => {
   before(() => loadLibraries());
 
   it('are signs wherever somebody reads them', () => {
@@ -47,5 +47,26 @@ describe('characters that turn text around', () => {
     const view = createView({ language: 'en', host: 'h' });
     const sentence = { ...sentenceOf({ shares: [], allSynced: true } as never, {} as never), shares: [NAME] };
     assert.equal(sentenceValues(sentence, view)['name0'], SHOWN);
+  });
+
+  it('are signs also where they break lines or ring, but for line breaks that a template has', () => {
+    const name = 'a (1 B)?\n\nPress OK\t\u0007\u007F\u0085\u2028.raw';
+    const shown = 'a (1 B)?␊␊Press OK␉␇␡⟨U+0085⟩⟨U+2028⟩.raw';
+    const view = createView({ language: 'en', host: 'h', tab });
+    const values = { path: name };
+    const drawn = toHtml(
+      view.button({ action: 'a', label: 'A', about: name, confirm: `Lose ${name}?`, values }),
+    );
+    assert.ok(drawn.includes(`hx-confirm="Lose ${shown}?"`), drawn);
+    assert.ok(drawn.includes(`<bdi>${shown}</bdi>`), drawn);
+    assert.ok(drawn.includes(`name="path" value="${name}"`), drawn);
+    assert.equal(
+      toHtml(html`<i title=${'a\nb'} aria-label=${'a\tb'}>x</i>`),
+      '<i title="a␊b" aria-label="a␉b">x</i>',
+    );
+    assert.equal(toHtml(html`<bdi dir="auto">${'a\nb'}</bdi>`), '<bdi dir="auto">a␊b</bdi>');
+    const readme = '# A\n\tb';
+    assert.equal(toHtml(html`<pre>${readme}${'\u001B'}</pre>`), `<pre>${readme}␛</pre>`);
+    assert.equal(toHtml(html`<textarea>${name}</textarea>`), `<textarea>${name}</textarea>`);
   });
 });

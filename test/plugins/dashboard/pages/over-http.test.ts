@@ -177,6 +177,15 @@ describe('the pages', () => {
     assert.equal((await get('/dashboard/do/garden/greet')).statusCode, 404, 'nothing is done by a GET');
   });
 
+  it('tell an open page that a part is gone, in no error of its console', async () => {
+    for (const path of ['/dashboard/parts/garden/none', '/dashboard/parts/none/piece']) {
+      const { statusCode, payload } = await get(path, { 'hx-request': 'true' });
+      assert.equal(statusCode, 286, path);
+      assert.match(payload, /class="outcome" data-tone="bad".*not there any more/);
+    }
+    assert.equal((await post('/dashboard/do/none/x', '', { 'hx-request': 'true' })).statusCode, 404);
+  });
+
   it('ask what a button asks also where no script does, and do it once somebody has answered', async () => {
     const button = (await get('/tabs/garden')).payload;
     assert.match(button, /name=":question" value="Fell the old tree\?"/);

@@ -31,7 +31,8 @@ describe('the buttons of a share', () => {
       () => [{ action: 'go', label: 1n }],
     ].map((buttons, at): Tab => ({ ...tab, id: `shed${at}`, buttons: buttons as never }));
     const owned = [...broken, tab].map((one) => ({ plugin: 'garden', tab: one }));
-    const sources = { tabs: () => owned, log: pino({ level: 'silent' }) } as unknown as Sources;
+    const config = { shares: [{ name: 'a' }, { name: 'b' }] };
+    const sources = { tabs: () => owned, log: pino({ level: 'silent' }), config } as unknown as Sources;
     const now = (share: string) => {
       const part = shareButtons(sources, { language: 'en', host: 'nas', role: 'admin' })(share);
       return { id: part.id, signature: part.signature?.(), draw: () => Promise.resolve(part.draw()) };
@@ -48,5 +49,7 @@ describe('the buttons of a share', () => {
     assert.equal(now('a').signature, next.signature);
     assert.notEqual(now('b').id, next.id);
     assert.doesNotMatch(await now('b').draw(), /Water/, 'of another share');
+    config.shares.shift();
+    assert.equal(await now('a').draw(), '', 'it is no longer configured, though still mounted');
   });
 });

@@ -40,6 +40,21 @@ describe('the queue', () => {
     assert.equal(queue.pausedUntil(NOW + 3_600_000), undefined);
   });
 
+  it('says also in a pause why a file is refused, or has failed, and the pause of those that only wait', () => {
+    const unkept: Item = { ...item('upload', 'u'), isRefused: true, hold: 'Rename it.' };
+    const open: Item = { ...item('upload', 'o'), hold: 'It is open.' };
+    const [full, silent] = [item('upload', 'f'), item('upload', 's')];
+    const queue = queueOf(unkept, full, open, silent, item('upload', 'w'));
+    const failure = (message: string, remote: 'answers' | 'silent') =>
+      Object.assign(new Error(message), { remote });
+    queue.failed(full, failure('no space left', 'answers'), NOW);
+    queue.failed(silent, failure('no answer', 'silent'), NOW);
+    queue.pause(NOW + 3_600_000);
+    const [first, second, ...others] = queue.entries(NOW).map(({ reason }) => reason);
+    assert.deepEqual([first, second], ['Rename it.', 'no space left']);
+    assert.equal(others.filter((reason) => reason.startsWith('Uploads are paused until')).length, 3);
+  });
+
   it('sends names that the remote may take for one, one after the other', () => {
     const queue = queueOf(item('upload', 'A.txt'), item('upload', 'a.txt'), item('upload', 'b.txt'));
     const begun = queue.next(NOW, 4);
