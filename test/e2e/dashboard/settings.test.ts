@@ -310,7 +310,14 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     assert.match(await pages.file(), /^\[groups\]\noffice = \["ada"\]$/m);
     await press(groups.locator('button', { hasText: 'Remove' }));
     await press(users.locator('button', { hasText: 'Remove' }));
-    await says('that both go', /groups\.office[^]*removed/);
+    await until(
+      'both are gone from the text',
+      async () =>
+        !/office =|smb\.users/.test(await watched.page.locator('#settings-text').inputValue()) &&
+        /groups\.office[^]*removed/.test(await said.innerText()) &&
+        /smb\.users/.test(await said.innerText()),
+      { timeoutMs: 10_000 },
+    );
     await applied(watched);
     assert.doesNotMatch(await pages.file(), /office =|ada"/);
     watched.assertClean();
