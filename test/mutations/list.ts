@@ -242,8 +242,8 @@ export const MUTATIONS: readonly Mutation[] = [
     fault: 'a change that cut its page off stays',
     test: 'api/config-trial',
     file: 'plugins/control-api/config/trial.ts',
-    from: 'return isReachOver && !running.isReached',
-    to: 'return isReachOver && running.version === ""',
+    from: 'if (!isReachOver || running.isReached)',
+    to: 'if (running.version !== "")',
   },
   {
     fault: 'a change that failed a share stays',
