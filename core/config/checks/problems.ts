@@ -10,15 +10,16 @@ import { MASK } from '../../sdk/config-types.ts';
 
 const MOST_SHOWN = 20;
 const MOST_KEPT = 200;
+/** How Joi's own sentence about an unknown key ends. */
+const UNSAID = ' is not allowed';
 
 /** Joi's errors in plain words. Values of secret keys are left out. */
 export function schemaProblems(error: ValidationError, root: KeyNode): ConfigProblem[] {
   const found = error.details.slice(0, MOST_KEPT).map((detail) => {
     const path = joinPath(detail.path);
-    // A table of names that nobody declared says itself which ones it takes.
-    const isUndeclared =
-      detail.type === 'object.unknown' && nodeAt(root, detail.path.slice(0, -1))?.open !== true;
-    const message = isUndeclared ? unknownKey(detail.path, root) : withoutSecret(detail, root);
+    // A table of names may say itself which ones it takes.
+    const isUnsaid = detail.type === 'object.unknown' && detail.message.endsWith(UNSAID);
+    const message = isUnsaid ? unknownKey(detail.path, root) : withoutSecret(detail, root);
     return { path, message };
   });
   // Two rules of one key may give the same message.
