@@ -14,6 +14,9 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 
+/** In all folders, or in those whose listings had been read when the NAS went: that hangs on the moment. */
+const USABLE = /; cached files are usable |Cached files are usable in folders [^:]*: files /;
+
 describe('a share whose place changes while its NAS is away', () => {
   let scratch: Scratch;
   let relay: Relay;
@@ -65,7 +68,7 @@ describe('a share whose place changes while its NAS is away', () => {
     await move();
     assert.equal((await readFile(path('x.bin'))).length, 1_000);
     assert.equal((await daemon.share('files')).health, 'healthy');
-    assert.match(await overview(), /Cached files are usable in folders [^:]*: files /);
+    assert.match(await overview(), USABLE);
     await relay.restore();
     await isMoved();
   });
@@ -78,7 +81,7 @@ describe('a share whose place changes while its NAS is away', () => {
       for (const name of ['held.txt', 'waits.txt', 'x.bin']) assert.ok(shown.includes(name), shown.join());
       assert.equal((await readFile(path('x.bin'))).length, 1_000);
       assert.equal((await daemon.share('files')).health, 'healthy');
-      assert.match(await overview(), /Cached files are usable in folders [^:]*: files /);
+      assert.match(await overview(), USABLE);
     } finally {
       await held.close();
     }
