@@ -126,8 +126,11 @@ describe('an open page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
     await daemon.writeConfig(`${before}\n[plugins.logs]\nenabled = false\n`);
     await shows('the part is gone', async () => answers.includes(286), 15_000);
     page.assertClean();
-    await page.context.close();
+    await page.page.getByText('The plugin of this page is switched off.').waitFor({ timeout: 10_000 });
     await daemon.writeConfig(before);
+    await page.page.locator('#log-lines li').first().waitFor({ timeout: 10_000 });
+    page.assertClean();
+    await page.context.close();
   });
 
   it('says at the button that was pressed when what it does is gone, or nobody answers', async () => {

@@ -78,6 +78,15 @@ describe('an event stream', () => {
   const eventually = (what: string, condition: () => boolean) =>
     until(what, condition, { timeoutMs: 20_000, everyMs: 2 });
 
+  /** Takes nothing of its stream until it is told to. */
+  const slowReader = async () => {
+    const wire = await dial(server.port);
+    wire.socket.pause();
+    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await eventually('the stream is open', () => sinks.length === 1);
+    return wire;
+  };
+
   it('tells the browser when to come back and delivers each event at once', async () => {
     const listening = await listen(server.port);
     assert.match(String(listening.response.headers['content-type']), /^text\/event-stream/);
@@ -210,10 +219,7 @@ describe('an event stream', () => {
   });
 
   it('keeps only the newest of each kind for a reader that does not read', async () => {
-    const wire = await dial(server.port);
-    wire.socket.pause();
-    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
-    await eventually('the stream is open', () => sinks.length === 1);
+    const wire = await slowReader();
     const data = 'x'.repeat(200_000);
     for (let count = 0; count < 200; count += 1) {
       const event = { event: 'status', data: `${count} ${data}` };
@@ -231,10 +237,7 @@ describe('an event stream', () => {
 
   it('gives up a reader for whom too much of different kinds is waiting', async () => {
     await serve({ maxWaitingBytes: 1_000_000 });
-    const wire = await dial(server.port);
-    wire.socket.pause();
-    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
-    await eventually('the stream is open', () => sinks.length === 1);
+    const wire = await slowReader();
     for (let count = 0; count < 200; count += 1) {
       sinks[0]?.send({ event: `kind-${count}`, data: 'x'.repeat(100_000) });
       await new Promise((resolve) => setImmediate(resolve));
@@ -256,10 +259,7 @@ describe('an event stream', () => {
   });
 
   it('is cut where whoever may not have it any more does not take its end', async () => {
-    const wire = await dial(server.port);
-    wire.socket.pause();
-    wire.socket.write('GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n');
-    await eventually('the stream is open', () => sinks.length === 1);
+    const wire = await slowReader();
     const data = 'x'.repeat(200_000);
     for (let count = 0; count < 100; count += 1) {
       sinks[0]?.send({ event: 'status', data: `${count} ${data}` });
