@@ -1,7 +1,10 @@
 // @load loud
 /** What is applied on the settings page is on trial: kept, taken back, and told, in real Chromium. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { hasBrowser } from '../../support/dashboard/chromium.ts';
 import { press } from '../../support/dashboard/keyboard.ts';
@@ -47,6 +50,62 @@ describe('settings on trial', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     assert.equal(await pages.file(), pages.text);
     watched.assertClean();
     await watched.context.close();
+  });
+
+  it('is not reached where the web server cannot go, and leads to where it has gone', async () => {
+    const watched = await pages.open();
+    const { page } = watched;
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const place = `http://127.0.0.1:${port}/tabs/settings#trial`;
+    try {
+      await put(watched, 'web.port', String(port));
+      await verdict(watched, 'good');
+      assert.match(await page.locator('#settings-verdict').innerText(), /This page moves to http/);
+      await applied(watched);
+      await until(
+        'the page says where it is',
+        async () => /at its former place/.test(await page.locator('#settings-outcome').innerText()),
+        { timeoutMs: 15_000 },
+      );
+      assert.doesNotMatch(await page.locator('#trial').innerText(), /Stays, unless/);
+    } finally {
+      other.close();
+    }
+    // Nobody else is there any more: the daemon goes there by itself.
+    const link = page.locator('#settings-outcome a', { hasText: String(port) });
+    assert.equal(await link.getAttribute('href'), place);
+    await until(
+      'the web server is there',
+      () =>
+        fetch(place).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    watched.takeFaults();
+    await link.click();
+    await page.locator('#trial button', { hasText: 'Keep it' }).waitFor({ timeout: 20_000 });
+    await press(page.locator('#trial button', { hasText: 'Take it back' }));
+    await until('the former text is back', async () => (await pages.file()) === pages.text, {
+      timeoutMs: 10_000,
+    });
+    await watched.context.close();
+    await until(
+      'the web server is back',
+      () =>
+        fetch(pages.origin).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      {
+        timeoutMs: 20_000,
+      },
+    );
   });
 
   it('draws the editor anew where others apply, and says so where somebody has typed', async () => {
