@@ -3,6 +3,7 @@ import { html, inEveryLanguage, nextCronTime, readTexts } from 'mountkeeper';
 import type { Content, Outcome, PluginContext, Tab, View } from 'mountkeeper';
 import { checkedTarget } from './checked-target.ts';
 import type { WarmupConfig } from './config.ts';
+import { requestForm, wrongField } from './request-form.ts';
 import { isShare } from './routes.ts';
 import type { WarmupScheduler } from './scheduler/scheduler.ts';
 import type { Task } from './scheduler/task.ts';
@@ -23,9 +24,13 @@ export interface WarmupTabParts {
   readonly scheduler: () => WarmupScheduler;
 }
 
-function tasksOf({ ctx, scheduler }: WarmupTabParts): readonly Task[] {
-  const now = scheduler();
-  return ctx.use('config').current.config.shares.flatMap(({ name }) => now.of(name));
+function shareNames({ ctx }: WarmupTabParts): readonly string[] {
+  return ctx.use('config').current.config.shares.map(({ name }) => name);
+}
+
+function tasksOf(parts: WarmupTabParts): readonly Task[] {
+  const now = parts.scheduler();
+  return shareNames(parts).flatMap((name) => now.of(name));
 }
 
 /** In one piece. */
@@ -100,10 +105,10 @@ async function warmShare({ ctx, scheduler }: WarmupTabParts, view: View): Promis
   return { ok: true, message: text('started') };
 }
 
-async function run(
-  { ctx }: WarmupTabParts,
-  { of: share = '', path = '', newerThan = '', isDryRun }: Readonly<Record<string, string>>,
-): Promise<Outcome> {
+async function run({ ctx }: WarmupTabParts, view: View): Promise<Outcome> {
+  const { of: share = '', path = '', newerThan = '', isDryRun } = view.form;
+  const wrong = wrongField(view);
+  if (wrong) return wrong;
   const wish = { share, path, newerThan: newerThan === '' ? null : newerThan, isDryRun: isDryRun === 'true' };
   // The command's handler refuses it, too, but that is heard of in the log alone. What is thrown is shown.
   await ctx.send(
@@ -123,8 +128,10 @@ export function warmupTabs(parts: WarmupTabParts): readonly Tab[] {
       texts: TEXTS,
       icon: 'M12 4v10M8 10l4 4 4-4M5 19h14',
       render: (view) => table(parts, view),
+      controls: (view) => requestForm(shareNames(parts), view),
+      controlsVersion: () => JSON.stringify(shareNames(parts)),
       actions: {
-        run: (view) => run(parts, view.form),
+        run: (view) => run(parts, view),
         cancel: (view) =>
           parts.scheduler().cancel(view.form['of'] ?? '') > 0
             ? { ok: true, message: text('cancelled') }

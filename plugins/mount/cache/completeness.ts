@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { cachePath } from '../rclone/kept-names.ts';
 import type { CacheTrees, FileMeta } from './metadata.ts';
 import { covers, unite } from './ranges.ts';
 
@@ -12,7 +13,7 @@ export interface RemoteFile {
 /**
  * Whether the whole file is in the cache and is the remote's current version: judged by its cache metadata
  * and the size of its content, without any call into the mount. Synchronous, because a hundred thousand
- * small reads are five times as fast that way; never call it in the daemon.
+ * small reads are five times as fast that way; never call it in the daemon. `path`: as rclone shows it.
  */
 export function isWholeInCache(trees: CacheTrees, path: string, remote: RemoteFile): boolean {
   // An empty file is always complete.
@@ -32,15 +33,16 @@ export function bytesInCache(trees: CacheTrees, path: string, remote: RemoteFile
 
 /** Undefined where the cache holds nothing of the file, or another version of it. */
 function currentMeta(trees: CacheTrees, path: string, remote: RemoteFile): FileMeta | undefined {
-  const meta = metaOf(join(trees.meta, path));
-  if (meta === undefined || sizeOf(join(trees.data, path)) !== meta.Size) return undefined;
+  const onDisk = cachePath(path);
+  const meta = metaOf(join(trees.meta, onDisk));
+  if (meta === undefined || sizeOf(join(trees.data, onDisk)) !== meta.Size) return undefined;
   // Changed here and not uploaded yet: it is newer than the remote's version.
   return meta.Dirty || (meta.Size === remote.bytes && isSame(meta, remote)) ? meta : undefined;
 }
 
 /** A content file has its full size from the start, with holes where nothing was fetched yet. */
 export function holdsContent(trees: CacheTrees, path: string, bytes: number): boolean {
-  const found = statSync(join(trees.data, path), { throwIfNoEntry: false });
+  const found = statSync(join(trees.data, cachePath(path)), { throwIfNoEntry: false });
   return found?.size === bytes && found.blocks * 512 >= bytes;
 }
 

@@ -12,6 +12,7 @@ import type {
   UploadPause,
 } from 'mountkeeper';
 import { treesOf } from '../cache/metadata.ts';
+import { cachePath } from '../rclone/kept-names.ts';
 import { READ_PART } from '../rclone/arguments.ts';
 import type { MountTools } from '../lifecycle/tools.ts';
 
@@ -46,9 +47,8 @@ export function remotePathOf(fs: string): string {
  */
 export function isCached(cacheDir: string, path: string, bytes: number): boolean {
   try {
-    const { Size } = JSON.parse(readFileSync(join(treesOf(cacheDir).meta, path), 'utf8')) as {
-      readonly Size: number;
-    };
+    const meta = readFileSync(join(treesOf(cacheDir).meta, cachePath(path)), 'utf8');
+    const { Size } = JSON.parse(meta) as { readonly Size: number };
     return Size === bytes;
   } catch (error) {
     return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');

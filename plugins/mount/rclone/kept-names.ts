@@ -37,6 +37,23 @@ function standIn(character: string): string {
   return code === DELETE ? '␡' : String.fromCharCode(0x2400 + code);
 }
 
+/** Stand-ins of the control characters but NUL, which is none on any disk. `‛`: the stand-in itself is meant. */
+const STAND_IN = /(‛)?([\u2401-\u241F\u2421])/gu;
+
+/**
+ * A path as rclone shows it, in listings and in its mounts, as the files of its cache have it on the disk: with the
+ * control characters themselves (seen with rclone 1.75).
+ */
+export function cachePath(path: string): string {
+  return path.replaceAll(STAND_IN, (_, quote: string | undefined, sign: string) =>
+    quote === undefined ? meantBy(sign) : sign,
+  );
+}
+
+function meantBy(sign: string): string {
+  return sign === '␡' ? '\x7F' : String.fromCharCode(sign.charCodeAt(0) - 0x2400);
+}
+
 /** Names that a remote of this type (the backend's name in rclone) does not keep. It may still refuse others. */
 export function unkeptNames(type: string): readonly UnkeptNames[] {
   return type === 'smb' ? [...ANYWHERE, DEVICES] : ANYWHERE;

@@ -132,6 +132,44 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     await watched.context.close();
   });
 
+  it('counts and fetches any folder of a share, without a rule', async () => {
+    const watched = await WatchedPage.open(browser, origin());
+    const { page } = watched;
+    await page.goto(`${origin()}/tabs/warmup`);
+    await page.getByText('Fetch or count another folder').click();
+    const form = page
+      .locator('form[action="/dashboard/do/warmup/run"]')
+      .filter({ has: page.getByRole('combobox') });
+    const says = (what: string, words: RegExp): Promise<unknown> =>
+      until(what, async () => words.test(await form.locator('output').innerText()), { timeoutMs: 5_000 });
+    const row = page.locator('tbody tr', { hasText: 'sub' }).first();
+    const shows = (what: string, words: RegExp): Promise<unknown> =>
+      until(what, async () => words.test((await row.allInnerTexts()).join()), { timeoutMs: 20_000 });
+    await form.getByLabel('Newer than').fill('soon');
+    await form.getByRole('button', { name: 'Run now' }).click();
+    await says('a word that is no time', /takes a time such as 12h or 30d/);
+    await form.getByLabel('Folder').fill('../sub');
+    await form.getByRole('button', { name: 'Count only' }).click();
+    await says('a folder elsewhere', /no folder in the share/);
+    await form.getByLabel('Folder').fill('/sub/');
+    await form.getByLabel('Newer than').fill('');
+    await form.getByRole('button', { name: 'Count only' }).click();
+    await says('it counts', /Counting begins/);
+    await shows('what there is', /Complete[^]*Only counting[^]*0 of 1[^]*0 B \/ 700 B/);
+    await form.getByLabel('Newer than').fill('1h');
+    await form.getByRole('button', { name: 'Run now' }).click();
+    await says('it fetches', /warmup begins/);
+    await until(
+      'it is fetched',
+      async () => /1h[^]*Complete[^]*1 of 1/.test(await page.locator('tbody').innerText()),
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
   it('draws QR codes on a card when somebody opens them, and leaves them open while the card changes', async () => {
     const watched = await WatchedPage.open(browser, origin());
     const { page } = watched;

@@ -20,7 +20,10 @@ const NAMES = [
   ...Array.from({ length: SMALL }, (_, index) => `${FOLDER}/顺序 ${index % 4}/Bild ${index}.bin`),
   `${FOLDER}/film.bin`,
   `${FOLDER}/empty.bin`,
+  `${FOLDER}/zwei\nZeilen.bin`,
 ];
+/** In the mount: rclone's stand-in for a line break. */
+const shown = (name: string): string => name.replace('\n', '␊');
 const LARGE_BYTES = 20 * 2 ** 20 + 4_321;
 
 const rclone = currentRclone();
@@ -110,7 +113,7 @@ describe('warmup', () => {
     await relay.cut();
     for (const name of NAMES)
       assert.equal(
-        await files.checksum(`${daemon.mountPoint(SHARE)}/${name}`, 5_000),
+        await files.checksum(`${daemon.mountPoint(SHARE)}/${shown(name)}`, 5_000),
         await nas.checksum(name),
         name,
       );

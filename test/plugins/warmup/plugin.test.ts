@@ -185,8 +185,9 @@ describe('warmup', () => {
     const tabs = warmupTabs({ ctx: ctxOf(host), scheduler: () => assert.fail('the command is sent') });
     const run = tabs[0]?.actions?.['run'];
     const form = { of: 'photos', path: 'a//b', newerThan: '3d', isDryRun: 'false' };
-    for (const part of [{ path: '../x' }, { newerThan: 'soon' }, { of: 'music' }])
-      await assert.rejects(async () => run?.({ form: { ...form, ...part } } as never), JSON.stringify(part));
+    await assert.rejects(async () => run?.({ form: { ...form, of: 'music' } } as never), /'music' not found/);
+    for (const part of [{ path: '../x' }, { newerThan: 'soon' }, { newerThan: '0' }])
+      assert.equal((await run?.({ form: { ...form, ...part } } as never))?.ok, false, JSON.stringify(part));
     const saidOf = async (isDryRun: string) => {
       const { ok, message } = (await run?.({ form: { ...form, isDryRun } } as never)) ?? {};
       return [ok, (message as Readonly<Record<string, string>>)['en']];

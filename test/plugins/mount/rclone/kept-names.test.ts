@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { nameProblem, rclonePath } from '../../../../plugins/mount/rclone/kept-names.ts';
+import { cachePath, nameProblem, rclonePath } from '../../../../plugins/mount/rclone/kept-names.ts';
 
 const KEPT = [
   'a:b?.txt',
@@ -49,4 +49,17 @@ describe('a path of the local disk', () => {
   ] as const)
     it(`is ${JSON.stringify(told)} for rclone, when it is ${JSON.stringify(path)}`, () =>
       assert.equal(rclonePath(path), told));
+});
+
+describe('a path that rclone shows', () => {
+  for (const [path, onDisk] of [
+    ['a/b c．：', 'a/b c．：'],
+    ['d␉ir/new␊l.txt', 'd\tir/new\nl.txt'],
+    ['del␡', 'del\x7F'],
+    ['lit‛␊eral', 'lit␊eral'],
+    ['q‛‛uote', 'q‛‛uote'],
+    ['zero␀', 'zero␀'],
+  ] as const)
+    it(`is ${JSON.stringify(onDisk)} in its cache, when it is ${JSON.stringify(path)}`, () =>
+      assert.equal(cachePath(path), onDisk));
 });
