@@ -124,8 +124,8 @@ function shareGone(view: View): Content {
   return html`<p class="empty">${view.t('share-gone')}</p>`;
 }
 
-function failure(reason: string): Content {
-  return html`<p class="failed" role="alert"><bdi>${reason}</bdi></p>`;
+function failure(reason: string, view: View): Content {
+  return html`<p class="failed" role="alert"><bdi>${view.said(reason)}</bdi></p>`;
 }
 
 async function listing(
@@ -136,14 +136,14 @@ async function listing(
   try {
     const shown = await list();
     const hasDownload = isOffered(ctx) && view.role === 'admin';
-    return html`${shown.failed === undefined ? null : failure(shown.failed)}${table(
+    return html`${shown.failed === undefined ? null : failure(shown.failed, view)}${table(
       folder,
       { ...shown, hasDownload },
       view,
     )}${isOffered(ctx) ? null : html`<p class="help">${view.t('no-download')}</p>`}`;
   } catch (error) {
     if (error instanceof NotMounted) return html`<p class="empty">${view.t('not-mounted')}</p>`;
-    return failure(error instanceof Error ? error.message : String(error));
+    return failure(error instanceof Error ? error.message : String(error), view);
   }
 }
 
@@ -151,7 +151,7 @@ async function listing(
 async function folderPart(ctx: PluginContext, lists: FolderLists, view: View): Promise<Content> {
   if (!isConfigured(ctx, view.share)) return shareGone(view);
   const folder = folderOf(view.query['path']);
-  if (folder === undefined) return failure(view.plain('no-path'));
+  if (folder === undefined) return failure(view.plain('no-path'), view);
   const warm = canWarm(ctx)
     ? view.button({ action: 'warm', label: text('warm'), values: { path: folder } })
     : null;
@@ -176,7 +176,7 @@ async function folderPart(ctx: PluginContext, lists: FolderLists, view: View): P
 async function listPart(ctx: PluginContext, lists: FolderLists, view: View): Promise<Content> {
   if (!isConfigured(ctx, view.share)) return shareGone(view);
   const folder = folderOf(view.query['path']);
-  if (folder === undefined) return failure(view.plain('no-path'));
+  if (folder === undefined) return failure(view.plain('no-path'), view);
   return listing(ctx, view, { folder, list: () => lists.again(view.share ?? '', folder) });
 }
 
@@ -209,7 +209,7 @@ async function refresh(ctx: PluginContext, { fills }: Waiting, view: View): Prom
     fills.readAgain(ctx.use('shares').get(share)?.mount);
     return {
       ok: first === undefined,
-      message: first ? `${first.path}: ${first.reason}` : view.plain('refreshed', { count: ok }),
+      message: first ? `${first.path}: ${view.said(first.reason)}` : view.plain('refreshed', { count: ok }),
     };
   });
   return timeBoxOr(ctx.use('clock'), REFRESH_MS, done, () => ({ ok: true, message: text('refreshing') }));

@@ -15,6 +15,11 @@ function labelOf(protocol: string): string {
   return LABELS[protocol] ?? protocol;
 }
 
+/** Nothing where the protocol does not tell. */
+function lastOf({ lastAt }: ListedSession, view: View): Content {
+  return lastAt === null ? null : html` <small>${view.t('last', { time: view.time(lastAt, 'ago') })}</small>`;
+}
+
 function row(session: ListedSession, view: View): Content {
   const { id, protocol, user, address, shares, since, canEnd } = session;
   const unknown = html`<small>${view.t('unknown')}</small>`;
@@ -23,8 +28,8 @@ function row(session: ListedSession, view: View): Content {
   return html`<tr><td>${labelOf(protocol)}</td>
     <th scope="row">${user === null ? html`<small>${view.t('nobody')}</small>` : html`<bdi>${user}</bdi>`}</th>
     <td data-head=${view.plain('address')}><bdi>${address}</bdi></td>
-    <td data-head=${view.plain('shares')}>${shares === null ? unknown : html`<bdi>${shares.join(', ')}</bdi>`}</td>
-    <td data-head=${view.plain('since')}>${since === null ? unknown : view.time(since, 'ago')}</td>
+    <td data-head=${view.plain('shares')}>${shares === null ? unknown : html`<bdi>${shares.join(view.plain('comma'))}</bdi>`}</td>
+    <td data-head=${view.plain('since')}>${since === null ? unknown : view.time(since, 'ago')}${lastOf(session, view)}</td>
     <td data-head=${view.plain('to-client')}>${amount(session.bytesToClient)}</td>
     <td data-head=${view.plain('from-client')}>${amount(session.bytesFromClient)}</td>
     <td>${
@@ -45,7 +50,7 @@ function table(found: readonly ProtocolSessions[], view: View): Content {
   const problems = found.filter(({ problem }) => problem !== undefined);
   return html`<div class="drawn">${problems.map(
     ({ protocol, problem = '' }) =>
-      html`<p class="empty">${view.t('problem', { protocol: labelOf(protocol), problem })}</p>`,
+      html`<p class="empty">${view.t('problem', { protocol: labelOf(protocol), problem: view.said(problem) })}</p>`,
   )}
     ${sessions.length === 0 && problems.length === 0 ? html`<p class="empty">${view.t('none')}</p>` : null}
     ${
@@ -68,7 +73,7 @@ async function end(book: SessionBook, view: View): Promise<Outcome> {
   const { result, about } = await book.end(view.form['id'] ?? '');
   if (result === 'ended') return { ok: true, message: text('ended'), about };
   if (result === 'unknown') return { ok: false, message: text('gone'), about };
-  return { ok: false, message: view.plain('not-ended', { problem: result.problem }), about };
+  return { ok: false, message: view.plain('not-ended', { problem: view.said(result.problem) }), about };
 }
 
 export function sessionsTab(ctx: PluginContext, book: () => SessionBook): Tab {

@@ -16,6 +16,7 @@ import type {
   View,
 } from 'mountkeeper';
 import { conflictList, keepVersion } from './page/conflict-rows.ts';
+import { pauseForm, pauseSeconds } from './page/pause-form.ts';
 import { portionOf } from './page/portion.ts';
 import { proofForm, proofPart, prove } from './page/proof-form.ts';
 import type { ProofSources } from './page/proof-form.ts';
@@ -122,8 +123,6 @@ function pauseLine(mount: Mount | undefined, view: View): Content {
     : html`<p class="reason">${view.t('paused-until', { time: view.time(until) })}</p>`;
 }
 
-const PAUSE_MS = 3_600_000;
-
 export interface UploadsPanelSources {
   /** Of shares with a write layer. */
   readonly shares: () => ReadonlyMap<string, ManagedUploads>;
@@ -152,9 +151,10 @@ export function uploadsPanel(sources: UploadsPanelSources): Tab {
       return { ok: true, message: text(said) };
     };
   const pause = async (view: View): Promise<Outcome> => {
-    if (!canPause(mount(view))) return { ok: false, message: text('no-uploads') };
-    await pauseUploads(mount(view), clock().now() + PAUSE_MS, clock());
-    return { ok: true, message: text('paused') };
+    const seconds = pauseSeconds(view);
+    if (!canPause(mount(view)) || seconds === undefined) return { ok: false, message: text('no-uploads') };
+    await pauseUploads(mount(view), clock().now() + seconds * 1_000, clock());
+    return { ok: true, message: text(view.form['seconds'] === undefined ? 'paused' : 'paused-longer') };
   };
   const retry = async ({ share = '', form: { path = '' } }: View): Promise<Outcome> => {
     await sendOne({ uploads: shares().get(share), mount: mountOf(share), path }, clock());
@@ -200,7 +200,12 @@ export function uploadsPanel(sources: UploadsPanelSources): Tab {
       const isUseful = !isReadOnly(share) || (uploadsOf(view)?.queue().length ?? 0) > 0;
       return canPause(mount(view)) && isUseful ? BUTTONS : [];
     },
-    controls: (view) => proofForm(proofSources, view),
+    controls: (view) =>
+      uploadsOf(view)
+        ? [canPause(mount(view)) ? pauseForm(view) : null, proofForm(proofSources, view)]
+        : null,
+    controlsVersion: () =>
+      JSON.stringify([...shares().keys()].sort().map((share) => [share, canPause(mountOf(share))])),
     parts: { proof: (view) => proofPart(proofSources, view) },
     actions: {
       send: send('sending'),

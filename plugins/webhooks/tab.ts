@@ -8,7 +8,8 @@ import type { RouteOptions } from './routes.ts';
 const TEXTS = readTexts(import.meta.url);
 const text = (key: string) => inEveryLanguage(TEXTS, key);
 const TONES = { waiting: 'wait', delivered: 'good', failed: 'bad' } as const;
-const MOST_SHOWN = 100;
+/** All that are kept. */
+const MOST_SHOWN = 200;
 
 function said(problem: string, view: View): Content {
   return html` <small><bdi>${view.said(problem)}</bdi></small>`;

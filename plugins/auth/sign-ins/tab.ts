@@ -19,7 +19,7 @@ export function signInsTab(signIns: SignInsService, texts: Texts): Tab {
       values: { id },
     });
     const head = (key: string): string => view.plain(key);
-    return html`<tr><th scope="row"><bdi>${name}</bdi></th><td data-head=${head('role')}>${role}</td>
+    return html`<tr><th scope="row"><bdi>${name}</bdi></th><td data-head=${head('role')}>${view.t(`role-${role}`)}</td>
       <td data-head=${head('since')}>${view.time(since)}</td><td data-head=${head('used')}>${view.time(usedAt)}</td>
       <td data-head=${head('address')}><bdi>${address}</bdi></td>
       <td data-head=${head('browser')}><bdi title=${said}>${browser}</bdi>${

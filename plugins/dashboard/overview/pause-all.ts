@@ -46,14 +46,14 @@ export function pausePanel(live: Iterable<LiveShare>, view: View): Content {
       html`<p class="reason">
           ${view.t(isAll ? 'paused-all' : 'paused-some', {
             time: view.time(Math.min(...paused.map(({ until }) => until))),
-            names: html`<bdi>${paused.map(({ name }) => name).join(', ')}</bdi>`,
+            names: html`<bdi>${paused.map(({ name }) => name).join(view.plain('list-comma'))}</bdi>`,
           })}
         </p>
         <div class="actions">${view.button({ action: 'go-on', label: everywhere('pause-end') })}</div>`,
     obstacle &&
       html`<p class="help">
         ${view.t('pause-not', {
-          names: html`<bdi>${obstacle.names.join(', ')}</bdi>`,
+          names: html`<bdi>${obstacle.names.join(view.plain('list-comma'))}</bdi>`,
           reason: view.said(obstacle.reason),
         })}
       </p>`,

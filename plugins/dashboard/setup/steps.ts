@@ -156,7 +156,9 @@ function folder(path: string, { folders }: Session, view: View): Content {
 }
 
 export function foldersStep(session: Session, names: readonly string[], view: View): Content {
-  const { id, at, folders } = session;
+  const { id, at, folders, nas } = session;
+  // The root of an SMB server is the list of its shares, which is no folder.
+  const isFolder = at !== '' || nas.kind !== 'smb';
   const paths = names.map((name) => (at === '' ? name : `${at}/${name}`));
   const up = at.split('/').slice(0, -1).join('/');
   const elsewhere = [...folders].filter((path) => path !== at && !paths.includes(path));
@@ -168,16 +170,16 @@ export function foldersStep(session: Session, names: readonly string[], view: Vi
   }</p>
     ${names.length === 0 ? html`<p class="empty">${view.t('no-folders')}</p>` : list}
     ${
-      at === ''
-        ? null
-        : html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t(
+      isFolder
+        ? html`<label><input type="checkbox" name=${`f:${at}`} checked=${folders.has(at)} /> ${view.t(
             'this-folder',
           )}</label>`
+        : null
     }
     ${
       elsewhere.length === 0
         ? null
-        : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(', ')}</bdi></p>`
+        : html`<p class="help">${view.t('also-chosen')} <bdi>${elsewhere.join(view.plain('list-comma'))}</bdi></p>`
     }
     ${steps('nas', view.t('next'), view)}`;
   return form({ action: 'choose', session: id, step: 2, heading: 'step-folders' }, fields, view);
@@ -211,7 +213,7 @@ function reachedAt({ verdict, smb: { port, listen: now } }: Review, view: View):
   const listen = change ? (change.after as readonly string[]) : now;
   return listen.length === 0 || listen.some((one) => one === '0.0.0.0' || one === '::')
     ? view.t('review-everywhere', { port: String(port) })
-    : view.t('review-at', { addresses: listen.join(', '), port: String(port) });
+    : view.t('review-at', { addresses: listen.join(view.plain('list-comma')), port: String(port) });
 }
 
 /** What will be, in words. */

@@ -26,7 +26,11 @@ function notMountedAgain(services: readonly string[], shares: readonly Share[]):
 function sentence(key: string, shares: readonly Share[], view: View, protocol = ''): string {
   const names = shares.slice(0, MOST_NAMES).map(({ name }) => name);
   const rest = shares.length > MOST_NAMES ? ['…'] : [];
-  return view.plain(key, { count: shares.length, names: [...names, ...rest].join(', '), protocol });
+  return view.plain(key, {
+    count: shares.length,
+    names: [...names, ...rest].join(view.plain('list-comma')),
+    protocol,
+  });
 }
 
 /** One sentence for each kind of harm; none where no share is hit. */

@@ -2,7 +2,7 @@
 import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
-import { describedIn } from '../said.ts';
+import { describedIn, settingIn } from '../said.ts';
 import { isSwitch } from '../settings/fields.ts';
 import { contributions } from './contributed.ts';
 import { applyEdit, isUnfinished } from './file-edit.ts';
@@ -80,7 +80,8 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
   const switched = (text: string): string => withPluginSwitched(text, name, to === 'on');
   if (await isUnfinished(ctx)) return { ok: false, message: everywhere('file-differs') };
   const check = await config.check(switched(config.current.text), 'http');
-  if (!check.ok) return { ok: false, message: check.message };
+  if (!check.ok)
+    return { ok: false, message: settingIn(view.language, `Validation error: ${check.message}`) };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
   const refused = await applyEdit(ctx, switched);

@@ -192,6 +192,22 @@ describe('the uploads of a share on the dashboard', () => {
     assert.equal(pausedUntil, undefined);
   });
 
+  it('pauses for other times, also instead of a pause that is under way', async () => {
+    const form = toHtml(panel.controls?.(view('en')));
+    assert.match(
+      form,
+      /hx-confirm="[^"]+"[^]*value="7200">2 hours<[^]*value="86400">1 day<[^]*value="604800">7 days</,
+    );
+    assert.equal(await act('pause', 'files'), true);
+    assert.equal(pausedUntil, 1_000 + 3_600_000);
+    assert.equal(await act('pause', 'files', { seconds: '604800' }), true);
+    assert.equal(pausedUntil, 1_000 + 7 * 86_400_000);
+    for (const seconds of ['0', '604801', '-1', '1e9', ''])
+      assert.equal(await act('pause', 'files', { seconds }), false, seconds);
+    assert.equal(pausedUntil, 1_000 + 7 * 86_400_000);
+    assert.equal(await act('go-on', 'files'), true);
+  });
+
   it('lists the queue of a mount without the uploader, names as text', async () => {
     const queue = [
       { path: 'goes.raw', bytes: 2_048, isUploading: true, failures: 0 },
@@ -328,7 +344,8 @@ describe('the uploads of a share on the dashboard', () => {
       /1 file is not proved[^]*it waits[^]*href="\/api\/queue\/files\/receipt\/[\w-]+\/hash-list"/,
     );
     const asViewer = createView({ language: 'en', host: 'h', share: 'files', tab: panel, role: 'viewer' });
-    assert.deepEqual([panel.controls?.(asViewer), await panel.parts?.['proof']?.(asViewer)], [null, null]);
+    assert.equal(toHtml(panel.controls?.(asViewer)), '');
+    assert.equal(await panel.parts?.['proof']?.(asViewer), null);
     const slow = await begin('verify', 'slow');
     assert.match(await asked(slow), /1 of 2 files…/, 'it asks again');
     assert.match(await asked(slow), /hx-trigger="load delay:1s, every 5s"/);
