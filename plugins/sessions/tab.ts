@@ -25,11 +25,15 @@ function row(session: ListedSession, view: View): Content {
   const unknown = html`<small>${view.t('unknown')}</small>`;
   const amount = (bytes: number | null): Content => (bytes === null ? unknown : view.bytes(bytes));
   const who = user ?? view.plain('nobody');
+  const named = shares === null ? unknown : html`<bdi>${shares.join(view.plain('comma'))}</bdi>`;
   return html`<tr><td>${labelOf(protocol)}</td>
     <th scope="row">${user === null ? html`<small>${view.t('nobody')}</small>` : html`<bdi>${user}</bdi>`}</th>
     <td data-head=${view.plain('address')}><bdi>${address}</bdi></td>
-    <td data-head=${view.plain('shares')}>${shares === null ? unknown : html`<bdi>${shares.join(view.plain('comma'))}</bdi>`}</td>
-    <td data-head=${view.plain('since')}>${since === null ? unknown : view.time(since, 'ago')}${lastOf(session, view)}</td>
+    <td data-head=${view.plain('shares')}>${named}</td>
+    <td data-head=${view.plain('since')}>${since === null ? unknown : view.time(since, 'ago')}${lastOf(
+      session,
+      view,
+    )}</td>
     <td data-head=${view.plain('to-client')}>${amount(session.bytesToClient)}</td>
     <td data-head=${view.plain('from-client')}>${amount(session.bytesFromClient)}</td>
     <td>${
