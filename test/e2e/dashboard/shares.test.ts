@@ -155,7 +155,7 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     await form.getByLabel('Newer than').fill('');
     await form.getByRole('button', { name: 'Count only' }).click();
     await says('it counts', /Counting begins/);
-    await shows('what there is', /Complete[^]*Only counting[^]*0 of 1[^]*0 B \/ 700 B/);
+    await shows('what there is', /Complete[^]*Only counting[^]*0 of 1[^]*0\sB \/ 700\sB/);
     await form.getByLabel('Newer than').fill('1h');
     await form.getByRole('button', { name: 'Run now' }).click();
     await says('it fetches', /warmup begins/);
