@@ -4,7 +4,7 @@
  * of their own, and in a shared one, too.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -52,6 +52,11 @@ void describe('the example plugins', () => {
     contractSuite(folder, { isolation: 'own' });
     contractSuite(folder, { isolation: 'shared' });
   }
+
+  describe('and one that has just been made', () => {
+    execFileSync(process.execPath, [MAIN, 'plugin', 'new', 'lights', '--ts'], { cwd: room, env });
+    contractSuite(path.join(room, 'lights'), { isolation: 'own' });
+  });
 
   void it('are published with the documents', async () => {
     const published = await publishedFiles();
