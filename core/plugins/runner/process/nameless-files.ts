@@ -29,6 +29,7 @@ export async function namelessFiles(
   processes: readonly Pick<ProcessIdentity, 'pid'>[],
 ): Promise<readonly Nameless[]> {
   const disks = await disksOf(folders);
+  if (disks.size === 0) return [];
   const found = new Map<string, Nameless>();
   for (const { pid } of processes) {
     const gone = await goneIn(pid);
