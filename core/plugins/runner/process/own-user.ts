@@ -39,6 +39,13 @@ export const FIRST_GROUP = 1_879_048_192;
  */
 const REAPING = '[ $$ -eq 1 ] || exec "$@"; "$@"; exit $?';
 /**
+ * Processes and threads of that user, of all runners together; Node has about ten. Far below what systemd lets a
+ * service have, 15 % of the kernel's: without it, those that double themselves would take all of that between two
+ * looks, and no mount could be made.
+ */
+const MOST_TASKS = 1_000;
+const MOST_TASKS_PERCENT = 5;
+/**
  * Arguments: the state folder, user and group, what is shown of the folder, `--`, the command. Begins in a mount
  * namespace of its own, as a slave: what is unmounted outside is so in it. Where the machine's mounts do not propagate,
  * a copy of a share's mount would hold that, so it is taken away here. A process namespace gets a /proc of its own: in
@@ -68,6 +75,11 @@ while [ "$1" != -- ]; do
 done
 shift
 cd /
+tasks=$(cat /proc/sys/kernel/threads-max)
+tasks=$((tasks * ${MOST_TASKS_PERCENT} / 100))
+[ "$tasks" -lt ${MOST_TASKS} ] || tasks=${MOST_TASKS}
+# By the letter of bash, or of dash. A lower limit stays.
+ulimit -u "$tasks" 2>/dev/null || ulimit -p "$tasks" 2>/dev/null || :
 exec setpriv --reuid="$user" --regid="$own" --groups="$group" --no-new-privs \\
   --inh-caps=-all --ambient-caps=-all --bounding-set=-all /bin/sh -c '${REAPING}' sh "$@"`;
 const READS_ALL = 'for file; do [ -r "$file" ] || { echo "it may not read $file" >&2; exit 1; }; done';

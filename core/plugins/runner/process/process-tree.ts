@@ -127,15 +127,21 @@ function statusOf(pid: number): string {
   }
 }
 
-/** Memory that is the processes' own, in bytes: resident, without files and what they share. */
+/** Memory that is the processes' own, in bytes: resident or swapped out, without files. */
 export function memoryOf(processes: readonly ProcessIdentity[]): number {
-  return processes.reduce((sum, { pid }) => sum + ownMemory(pid), 0);
+  return processes.reduce((sum, { pid }) => sum + ownMemoryIn(statusOf(pid)), 0);
 }
 
-function ownMemory(pid: number): number {
-  const status = statusOf(pid);
-  const kib = /^RssAnon:\s+(\d+) kB/m.exec(status)?.[1] ?? /^VmRSS:\s+(\d+) kB/m.exec(status)?.[1];
-  return Number(kib ?? 0) * 1_024;
+/** By what /proc/PID/status says. What processes share by /dev/shm, where all may write, counts for each. */
+export function ownMemoryIn(status: string): number {
+  const fields = new Map([...status.matchAll(/^(\w+):\s+(\d+) kB$/gm)].map(([, name, kib]) => [name, kib]));
+  const bytesOf = (name: string): number | undefined => {
+    const kib = fields.get(name);
+    return kib === undefined ? undefined : Number(kib) * 1_024;
+  };
+  const anonymous = bytesOf('RssAnon');
+  const resident = anonymous === undefined ? bytesOf('VmRSS') : anonymous + (bytesOf('RssShmem') ?? 0);
+  return (resident ?? 0) + (bytesOf('VmSwap') ?? 0);
 }
 
 /**

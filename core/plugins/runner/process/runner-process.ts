@@ -33,6 +33,8 @@ import type { CallKind, FromRunner, Said, Seated, ToRunner } from '../protocol.t
 const MAIN = fileURLToPath(new URL('../inside/runner-main.js', import.meta.url));
 const CHANNEL = 3;
 const LIFELINE = 4;
+/** What each process holds open is looked at, one by one. */
+const MOST_OPEN_FILES = 1_024;
 /** Its own process group, with the shell itself, comes last. */
 const WITH_LIFELINE = `{
   read -r _ <&${LIFELINE}
@@ -55,6 +57,7 @@ by_user='unshare --user --map-current-user --net'
 done
 kind=$2
 ulimit -f "$3" 2>/dev/null
+ulimit -n ${MOST_OPEN_FILES} 2>/dev/null
 shift 3
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
 [ "$kind" = plain ] && for drop in '--bounding-set=-all --ambient-caps=-all' --ambient-caps=-all; do
@@ -88,6 +91,8 @@ const MOST_PROCESSES = 20;
 /** Of one file, in 512 bytes, where it may write to its own folder alone: also of one that has no name any more. */
 const MOST_FILE_BLOCKS = SPACE.mostBytes / 512;
 const LOOK_MS = 2_000;
+/** As much as the disk takes in that time stays beyond the limit. */
+const SPACE_LOOK_MS = 1_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
 /** A second; who says more, floods. */
@@ -175,6 +180,7 @@ export class RunnerProcess implements Runner {
   #isOver = false;
   #output = '';
   #cancelLook: () => void = () => undefined;
+  #cancelSpaceLook: () => void = () => undefined;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -217,6 +223,7 @@ export class RunnerProcess implements Runner {
       });
     });
     this.#look();
+    void this.#lookAtSpace(child.pid);
   }
 
   get hasOurNetwork(): boolean {
@@ -357,8 +364,7 @@ export class RunnerProcess implements Runner {
     const tree = await processTree(this.#root(pid));
     if (this.#hasExited || this.#isOver) return;
     this.#tree = tree;
-    const problem = this.#problem() ?? (await this.#spaceProblem());
-    if (this.#hasExited || this.#isOver) return;
+    const problem = this.#problem();
     if (problem !== undefined && !this.#isEnding) return this.kill(problem);
     this.#forgetCalls();
     this.#silentLooks += 1;
@@ -395,11 +401,19 @@ export class RunnerProcess implements Runner {
     return this.#tree.some(({ state }) => state === 'T' || state === 't');
   }
 
-  /** Of several in the process, it is known whose folder it is. */
-  async #spaceProblem(): Promise<string | undefined> {
-    const found = await this.#space.problem(this.#options.clock.monotonic());
-    if (found) this.#by ??= path.basename(found.folder);
-    return found?.reason;
+  /** Also while it is asked to go: it has some seconds for that. */
+  async #lookAtSpace(pid: number | undefined): Promise<void> {
+    if (pid === undefined) return;
+    const { clock } = this.#options;
+    const found = await this.#space.problem(clock.monotonic(), () => processTree(this.#root(pid)));
+    if (this.#hasExited || this.#isOver) return;
+    if (!found) {
+      this.#cancelSpaceLook = clock.after(SPACE_LOOK_MS, () => void this.#lookAtSpace(pid));
+      return;
+    }
+    // Of several in the process, it is known whose folder it is.
+    this.#by ??= path.basename(found.folder);
+    this.kill(found.reason);
   }
 
   /** Its shell and all that it has started, also what has a session of its own and no parent any more. */
@@ -414,6 +428,7 @@ export class RunnerProcess implements Runner {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelLook();
+    this.#cancelSpaceLook();
     const reason = this.#reason ?? this.#causeOf(code, signal);
     for (const { reject } of this.#calls.values()) reject(new Error('its process has ended'));
     this.#calls.clear();

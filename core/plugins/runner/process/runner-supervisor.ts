@@ -12,9 +12,12 @@ import { Allowance } from '../../../platform/allowance.ts';
 import { Budget } from '../../instance/given-values.ts';
 import { oneLine } from '../../../sdk/one-line.ts';
 import { howToAsk } from '../../permissions.ts';
+import { ownFolder } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import type { Begin, CallKind, Said, Read, State, ToRunner } from '../protocol.ts';
 import { CARRIED_COMMANDS, frame, textOf } from '../protocol.ts';
+import { noRoom } from './own-space.ts';
+import type { SpaceLimit } from './own-space.ts';
 import type { Runner, RunnerEnd, RunnerOptions } from './runner-process.ts';
 import { LogLines } from './log-lines.ts';
 
@@ -34,6 +37,7 @@ const LONGEST_COMMAND = 100;
 const MOST_DATA = 16_384;
 const LATE_MS = 10_000;
 const BACK_OFF_MS = [1_000, LATE_MS];
+const STOPPED = 'it was stopped while it started';
 
 /** Times (monotonic) at which a plugin's runners ended by themselves; of all its instances together. */
 export type Crashes = number[];
@@ -43,6 +47,8 @@ export interface RunnerSupervisorOptions {
   readonly clock: Clock;
   readonly crashes: Crashes;
   readonly confinement: Confinement;
+  /** Default: 512 MiB and 50,000 files in its folder. */
+  readonly space?: SpaceLimit;
   /** Starts a runner, or takes a seat in one. */
   readonly launch: (options: RunnerOptions) => Runner;
   /** It is switched off: no seat is kept for it, also where it has none just now. */
@@ -90,7 +96,11 @@ export class RunnerSupervisor {
   }
 
   /** Resolves when the plugin is up in its process; rejects with the sentence why not. */
-  start(): Promise<void> {
+  async start(): Promise<void> {
+    const { confinement, space } = this.#options;
+    const reason = await noRoom(ownFolder(confinement), space);
+    if (reason !== undefined) throw new Error(reason);
+    if (this.#isOver) throw new Error(STOPPED);
     return new Promise((resolve, reject) => this.#launch(resolve, reject));
   }
 
@@ -101,10 +111,11 @@ export class RunnerSupervisor {
     } catch (error) {
       return reject(new CannotBegin(`it cannot be told what to run: ${(error as Error).message}`));
     }
-    const { clock, confinement } = this.#options;
+    const { clock, confinement, space } = this.#options;
     const runner: Runner = this.#options.launch({
       clock,
       confinement,
+      ...(space && { space }),
       onLine: (line) => this.#lines.printed(line),
       onMessage: (message) => {
         if (message.is === 'up') {
@@ -127,7 +138,7 @@ export class RunnerSupervisor {
         this.#forget();
         // Another one has ended it while this one started: that is no failure of this one.
         if (end?.againMs !== undefined && !wasUp && !this.#isOver) return this.#launch(resolve, reject);
-        reject(new Error(end?.reason ?? 'it was stopped while it started'));
+        reject(new Error(end?.reason ?? STOPPED));
         if (wasUp && end !== undefined) this.#ended(end);
       },
     });

@@ -6,9 +6,10 @@
  */
 import { createSerialQueue } from '../../../platform/serial-queue.ts';
 import type { Logger } from '../../../contract/platform.ts';
-import { companyOf } from './confinement.ts';
+import { companyOf, ownFolder } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
 import { LogLines } from './log-lines.ts';
+import { noRoom } from './own-space.ts';
 import { giveOwnFolder } from './own-user.ts';
 import { RunnerProcess } from './runner-process.ts';
 import type { Runner, RunnerEnd, RunnerOptions } from './runner-process.ts';
@@ -108,10 +109,13 @@ class Company {
   }
 
   async #started({ options }: Seat): Promise<RunnerProcess> {
-    const { clock } = options;
+    const { clock, space } = options;
     const { stateDir, user, name: first } = options.confinement;
     const expected = [...this.#keys].filter(([, key]) => key === this.#key).map(([name]) => name);
-    const company = [...new Set([first, ...expected])].sort();
+    const reasons = await Promise.all(expected.map((name) => noRoom(ownFolder({ stateDir, name }), space)));
+    // One that keeps too much does not come: its folder would end the others at the first look.
+    const coming = expected.filter((_, index) => reasons[index] === undefined);
+    const company = [...new Set([first, ...coming])].sort();
     // Node lets in what is there when it is started.
     await Promise.all(company.map((name) => giveOwnFolder({ stateDir, name }, user)));
     this.#names = new Set(company);

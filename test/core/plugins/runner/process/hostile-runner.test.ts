@@ -58,7 +58,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     body: string,
     config: () => object = () => ({}),
     permissions = ALL,
-    { processor, space, ...special }: Pick<RunnerOptions, 'processor' | 'space'> & Special = {},
+    { processor, ...special }: Pick<RunnerOptions, 'processor'> & Special = {},
   ) {
     const packageDir = scratch.path(`plugin-${(made += 1)}`);
     const entry = `${packageDir}/index.js`;
@@ -67,7 +67,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     await writeFile(entry, source(body));
     const collected = collectLog();
     const { log } = collected;
-    let commands = 0;
+    let [commands, launched] = [0, 0];
     const told: unknown[] = [];
     const ctx = {
       log,
@@ -88,14 +88,16 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       },
       {
         config,
-        launch: (options) =>
-          new RunnerProcess({ ...options, ...(processor && { processor }), ...(space && { space }) }),
+        launch: (options) => {
+          launched += 1;
+          return new RunnerProcess({ ...options, ...(processor && { processor }) });
+        },
         ...special,
       },
     );
     scratch.defer(() => supervisor.stop('shutdown'));
     const started = supervisor.start();
-    return { supervisor, started, told, commands: () => commands, ...collected };
+    return { supervisor, started, told, commands: () => commands, launched: () => launched, ...collected };
   }
 
   it('may send no text where a text belongs', async () => {
@@ -181,7 +183,7 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       const folder = scratch.path('store', 'odd');
       await mkdir(folder, { recursive: true });
       await symlink('/usr', `${folder}/elsewhere`);
-      const { started, messages } = await supervised(
+      const { supervisor, started, messages } = await supervised(
         `const folder = ${JSON.stringify(folder)};
         ctx.effect('fills', () => { ${deed} return () => undefined; });`,
         undefined,
@@ -191,8 +193,68 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       await started;
       await until('it has ended', () => messages().length > 0, PATIENCE);
       assert.match(messages()[0] ?? '', /it keeps more than 2 MiB or 50 files in .*store\/odd, or folders/);
+      await supervisor.stop('shutdown');
       await rm(folder, { recursive: true });
     });
+
+  /** A look at its time would come too late. */
+  const FILLING = { mostBytes: 2_097_152, mostFiles: 1_000, everyMs: 3_600_000 };
+  for (const [what, deed, said] of [
+    ['in its folder', '', /it keeps more than 2 MiB or 1000 files in .*store\/odd, or folders/],
+    [
+      'in files that have no name any more',
+      'unlinkSync(name);',
+      /it keeps more than 2 MiB .* in .*store\/odd \(\d+ MiB in open files that have no name any more\), or/,
+    ],
+  ] as const)
+    it(`is ended as soon as it fills the disk: ${what}`, async () => {
+      const folder = scratch.path('store', 'odd');
+      await mkdir(folder, { recursive: true });
+      const { supervisor, started, messages } = await supervised(
+        `ctx.effect('fills', () => {
+          setTimeout(() => {
+            for (let i = 0; i < 20; i += 1) {
+              const name = ${JSON.stringify(folder)} + '/' + i;
+              const file = openSync(name, 'w');
+              ${deed}
+              writeSync(file, Buffer.alloc(1_048_576, 1));
+            }
+          }, 500);
+          return () => undefined;
+        });`,
+        undefined,
+        ['own-files'],
+        { space: FILLING },
+      );
+      await started;
+      await until('it has ended', () => messages().length > 0, PATIENCE);
+      assert.match(messages()[0] ?? '', said);
+      await supervisor.stop('shutdown');
+      await rm(folder, { recursive: true });
+    });
+
+  it('is not started again to fill the disk some more, until there is room', async () => {
+    const folder = scratch.path('store', 'odd');
+    await mkdir(folder, { recursive: true });
+    let fills = true;
+    const { supervisor, started, messages, launched } = await supervised(
+      `ctx.effect('fills', () => {
+        if (ctx.config.fills) writeFileSync(${JSON.stringify(folder)} + '/large', Buffer.alloc(3_000_000, 1));
+        return () => undefined;
+      });`,
+      () => ({ fills }),
+      ['own-files'],
+      { space: { ...FILLING, everyMs: 1 } },
+    );
+    await started;
+    await until('it was to be started anew', () => messages().length > 1, PATIENCE);
+    for (const message of messages()) assert.match(message, /has ended \(it keeps more than 2 MiB/);
+    assert.equal(launched(), 1);
+    fills = false;
+    await rm(folder, { recursive: true });
+    await supervisor.start();
+    assert.equal(launched(), 2);
+  });
 
   it('cannot make one file fill the disk, also where that has no name', async () => {
     // What it may write to is said when it starts.

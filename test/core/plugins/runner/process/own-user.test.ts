@@ -9,6 +9,7 @@ import type { Permission } from '../../../../../core/contract/services.ts';
 import { serviceUser } from '../../../../../core/platform/processes/rights.ts';
 import { packageDir, stagePlugin } from '../../../../../core/plugins/discovery/stage.ts';
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
+import type { SpaceLimit } from '../../../../../core/plugins/runner/process/own-space.ts';
 import { lendOwnFolder, runnerUser, showCopy } from '../../../../../core/plugins/runner/process/own-user.ts';
 import type { RunnerUser } from '../../../../../core/plugins/runner/process/own-user.ts';
 import { unlessRoot } from '../../../../runner/skips.ts';
@@ -24,6 +25,7 @@ import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 interface Traits {
   readonly as: RunnerUser['user'];
   readonly permissions: readonly Permission[];
+  readonly space?: SpaceLimit;
 }
 
 const ALL: readonly Permission[] = ['network', 'own-files', 'files', 'processes'];
@@ -54,7 +56,7 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
   });
   after(() => scratch.close());
 
-  async function staged(name: string, body: string, { as, permissions }: Traits) {
+  async function staged(name: string, body: string, { as, permissions }: Omit<Traits, 'space'>) {
     await mkdir(scratch.path('sources', name), { recursive: true });
     await writeFile(scratch.path('sources', name, 'package.json'), '{ "type": "module" }');
     await writeFile(scratch.path('sources', name, 'index.js'), source(name, body));
@@ -66,9 +68,10 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
 
   /** What the plugin's only effect says, and its process, which lives on. */
   async function begun<T>(name: string, body: string, traits: Traits = { as: user, permissions: ALL }) {
-    const confinement = await staged(name, body, traits);
+    const { space, ...more } = traits;
+    const confinement = await staged(name, body, more);
     const { log, entries } = collectLog();
-    const supervisor = supervisorOf({ log }, confinement);
+    const supervisor = supervisorOf({ log }, confinement, space && { space });
     scratch.defer(() => supervisor.stop('shutdown'));
     await supervisor.start();
     return { supervisor, entries, said: JSON.parse(String(entries[0]?.msg)) as T };
@@ -308,6 +311,35 @@ describe('a runner beside a daemon that is root', { skip: unlessRoot, timeout: 1
     const { said, entries } = await begun<InsidePid>('stands', `return ${SELF};`);
     process.kill(outsidePid(said), 'SIGSTOP');
     assert.match(await causeIn(entries), /^it did not answer for 10 s: a signal has stopped it/);
+  });
+
+  it('is ended for what it holds open in its folder that has no name any more', async () => {
+    const giveBack = await lendOwnFolder({ stateDir, name: 'hides' }, user);
+    const { entries } = await begun<string>(
+      'hides',
+      `const name = '${stateDir}/store/hides/nameless';
+      const file = fs.openSync(name, 'w');
+      fs.unlinkSync(name);
+      fs.writeSync(file, Buffer.alloc(3_000_000, 1));
+      return 'done';`,
+      { as: user, permissions: ['own-files'], space: { mostBytes: 2_097_152, mostFiles: 50, everyMs: 1 } },
+    );
+    assert.match(
+      await causeIn(entries),
+      /^it keeps more than 2 MiB .* \(3 MiB in open files that have no name/,
+    );
+    await giveBack();
+  });
+
+  it('has few open files, and with all others a limit of processes that is far below what there is', async () => {
+    const { said } = await begun<string>('counts', "return fs.readFileSync('/proc/self/limits', 'utf8');");
+    const limitsOf = (what: string): readonly number[] =>
+      new RegExp(`^Max ${what} +(\\d+) +(\\d+) `, 'm').exec(said)?.slice(1).map(Number) ?? [];
+    assert.deepEqual(limitsOf('open files'), [1_024, 1_024]);
+    const [soft = 0, hard] = limitsOf('processes');
+    assert.equal(soft, hard);
+    const threads = Number(await readFile('/proc/sys/kernel/threads-max', 'utf8'));
+    assert.ok(soft > 11 && soft <= Math.min(1_000, threads / 20), said);
   });
 
   /** Puts a command of that name before the machine's. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { leftBy, processTree } from '../../../../../core/plugins/runner/process/process-tree.ts';
+import { leftBy, ownMemoryIn, processTree } from '../../../../../core/plugins/runner/process/process-tree.ts';
 
 /** No process has this id. */
 const NOBODY = 999_999_999;
@@ -24,6 +24,19 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   isOver = true;
   return turns;
 }
+
+describe('the memory of a process', () => {
+  it('is also what was swapped out, and what it shares with others by no file', () => {
+    const status = (...lines: readonly string[]): string =>
+      ['Name:\tnode', 'VmRSS:\t    1500 kB', ...lines, 'Threads:\t11', ''].join('\n');
+    const [anonymous, file] = ['RssAnon:\t    1000 kB', 'RssFile:\t     470 kB'];
+    const [shared, swapped] = ['RssShmem:\t      30 kB', 'VmSwap:\t     200 kB'];
+    assert.equal(ownMemoryIn(status(anonymous, file, shared, swapped)), 1_230 * 1_024);
+    // An older kernel tells only of all together.
+    assert.equal(ownMemoryIn(status(swapped)), 1_700 * 1_024);
+    assert.equal(ownMemoryIn(''), 0);
+  });
+});
 
 describe('a look at the processes of the machine', () => {
   it('lets others have their turn after each fifty of them', async () => {

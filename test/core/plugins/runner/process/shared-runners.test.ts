@@ -7,6 +7,7 @@ import type { Permission } from '../../../../../core/contract/services.ts';
 import { createClock } from '../../../../../core/platform/clock.ts';
 import { packageDir } from '../../../../../core/plugins/discovery/stage.ts';
 import { ownFolder } from '../../../../../core/plugins/runner/process/confinement.ts';
+import { SPACE } from '../../../../../core/plugins/runner/process/own-space.ts';
 import type { Crashes } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import type { RunnerSupervisor } from '../../../../../core/plugins/runner/process/runner-supervisor.ts';
 import { SharedRunners } from '../../../../../core/plugins/runner/process/shared-runners.ts';
@@ -49,7 +50,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
   async function member(
     name: string,
     body = '',
-    { permissions = STATUS, more = '', isExpected = true, clock = createClock() } = {},
+    { permissions = STATUS, more = '', isExpected = true, clock = createClock(), space = SPACE } = {},
   ): Promise<() => Member> {
     const folder = scratch.path('copies', `${name}@${(made += 1)}`);
     const entry = `${folder}/index.js`;
@@ -74,6 +75,7 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
         { permissions, entry, folder, name, stateDir, packageDir },
         {
           clock,
+          space,
           crashes,
           launch: (options) => runners.seat(options),
           giveUpSeat: () => runners.forget(name),
@@ -104,6 +106,23 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     assert.equal(await rose!.pid(), await tulip!.pid());
     assert.notEqual(await rose!.pid(), await reed!.pid());
     assert.deepEqual([await rose!.ask('a'), await tulip!.ask('b'), await reed!.ask('c')], ['a', 'b', 'c']);
+  });
+
+  it('are not ended for one that keeps too much: it does not come', async () => {
+    const space = { ...SPACE, mostBytes: 1_048_576, everyMs: 1 };
+    await mkdir(scratch.path('store', 'pond'), { recursive: true });
+    await writeFile(scratch.path('store', 'pond', 'large'), Buffer.alloc(2_000_000, 1));
+    const [reed, pond] = [await member('reed', '', { space }), await member('pond', '', { space })].map(
+      (start) => start(),
+    );
+    await assert.rejects(
+      pond!.started,
+      /^Error: it keeps more than 1 MiB or 50000 files in .*store\/pond, or/,
+    );
+    await reed!.started;
+    const command = await readFile(`/proc/${await reed!.pid()}/cmdline`, 'utf8');
+    assert.match(command, /store\/reed/);
+    assert.doesNotMatch(command, /store\/pond/);
   });
 
   it('keep files in their own folders, and nowhere else', async () => {

@@ -6,7 +6,7 @@ import type { Crashes } from '../../../../../core/plugins/runner/process/runner-
 import type { ToRunner } from '../../../../../core/plugins/runner/protocol.ts';
 import { createManualClock } from '../../../../../core/testing/manual-clock.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
-import { turn } from '../../../../support/platform/wait.ts';
+import { turn, until } from '../../../../support/platform/wait.ts';
 import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 
 const places = { entry: '/odd.js', folder: '/', stateDir: '/', packageDir: '/', name: 'odd' };
@@ -43,14 +43,18 @@ function supervised(config: () => object = () => ({})) {
       onLate: (lines) => void late.push(lines),
     },
   );
-  return { late, supervisor, clock, runners, crashes, absences, sent, entries, messages };
+  /** Before it is started, it is looked at what its plugin keeps. */
+  const launched = (index: number): Promise<RunnerOptions> =>
+    until('it is launched', () => runners[index], { timeoutMs: 5_000 });
+  return { launched, late, supervisor, clock, runners, crashes, absences, sent, entries, messages };
 }
 
 describe('a process of a plugin', () => {
   it('tells which of its runs takes long, on short lines and few, and no more once it has ended', async () => {
-    const { supervisor, runners, late } = supervised();
+    const { supervisor, launched, late } = supervised();
     const started = supervisor.start();
-    const say = (message: object): void => runners[0]?.onMessage(message as never);
+    const runner = await launched(0);
+    const say = (message: object): void => runner.onMessage(message as never);
     say({ is: 'up' });
     await started;
     const state = { is: 'state', status: [], shareStatus: [], metrics: [] };
@@ -61,7 +65,7 @@ describe('a process of a plugin', () => {
     say({ ...state, late: 'nonsense' });
     say(state);
     say({ ...state, late: ['one'] });
-    runners[0]?.onEnd({ reason: 'it fell over' });
+    runner.onEnd({ reason: 'it fell over' });
     assert.deepEqual(
       late.map((lines) => lines.map((line) => line.slice(0, 5))),
       [['one', 'two x', 'more', 'more'], [], [], ['one'], []],
@@ -72,15 +76,17 @@ describe('a process of a plugin', () => {
 
   it('that cannot be told what to run, since that is too long, is no crash of the plugin', async () => {
     let config: object = {};
-    const { supervisor, clock, runners, crashes, absences } = supervised(() => config);
+    const { supervisor, clock, runners, launched, crashes, absences } = supervised(() => config);
     const started = supervisor.start();
-    runners[0]?.onMessage({ is: 'up' });
+    const runner = await launched(0);
+    runner.onMessage({ is: 'up' });
     await started;
     config = { long: 'x'.repeat(2_000_000) };
-    runners[0]?.onEnd({ reason: 'it fell over' });
+    runner.onEnd({ reason: 'it fell over' });
     for (let time = 0; time < 5; time += 1) {
+      const { length } = absences;
       await clock.advance(10_000);
-      await turn();
+      await until('it was tried', () => absences.length > length, { timeoutMs: 5_000 });
     }
     assert.deepEqual([crashes.length, runners.length], [1, 1]);
     assert.match(
@@ -89,15 +95,16 @@ describe('a process of a plugin', () => {
     );
     config = {};
     await clock.advance(10_000);
-    runners[1]?.onMessage({ is: 'up' });
+    (await launched(1)).onMessage({ is: 'up' });
     assert.deepEqual([supervisor.isUp, crashes.length, absences.at(-1)], [true, 1, undefined]);
     await supervisor.stop('shutdown');
   });
 
   it('is answered in few words, whatever it asks to be sent, and only where it says by what number', async () => {
-    const { supervisor, runners, sent, entries } = supervised();
+    const { supervisor, launched, sent, entries } = supervised();
     const started = supervisor.start();
-    const say = (message: object): void => runners[0]?.onMessage(message as never);
+    const runner = await launched(0);
+    const say = (message: object): void => runner.onMessage(message as never);
     say({ is: 'up' });
     await started;
     const { length } = sent;
@@ -122,19 +129,20 @@ describe('a process of a plugin', () => {
   });
 
   it('costs little when it sends notifications of any size, however often', async () => {
-    const { supervisor, runners, sent } = supervised();
+    const { supervisor, launched, sent } = supervised();
     const started = supervisor.start();
-    runners[0]?.onMessage({ is: 'up' });
+    const runner = await launched(0);
+    runner.onMessage({ is: 'up' });
     await started;
     const { length } = sent;
     const data = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index]));
     const event = { type: 'odd', severity: 'info', message: 'x', key: 'k' };
     const from = process.cpuUsage();
     for (let id = 0; id < 10; id += 1)
-      runners[0]?.onMessage({ is: 'send', id, command: 'notify', args: [{ ...event, data }] });
+      runner.onMessage({ is: 'send', id, command: 'notify', args: [{ ...event, data }] });
     for (let id = 10; id < 20; id += 1)
-      runners[0]?.onMessage({ is: 'send', id, command: 'notify', args: [{ ...event, data: { odd: {} } }] });
-    runners[0]?.onMessage({ is: 'send', id: 20, command: 'notify', args: [] });
+      runner.onMessage({ is: 'send', id, command: 'notify', args: [{ ...event, data: { odd: {} } }] });
+    runner.onMessage({ is: 'send', id: 20, command: 'notify', args: [] });
     await turn();
     const { user, system } = process.cpuUsage(from);
     // 2 s before.
