@@ -31,6 +31,7 @@ import { createMountReader } from './platform/mounts/mount-reader.ts';
 import { createMountTable } from './platform/mounts/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from './platform/package.ts';
 import { createProcesses } from './platform/processes/processes.ts';
+import { PLUGINS_USER, serviceUser } from './platform/processes/rights.ts';
 import { createScheduler } from './platform/scheduler.ts';
 import { StartAttempt } from './platform/start-attempt.ts';
 import type { Judge } from './plugins/uncaught.ts';
@@ -118,6 +119,8 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     log,
     hostnames: () => web().hostnames,
     trustedProxies: () => web().trusted_proxies,
+    pluginsUser: async () =>
+      process.geteuid?.() === 0 ? (await serviceUser(undefined, PLUGINS_USER))?.uid : undefined,
     answered: (request) => void host.hooks.observe('afterRequest', request),
     hsts: () => web().tls?.hsts === true,
   });

@@ -98,6 +98,11 @@ export interface RequestClient {
    * closed first.
    */
   markKnown(): void;
+  /**
+   * Whether it may be a process of a third party's plugin, which runs as a user of its own on this machine; also where
+   * that cannot be told of a client on this machine, since it has gone already.
+   */
+  mayBePlugin(): Promise<boolean>;
 }
 
 /** Who sent a request, for a record: of `request.auth.credentials`, whichever plugin has left them there. */

@@ -14,7 +14,10 @@ export interface MetricSample {
 }
 
 interface MetricBase {
-  /** Lower case with underscores, such as `garden_beds_watered_total`. One plugin alone may declare it. */
+  /**
+   * Lower case with underscores, such as `garden_beds_watered_total`. One plugin alone may declare it, or another
+   * metric of its family: to OpenMetrics that counter is the family `garden_beds_watered`.
+   */
   readonly name: string;
   /** One plain sentence. */
   readonly help: string;
@@ -93,4 +96,6 @@ export interface MetricsService {
    * logged once.
    */
   read(): readonly MetricFamily[];
+  /** Of whoever shows them: that one cannot be shown, and why. The log names its plugin, once until that changes. */
+  leftOut(name: string, why: unknown): void;
 }

@@ -26,6 +26,8 @@ export interface HttpOptions {
   readonly hostnames: () => readonly string[];
   /** Addresses and ranges of trusted proxies; none by default. Called at every request. */
   readonly trustedProxies?: () => readonly string[];
+  /** The user of processes of plugins, by its number; default none. Called for each connection that is asked about. */
+  readonly pluginsUser?: () => Promise<number | undefined>;
   /** True: answers over TLS tell browsers to come by TLS alone for a year. Called at every request. */
   readonly hsts?: () => boolean;
   /**
@@ -95,7 +97,8 @@ class HttpServer implements Http {
       },
     };
     const trustedProxies = options.trustedProxies ?? (() => NO_PROXIES);
-    this.#listener = createListener({ ...this.#reception, log, trustedProxies });
+    const pluginsUser = options.pluginsUser ?? (async () => undefined);
+    this.#listener = createListener({ ...this.#reception, log, trustedProxies, pluginsUser });
     this.projector = {
       name: 'http',
       build: async (ledgers, isActive) => {

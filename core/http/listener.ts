@@ -11,6 +11,7 @@ import type { TrustedProxies } from '../sdk/standalone.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { listenProblem, overlaps, plainHost, sameAddress } from '../sdk/http/address.ts';
 import type { Address } from '../sdk/http/address.ts';
+import { ownerOf } from './local-owner.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 
 // Not imported, which costs a start much: see docs/contributing.md.
@@ -52,6 +53,8 @@ export interface ListenerOptions {
   readonly limits: ListenerLimits;
   /** Addresses and ranges of the trusted proxies. Called at every request. */
   readonly trustedProxies: () => readonly string[];
+  /** The user of processes of plugins; undefined where they have none of their own. */
+  readonly pluginsUser: () => Promise<number | undefined>;
   readonly onRequest: (event: RequestEvent, req: IncomingMessage, res: ServerResponse) => void;
   readonly onSocketClosed: (socket: Socket) => void;
 }
@@ -105,6 +108,7 @@ export function createListener(options: ListenerOptions): Listener {
 class MovingListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #sockets = new Set<Socket>();
+  readonly #ofPlugins = new WeakMap<Socket, Promise<boolean>>();
   readonly #pool: ConnectionPool;
   #proxies: { readonly list: readonly string[]; readonly trusted: TrustedProxies } | undefined;
   #saidCrowdedAt = -Infinity;
@@ -164,7 +168,21 @@ class MovingListener implements Listener {
       address: clientAddress(remoteAddress, req.headers, this.#trusted()),
       isInClear: isInClear(req, this.#trusted()),
       markKnown: () => this.#pool.serve(req, 'known'),
+      mayBePlugin: () => this.#mayBePlugin(req.socket),
     };
+  }
+
+  /** Asked once for each connection: a socket stays whose it was made. */
+  #mayBePlugin(socket: Socket): Promise<boolean> {
+    const known = this.#ofPlugins.get(socket);
+    if (known) return known;
+    const asked = this.#options.pluginsUser().then(async (user) => {
+      if (user === undefined) return false;
+      const owner = await ownerOf(socket);
+      return owner === undefined || owner === user;
+    });
+    this.#ofPlugins.set(socket, asked);
+    return asked;
   }
 
   #trusted(): TrustedProxies {

@@ -15,10 +15,12 @@ export interface MetricReadingsOptions {
 
 export function createMetricReadings({ ledgers, log }: MetricReadingsOptions): MetricsService {
   const told = new Map<string, string>();
-  const refuse = (plugin: string, metric: string, why: unknown): void => {
+  /** Those read well that could not be shown; kept apart, since each reading ends the other kind. */
+  const toldUnshown = new Map<string, string>();
+  const refuse = (plugin: string, metric: string, why: unknown, before = told): void => {
     const reason = reasonOf(why);
-    if (told.get(metric) === reason) return;
-    told.set(metric, reason);
+    if (before.get(metric) === reason) return;
+    before.set(metric, reason);
     log.error({ plugin, metric, reason }, 'what the plugin gives as a metric cannot be used and is left out');
   };
   return {
@@ -35,5 +37,9 @@ export function createMetricReadings({ ledgers, log }: MetricReadingsOptions): M
           }
         }),
       ),
+    leftOut: (name, why) => {
+      const owner = ledgers().find(({ metrics }) => metrics.some((metric) => metric.name === name));
+      if (owner) refuse(owner.plugin, name, why, toldUnshown);
+    },
   };
 }

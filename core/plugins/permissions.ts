@@ -5,8 +5,8 @@ import type { Permission } from '../contract/services.ts';
 const WORDS: Readonly<Record<Permission, string>> = {
   'read-status': 'read the status',
   'change-config': 'change the configuration',
-  'send-commands': 'send commands',
-  network: 'use the network',
+  'send-commands': 'hold back mounts, limit the bandwidth, reconnect shares, send notifications',
+  network: 'use the network and the services of this machine',
   'own-files': 'keep files in its own folder',
   files: 'read and write every file that its user can',
   processes: 'start processes',
@@ -36,7 +36,7 @@ export function permissionsIn(declared: unknown): readonly Permission[] {
   return [...new Set(declared as readonly Permission[])];
 }
 
-/** As "read the status, use the network"; "nothing of the kind" for none. */
+/** As "read the status, start processes". */
 export function inWords(permissions: readonly Permission[]): string {
   return permissions.length === 0
     ? 'show pages, figures and notices of its own, and nothing else'

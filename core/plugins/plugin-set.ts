@@ -188,6 +188,7 @@ function claims(ledger: Ledger): string[] {
     ...ledger.handlers.map((entry) => `handles the command "${entry.command}"`),
     ...ledger.cli.map((entry) => `adds the subcommand "${entry.name}"`),
     ...ledger.metrics.map((entry) => `adds the metric "${entry.name}"`),
+    ...ledger.metrics.flatMap(({ shownAs }) => shownAs.map((name) => `shows the name "${name}" at /metrics`)),
     ...ledger.tabs.map((entry) => `adds the tab "${entry.id}"`),
     ...ledger.webhookFormats.map((entry) => `gives the webhook format "${ledger.plugin}/${entry.name}"`),
     ...ledger.events.map((entry) => `gives the event "${entry.name}"`),

@@ -14,7 +14,7 @@ import { wayIn } from './sign-ins/way-in.ts';
 import type { Admitted } from './principals.ts';
 import type { OpenRequests } from './open-requests.ts';
 
-type Refused = Exclude<Decision, 'open' | 'known'>;
+type Refused = Exclude<Decision, 'open' | 'known'> | 'of-plugin';
 
 const REFUSALS: Readonly<Record<Refused, { status: number; error: string; message: string }>> = {
   unauthorized: {
@@ -36,6 +36,13 @@ const REFUSALS: Readonly<Record<Refused, { status: number; error: string; messag
     status: 503,
     error: 'Service Unavailable',
     message: 'The password of this server cannot be read, so nobody is let in. The log says why.',
+  },
+  'of-plugin': {
+    status: 403,
+    error: 'Forbidden',
+    message:
+      "This may come from a third party's plugin, which may use nothing of this server without a password or token. " +
+      'Set web.password, and give it a token of web.tokens. If it is something else, let it wait for the answer.',
   },
   'in-clear': {
     status: 403,
@@ -74,6 +81,15 @@ export function httpBasic({
   page,
   signIns,
 }: HttpBasicParts): Plugin<object> {
+  const admit = async (request: Request, admitted: Admitted | undefined, h: ResponseToolkit) => {
+    // Where nobody is asked who they are, a plugin would get more than its permissions say.
+    if (admitted === undefined && (await request.client.mayBePlugin()))
+      return said('of-plugin', h).takeover();
+    open.add(request, admitted);
+    request.app.isStillLetIn = () => open.isStill(request);
+    if (admitted !== undefined) letIn(request, admitted);
+    return h.continue;
+  };
   const onRequest: Lifecycle.Method = async (request, h) => {
     // The kernel has already checked which user this is.
     if (isFromCommandSocket(request.raw.req) || isSigningIn(request)) return h.continue;
@@ -88,12 +104,7 @@ export function httpBasic({
       isInClear: isInClear(request),
       gone,
     });
-    if (decision === 'open' || decision === 'known') {
-      open.add(request, admitted);
-      request.app.isStillLetIn = () => open.isStill(request);
-      if (admitted !== undefined) letIn(request, admitted);
-      return h.continue;
-    }
+    if (decision === 'open' || decision === 'known') return admit(request, admitted, h);
     if (decision === 'in-clear') return turnedAway({ request, page }, h);
     if (decision !== 'unauthorized' || authorization !== undefined) return refused(decision, h);
     return unauthorized({ request, page, hasCookie: cookie !== undefined }, h);

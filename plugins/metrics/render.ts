@@ -24,26 +24,39 @@ interface Value {
 
 const NONE: MetricLabels = {};
 
-export async function render(families: readonly MetricFamily[], format: Format): Promise<Rendered> {
+/** One that cannot be written costs no other its place: `leaveOut` is told its name, and why. */
+export async function render(
+  families: readonly MetricFamily[],
+  format: Format,
+  leaveOut: (name: string, why: unknown) => void,
+): Promise<Rendered> {
   // Loaded at the first scrape, so that a daemon without scrapes starts sooner.
   const { Registry } = await import('prom-client');
-  const contentType =
-    format === 'openmetrics' ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
+  const isOpen = format === 'openmetrics';
+  const contentType = isOpen ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
   const registry = new Registry<RegistryContentType>();
   registry.setContentType(contentType);
-  for (const family of families) registry.registerMetric(asMetric(family));
-  return { contentType, text: await registry.metrics() };
+  const written: string[] = [];
+  for (const family of families)
+    try {
+      const metric = asMetric(family, isOpen ? openName(family) : family.name);
+      registry.registerMetric(metric as unknown as Metric);
+      written.push(await registry.getSingleMetricAsString(metric.name));
+    } catch (error) {
+      leaveOut(family.name, error);
+    }
+  return { contentType, text: `${written.join(isOpen ? '\n' : '\n\n')}\n${isOpen ? '# EOF\n' : ''}` };
+}
+
+/** OpenMetrics names the family of a counter without the `_total` of its series. */
+function openName({ name, type }: MetricFamily): string {
+  return type === 'counter' ? name.replace(/_total$/, '') : name;
 }
 
 /** The registry needs only a metric's name, type and `get()`; so values need not be set one by one. */
-function asMetric(family: MetricFamily): Metric {
-  const metric = {
-    name: family.name,
-    type: family.type,
-    // The current name: for OpenMetrics the registry has removed `_total`.
-    get: async () => ({ name: metric.name, help: family.help, type: family.type, values: valuesOf(family) }),
-  };
-  return metric as unknown as Metric;
+function asMetric(family: MetricFamily, name: string) {
+  const { help, type } = family;
+  return { name, type, get: async () => ({ name, help, type, values: valuesOf(family) }) };
 }
 
 function valuesOf(family: MetricFamily): readonly Value[] {

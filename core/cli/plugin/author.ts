@@ -62,7 +62,7 @@ export function renderPluginTable(list: readonly PluginRow[]): readonly (readonl
   return [['plugin', 'version', 'state', 'process', 'about'], ...rows];
 }
 
-/** As "read the status, use the network". What runs inside the daemon is not held to what it asks for. */
+/** As "read the status, start processes". What runs inside the daemon is not held to what it asks for. */
 export function mayOf({ permissions, isolation }: Pick<PluginRow, 'permissions' | 'isolation'>): string {
   return isolation === undefined || isolation === 'none'
     ? 'do everything: it runs inside the daemon'

@@ -19,6 +19,8 @@ export interface DeclaredMetric {
   readonly help: string;
   readonly type: MetricFamily['type'];
   readonly labels: readonly string[];
+  /** All that it is called where it is shown; no other metric may have one of these. */
+  readonly shownAs: readonly string[];
   /** Throws what the plugin throws, or a sentence about an invalid value. */
   read(): MetricFamily;
 }
@@ -42,6 +44,10 @@ export function declareMetric(metric: Metric): {
   );
   demand(TYPES.has(type), `the type of ctx.metric("${name}") must be gauge, counter or histogram`);
   demand(typeof help === 'string', `ctx.metric("${name}") needs a help text`);
+  const shownAs = namesOf(name, type);
+  // What renders metrics looks their names up in an object, where it would find these.
+  const taken = shownAs.find((one) => one in Object.prototype);
+  demand(taken === undefined, `ctx.metric("${name}") cannot be called "${taken}"; choose another name`);
   const areNames =
     Array.isArray(labels) &&
     labels.every((label) => typeof label === 'string' && NAME.test(label) && label !== 'le');
@@ -50,7 +56,7 @@ export function declareMetric(metric: Metric): {
     type !== 'counter' || name.endsWith('_total'),
     `the name of the counter ctx.metric("${name}") must end in _total`,
   );
-  const base = { name, help, labels: Object.freeze([...labels].sort((a, b) => (a < b ? -1 : 1))) };
+  const base = { name, help, labels: Object.freeze([...labels].sort((a, b) => (a < b ? -1 : 1))), shownAs };
   if (metric.type === 'histogram') return observed(base, metric.buckets);
   if (typeof metric.read === 'function')
     return { declared: readable(base, metric as ReadMetric), handle: undefined };
@@ -58,7 +64,13 @@ export function declareMetric(metric: Metric): {
   return counted(base);
 }
 
-type Base = Pick<DeclaredMetric, 'name' | 'help' | 'labels'>;
+/** Its own, that of its family, and those of its series: monitoring drops every figure where one is there twice. */
+function namesOf(name: string, type: MetricFamily['type']): readonly string[] {
+  if (type === 'counter') return [name, name.replace(/_total$/, '')];
+  return type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
+}
+
+type Base = Pick<DeclaredMetric, 'name' | 'help' | 'labels' | 'shownAs'>;
 
 function readable(base: Base, metric: ReadMetric): DeclaredMetric {
   const { type = 'gauge' } = metric;

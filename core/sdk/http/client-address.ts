@@ -58,7 +58,7 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
 export function addressKey(address: string): string {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
-  return `${groupsOf(plain)
+  return `${addressGroups(plain)
     .slice(0, 4)
     .map((group) => group.toString(16))
     .join(':')}::/64`;
@@ -78,14 +78,14 @@ export function guesserKey(address: string): string {
 function plainAddress(address: string): string {
   if (isIP(address) !== 6) return address;
   const [plain = ''] = address.toLowerCase().split('%');
-  const groups = groupsOf(plain);
+  const groups = addressGroups(plain);
   const isMapped = groups[5] === 0xff_ff && groups.slice(0, 5).every((group) => group === 0);
   const [high = 0, low = 0] = groups.slice(6);
   return isMapped ? `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}` : plain;
 }
 
 /** The eight numbers of a valid IPv6 address. */
-function groupsOf(address: string): readonly number[] {
+export function addressGroups(address: string): readonly number[] {
   const [left = [], right] = address
     .split('::')
     .map((half) => (half === '' ? [] : half.split(':').flatMap(numbersOf)));

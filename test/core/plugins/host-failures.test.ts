@@ -355,6 +355,42 @@ describe('plugins in conflict', () => {
     });
   }
 
+  for (const [what, mine, others] of [
+    ['a counter with the family of a gauge', { name: 'garden_total', type: 'counter' }, { name: 'garden' }],
+    [
+      "a gauge with the name of a counter's family",
+      { name: 'garden' },
+      { name: 'garden_total', type: 'counter' },
+    ],
+    [
+      "a gauge with the name of a histogram's sum",
+      { name: 'garden_sum' },
+      { name: 'garden', type: 'histogram' },
+    ],
+    [
+      'a histogram that a counter has as its family',
+      { name: 'garden', type: 'histogram' },
+      { name: 'garden_total', type: 'counter' },
+    ],
+  ] as const)
+    it(`fails a plugin that declares ${what}, naming the plugin that has it`, async (t) => {
+      const declaring = (name: string, metric: object) =>
+        small(name, [], {
+          declare: (ctx) => ctx.metric({ help: '', buckets: [1], read: () => 1, ...metric } as never),
+        });
+      const test = await open(t, [
+        declaring('b', mine),
+        declaring('a', others),
+        declaring('c', { name: 'c' }),
+      ]);
+      assert.deepEqual(states(test), { a: 'active', b: 'failed', c: 'active' });
+      const name = mine.name === 'garden_sum' ? 'garden_sum' : 'garden';
+      assert.equal(
+        test.info('b').reason,
+        `it shows the name "${name}" at /metrics, which the plugin "a" does already; switch one of the two off`,
+      );
+    });
+
   it('fails a plugin that declares one job twice', async (t) => {
     const job = { name: 'j', cron: () => '', run: async () => undefined };
     const test = await open(t, [

@@ -226,7 +226,13 @@ describe('a plugin in a process of its own', () => {
       assert.equal(users, Array(4).fill(uid).join(' '));
       assert.ok(groups.endsWith(` and ${gid}`), groups);
     }
+    // Nobody is asked for a password here.
+    const asking = (path: string): string => {
+      const code = `fetch('http://127.0.0.1:${daemon.port}${path}').then((r) => process.exit(r.ok ? 0 : 1))`;
+      return `${process.execPath} -e "${code}"`;
+    };
     const deeds = [
+      asking('/api/status'),
       `cat /etc/shadow`,
       `cat /proc/${proxy.pid}/environ`,
       `: </proc/${proxy.pid}/mem`,
@@ -239,12 +245,12 @@ describe('a plugin in a process of its own', () => {
       `: >>${daemon.stateDir}/store/x`,
       `: >>/etc/mountkeeper-hostile`,
     ];
-    const own = `: >${daemon.stateDir}/store/hostile/x`;
-    const { body } = await daemon.request<number[]>('POST', '/ext/hostile', [own, ...deeds]);
-    assert.equal(body.length, deeds.length + 1);
+    const own = [`: >${daemon.stateDir}/store/hostile/x`, asking('/healthz')];
+    const { body } = await daemon.request<number[]>('POST', '/ext/hostile', [...own, ...deeds]);
+    assert.equal(body.length, deeds.length + own.length);
     assert.deepEqual(
-      [own, ...deeds].filter((_, index) => body[index] === 0),
-      [own],
+      [...own, ...deeds].filter((_, index) => body[index] === 0),
+      own,
     );
     await daemon.writeConfig(daemon.text({ sections: sections('hello') as never }));
     await until('it is gone', async () => (await runnersOf(daemon.pid)).length === 1);
@@ -343,7 +349,7 @@ describe('a plugin in a process of its own', () => {
     const { stdout } = await daemon.cli('plugin', 'list');
     assert.match(
       stdout,
-      /^garden \*\s+\S+\s+active\s+its own\s.*\(it may read the status, send commands, start processes\)/m,
+      /^garden \*\s+\S+\s+active\s+its own\s.*\(it may read the status, hold back mounts, .*, start processes\)/m,
     );
     assert.match(stdout, /^mount\s+\S+\s+active\s+daemon\s/m);
   });

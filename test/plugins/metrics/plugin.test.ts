@@ -257,10 +257,44 @@ describe('/metrics', () => {
       { name: 'a_total', help: 'A.', type: 'counter', samples: [{ value: Number.NaN }] },
       { name: 'b', help: 'B.', type: 'gauge', samples: [{ value: Infinity }] },
     ];
-    const { text } = await render(families, 'text');
+    const { text } = await render(families, 'text', () => assert.fail('none is left out'));
     assert.equal(
       text,
       '# HELP a_total A.\n# TYPE a_total counter\na_total Nan\n\n# HELP b B.\n# TYPE b gauge\nb +Inf\n',
     );
+  });
+
+  it('serves the others where a family cannot be written, and names the plugin that gives it', async (t) => {
+    const families: readonly MetricFamily[] = [
+      { name: 'a_total', help: 'A.', type: 'counter', samples: [{ value: 1 }] },
+      { name: 'constructor', help: 'B.', type: 'gauge', samples: [{ value: 2 }] },
+      { name: 'a', help: 'C.', type: 'gauge', samples: [{ value: 3 }] },
+      { name: 'd', help: 'D.', type: 'histogram', buckets: [1], samples: null as never },
+    ];
+    const left: string[] = [];
+    const rendered = async (format: 'text' | 'openmetrics') =>
+      (await render(families, format, (name) => left.push(name))).text;
+    assert.equal(
+      await rendered('text'),
+      '# HELP a_total A.\n# TYPE a_total counter\na_total 1\n\n# HELP a C.\n# TYPE a gauge\na 3\n',
+    );
+    assert.equal(
+      await rendered('openmetrics'),
+      '# HELP a A.\n# TYPE a counter\na_total 1\n# EOF\n',
+      'to OpenMetrics the counter and the gauge are one family',
+    );
+    assert.deepEqual(left, ['constructor', 'd', 'constructor', 'a', 'd']);
+
+    const told: unknown[] = [];
+    const broken = { read: () => families, leftOut: (name: string) => told.push(name) };
+    const host = await createTestHost({
+      plugins: [metrics],
+      services: { metrics: broken, shares: sharesOf(() => []) },
+    });
+    t.after(() => host.close());
+    const { statusCode, payload } = await host.inject('/metrics');
+    assert.equal(statusCode, 200);
+    assert.match(payload, /^a_total 1$/m);
+    assert.deepEqual(told, ['constructor', 'd']);
   });
 });

@@ -22,7 +22,12 @@ export async function routeServer(
     debug: false,
     routes: { payload: { maxBytes: MOST_BODY_BYTES }, cache: { otherwise: 'no-store' } },
   });
-  const client = (address: string) => ({ address, isInClear: false, markKnown: () => undefined });
+  const client = (address: string) => ({
+    address,
+    isInClear: false,
+    markKnown: () => undefined,
+    mayBePlugin: async () => false,
+  });
   server.decorate('request', 'client', (request) => client(request.info.remoteAddress), { apply: true });
   server.route(routes.map(withoutAuth));
   // The daemon gets an answer, and hears nothing of the error.

@@ -326,6 +326,8 @@ export class RunnerProcess implements Runner {
     if (this.#reason !== undefined) return;
     this.#reason = textOf(reason);
     if (typeof by === 'string') this.#by = by;
+    // It ends right after that by itself. A plugin can say so, too, and nothing that comes then is heard.
+    this.#options.clock.after(LAST_WORDS_MS, () => this.#kill());
   }
 
   #answer({ id, value, problem }: Extract<FromRunner, { is: 'answer' }>): void {

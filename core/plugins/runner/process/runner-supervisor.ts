@@ -36,6 +36,8 @@ const LONGEST_COMMAND = 100;
 /** Characters of a notification's data, as JSON. */
 const MOST_DATA = 16_384;
 const LATE_MS = 10_000;
+/** How long it may read nothing while more waits for it than its socket takes. */
+const DEAF_MS = 10_000;
 const BACK_OFF_MS = [1_000, LATE_MS];
 const STOPPED = 'it was stopped while it started';
 
@@ -70,6 +72,9 @@ export interface RunnerSupervisorOptions {
 /** What it has to be told does not fit into a message: that is not the plugin's work, and no crash. */
 class CannotBegin extends Error {}
 
+/** What it must know to be right, and can be told at any time: that of now is what counts. */
+type Told = Extract<ToRunner, { is: 'config' | 'world' | 'log-level' }>;
+
 /** Nothing is known of a runner that does not run. */
 export class NotRunning extends Error {}
 
@@ -81,6 +86,8 @@ export class RunnerSupervisor {
   #isOver = false;
   #state: State | undefined;
   #cancelRestart: () => void = () => undefined;
+  /** What it could not be told since it does not read, from when on, and how not to try again. */
+  #untold: { readonly sinceMs: number; readonly kinds: Set<Told['is']>; cancel: () => void } | undefined;
   readonly #commands: Allowance;
   readonly #notifications: Allowance;
 
@@ -161,14 +168,42 @@ export class RunnerSupervisor {
     await this.#runner?.end(reason);
   }
 
-  /** Tells the runner, where there is one. */
-  send(message: ToRunner): void {
-    if (!this.#isUp) return;
+  /** Tells the runner, where there is one; later where it does not read now. */
+  send(message: Told): void {
+    if (this.#isUp && !this.#isTold(message)) this.#tellLater(message.is);
+  }
+
+  /** False where it has to be told again. */
+  #isTold(message: Told): boolean {
     try {
-      this.#runner?.send(message);
+      return this.#runner?.send(message) ?? true;
     } catch (error) {
       this.#options.ctx.log.warn({ err: error }, 'the plugin was not told: its process takes no more');
+      return true;
     }
+  }
+
+  #tellLater(kind: Told['is']): void {
+    const { clock } = this.#options;
+    this.#untold ??= {
+      sinceMs: clock.monotonic(),
+      kinds: new Set(),
+      cancel: clock.after(SECOND_MS, () => this.#tellAgain()),
+    };
+    this.#untold.kinds.add(kind);
+  }
+
+  /** What is so now, of each kind that it has missed. */
+  #tellAgain(): void {
+    const { clock, begin } = this.#options;
+    if (!this.#untold) return;
+    const { kinds, sinceMs } = this.#untold;
+    if (clock.monotonic() - sinceMs >= DEAF_MS)
+      return this.#runner?.kill(`it has not read what it is told for ${DEAF_MS / 1_000} s`);
+    for (const message of told(begin()))
+      if (kinds.has(message.is) && this.#isTold(message)) kinds.delete(message.is);
+    if (kinds.size === 0) this.#untold = undefined;
+    else this.#untold.cancel = clock.after(SECOND_MS, () => this.#tellAgain());
   }
 
   /** Rejects with a `NotRunning` while there is none. */
@@ -192,14 +227,16 @@ export class RunnerSupervisor {
   /** It began with what was so then, and has heard of no change while it started. */
   #catchUp(begin: Begin): void {
     if (this.#isOver) return;
-    const { config, world, logLevel } = this.#options.begin();
-    if (logLevel !== begin.logLevel) this.send({ is: 'log-level', level: logLevel });
-    if (!isDeepStrictEqual(config, begin.config)) this.send({ is: 'config', config });
-    if (!isDeepStrictEqual(world, begin.world)) this.send({ is: 'world', world });
+    const before = told(begin);
+    told(this.#options.begin()).forEach((message, index) => {
+      if (!isDeepStrictEqual(message, before[index])) this.send(message);
+    });
   }
 
   #forget(): void {
     this.#options.onLate([]);
+    this.#untold?.cancel();
+    this.#untold = undefined;
     this.#isUp = false;
     this.#state = undefined;
     this.#runner = undefined;
@@ -320,6 +357,15 @@ export class RunnerSupervisor {
       this.#options.ctx.log.warn({ err: error }, 'the plugin was not answered: its process takes no more');
     }
   }
+}
+
+/** Secrets, which are of the world, before the section that refers to them. */
+function told({ config, world, logLevel }: Begin): readonly Told[] {
+  return [
+    { is: 'log-level', level: logLevel },
+    { is: 'world', world },
+    { is: 'config', config },
+  ];
 }
 
 /** Runs that take long, of one plugin, that are told. */

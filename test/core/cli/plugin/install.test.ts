@@ -285,7 +285,7 @@ describe('a version that asks for more', () => {
     const before = 'unknown';
     await assert.rejects(
       taken(t, { before }),
-      /^Error: version 1\.1\.0 may use the network, keep files.*--yes/,
+      /^Error: version 1\.1\.0 may use the network and .*, keep files.*--yes/,
     );
     await assert.rejects(
       taken(t, { before, isInProcess: true }),

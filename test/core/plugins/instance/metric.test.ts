@@ -59,6 +59,12 @@ describe('ctx.metric', () => {
     assert.throws(() => read({ ...base, read: () => one }), /exactly the labels/);
   });
 
+  it('takes a label that every object has', () => {
+    const sample = { value: 1, labels: { constructor: 'a' } };
+    assert.deepEqual(read({ ...base, labels: ['constructor'], read: () => [sample] }).samples, [sample]);
+    assert.throws(() => read({ ...base, labels: ['constructor'], read: () => 1 }), /exactly the labels/);
+  });
+
   it('counts from 0 on, and by label', () => {
     const plain = declare({ name: 'a_total', help: '', type: 'counter' });
     assert.deepEqual(plain.declared.read().samples, [{ labels: {}, value: 0 }]);
@@ -98,6 +104,16 @@ describe('ctx.metric', () => {
       'a name that Prometheus does not take',
       { ...base, name: 'garden-beds', read: () => 1 },
       /lower-case letters/,
+    ],
+    [
+      'a name that every object has',
+      { ...base, name: 'constructor', read: () => 1 },
+      /be called "constructor"/,
+    ],
+    [
+      'a counter whose family has such a name',
+      { ...base, name: 'constructor_total', type: 'counter' },
+      /"constructor_total"\) cannot be called "constructor"; choose another name/,
     ],
     ['a type that is none', { ...base, type: 'sum', read: () => 1 }, /must be gauge, counter or histogram/],
     ['a counter without _total', { ...base, type: 'counter' }, /must end in _total/],
@@ -149,6 +165,28 @@ describe('the metrics of all plugins', () => {
     answer = 'nonsense';
     names();
     assert.equal(entries.length, 2, 'told again once it was well between');
+  });
+
+  it('are named with their plugin where they cannot be shown, once until that changes', () => {
+    const good = declare({ name: 'good', help: '', read: () => 1 }).declared;
+    const { log, entries } = collectLog();
+    const service = createMetricReadings({
+      ledgers: () => [emptyLedger('tools', false), { ...emptyLedger('garden', false), metrics: [good] }],
+      log,
+    });
+    const show = (why: string): void => {
+      assert.equal(service.read().length, 1);
+      service.leftOut('good', new Error(why));
+      service.leftOut('nobodys', new Error(why));
+    };
+    for (const why of ['too odd', 'too odd', 'too long']) show(why);
+    assert.deepEqual(
+      entries.map(({ plugin, metric, reason }) => [plugin, metric, reason]),
+      [
+        ['garden', 'good', 'too odd'],
+        ['garden', 'good', 'too long'],
+      ],
+    );
   });
 
   it('come and go with their plugin', async (t) => {

@@ -158,6 +158,18 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     await until('it is said', () => messages().some((one) => /lines were left out/.test(one)), PATIENCE);
   });
 
+  it('is ended soon when it says that it broke off and lives on', async () => {
+    const { supervisor, started, messages } = await supervised(
+      `ctx.tap('afterCycle', () => say({ is: 'broke', reason: 'thorns' }));`,
+    );
+    await started;
+    const saidAt = performance.now();
+    await assert.rejects(supervisor.call('tap', 0, []), /its process has ended/);
+    const tookMs = performance.now() - saidAt;
+    assert.ok(tookMs < 5_000, `${tookMs} ms`);
+    assert.match(messages().at(-1) ?? '', /has ended \(thorns\) and is started anew/);
+  });
+
   it('is up once, however often it says so', async () => {
     let told = 0;
     const onNetwork = (): void => void (told += 1);

@@ -38,7 +38,15 @@ describe('permissions in package.json', () => {
     assert.deepEqual(permissionsOf({}), DEFAULT_PERMISSIONS);
     assert.deepEqual(permissionsOf({ permissions: [] }), []);
     assert.deepEqual(permissionsOf({ permissions: ['network', 'files', 'network'] }), ['network', 'files']);
-    assert.equal(inWords(['network', 'processes']), 'use the network, start processes');
+    assert.equal(inWords(['read-status', 'processes']), 'read the status, start processes');
+  });
+
+  it('are told with all that they allow, also where package.json says nothing', () => {
+    assert.equal(
+      inWords(permissionsOf({})),
+      'read the status, hold back mounts, limit the bandwidth, reconnect shares, send notifications, ' +
+        'use the network and the services of this machine, keep files in its own folder',
+    );
   });
 
   it('are refused where they are no permissions', () => {

@@ -17,13 +17,14 @@ function supervised(config: () => object = () => ({})) {
   const { log, entries, messages } = collectLog();
   const [crashes, absences, sent]: [Crashes, (string | undefined)[], ToRunner[]] = [[], [], []];
   const runners: RunnerOptions[] = [];
+  const socket = { isFull: false };
   const launch = (options: RunnerOptions): Runner => {
     runners.push(options);
     return {
       hasOurNetwork: false,
       send: (message) => {
-        sent.push(message);
-        return true;
+        if (!socket.isFull) sent.push(message);
+        return !socket.isFull;
       },
       call: () => new Promise(() => undefined),
       end: async () => options.onEnd(undefined),
@@ -46,7 +47,7 @@ function supervised(config: () => object = () => ({})) {
   /** Before it is started, it is looked at what its plugin keeps. */
   const launched = (index: number): Promise<RunnerOptions> =>
     until('it is launched', () => runners[index], { timeoutMs: 5_000 });
-  return { launched, late, supervisor, clock, runners, crashes, absences, sent, entries, messages };
+  return { launched, late, supervisor, clock, runners, crashes, absences, sent, entries, messages, socket };
 }
 
 describe('a process of a plugin', () => {
@@ -125,6 +126,58 @@ describe('a process of a plugin', () => {
       ],
     );
     assert.deepEqual(entries, []);
+    await supervisor.stop('shutdown');
+  });
+
+  it('is told what is so then once it reads again what it could not take, and nothing twice', async () => {
+    let config: object = { beds: 1 };
+    const { supervisor, clock, launched, sent, socket } = supervised(() => config);
+    const started = supervisor.start();
+    const runner = await launched(0);
+    runner.onMessage({ is: 'up' });
+    await started;
+    sent.length = 0;
+    socket.isFull = true;
+    for (const beds of [2, 3]) {
+      config = { beds };
+      supervisor.send({ is: 'config', config });
+    }
+    await clock.advance(5_000);
+    assert.deepEqual(sent, []);
+    config = { beds: 4 };
+    socket.isFull = false;
+    await clock.advance(5_000);
+    assert.deepEqual(sent, [{ is: 'config', config: { beds: 4 } }]);
+    socket.isFull = true;
+    supervisor.send({ is: 'world', world: {} });
+    await clock.advance(9_000);
+    assert.equal(supervisor.isUp, true, 'the time begins anew');
+    await supervisor.stop('shutdown');
+  });
+
+  it('is ended where it reads nothing for long, however much it says', async () => {
+    const { supervisor, clock, launched, crashes, absences, socket } = supervised();
+    const started = supervisor.start();
+    const runner = await launched(0);
+    runner.onMessage({ is: 'up' });
+    await started;
+    socket.isFull = true;
+    for (let second = 0; second < 10; second += 1) {
+      supervisor.send({ is: 'world', world: {} });
+      assert.equal(supervisor.isUp, true);
+      runner.onMessage({ is: 'log', level: 'info', message: 'here', fields: {} });
+      await clock.advance(1_000);
+    }
+    assert.equal(
+      absences.at(-1),
+      'its process ended (it has not read what it is told for 10 s); it is started anew after 1 s',
+    );
+    assert.equal(crashes.length, 1);
+    socket.isFull = false;
+    await clock.advance(1_000);
+    (await launched(1)).onMessage({ is: 'up' });
+    await clock.advance(20_000);
+    assert.deepEqual([supervisor.isUp, crashes.length], [true, 1], 'the next one starts afresh');
     await supervisor.stop('shutdown');
   });
 
