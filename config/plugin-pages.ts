@@ -132,7 +132,8 @@ function hookPage({ plugins, contract }: PageSources): string {
     'Hooks',
     'the contract and the plugins that tap',
     'The kind of a hook stands in its name. A tap that throws, hangs for 5 s or answers something of ' +
-      "another kind is logged with its plugin's name and skipped.",
+      "another kind is logged with its plugin's name and skipped. Third parties' plugins are " +
+      '[not waited for so long](../plugins.md#the-verbs).',
     table(
       ['kind', 'name begins or ends with', 'meaning'],
       [

@@ -24,7 +24,10 @@ export interface HealthChange {
  * observe, `resolve…` transform their argument synchronously, `collect…` gather lists.
  */
 export interface Hooks {
-  /** Called after a successful probe, before each mount. A returned reason fails the share and is shown. */
+  /**
+   * Called after a successful probe, before each mount. A returned reason fails the share and is shown. Third parties
+   * have 2 s for it together.
+   */
   beforeMount: { args: [share: string]; result: string | undefined };
   /** A share was mounted, or its mount was adopted from a former daemon. */
   afterMount: { args: [share: string]; result: void };

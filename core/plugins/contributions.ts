@@ -20,14 +20,27 @@ import { reasonOf } from '../sdk/reason-of.ts';
 /** Of one plugin, of one share, in a cycle: there are many shares. */
 const SHARE_VALUES = 10_000;
 const SHARE_CHARACTERS = 65_536;
+/** Of a third party, of the daemon, and once more of all shares together: each value is copied in each cycle. */
+const STRANGER_VALUES = 20_000;
+const STRANGER_CHARACTERS = 1_048_576;
 const MOST_FIELDS = 200;
 /** Of a field of a share, in characters: what is declared has its limit elsewhere. */
 const LONGEST_NAME = 100;
 /** Fields of one instance of a plugin whose problem is remembered; of more the log says nothing. */
 const MOST_TOLD = 200;
-/** A stranger's that takes longer is not asked again for a while: nothing else runs meanwhile. */
+/**
+ * A stranger's that takes longer is not asked again for a while: nothing else runs meanwhile. Also all fields of a
+ * plugin together, of the daemon or of all shares.
+ */
 const SLOW_MS = 200;
 const REST_MS = 60_000;
+
+/** What one plugin says of the daemon, or of all shares, in one cycle. */
+interface Pass {
+  readonly ledger: Ledger;
+  readonly budget: Budget;
+  spentMs: number;
+}
 
 export interface ContributionOptions {
   /** Ledgers of the active plugins. */
@@ -65,13 +78,13 @@ export class Contributions {
     const defaults: Readonly<Record<string, unknown>> = this.defaults();
     const fields: Record<string, unknown> = { ...defaults };
     for (const ledger of this.#options.ledgers()) {
-      const budget = new Budget();
+      const pass = this.#begin(ledger);
       for (const { field, read, default: own } of ledger.statusFields.filter(
         (one) => !isCoreField(one.field),
       )) {
         // While the plugin that declares a field is off, another's value is read by those who know the field.
         const standard = own ?? defaults[field];
-        const value = this.#attempt(ledger, field, () => statusValue(read(), budget, standard));
+        const value = this.#attempt(pass, field, () => statusValue(read(), pass.budget, standard));
         if (value !== undefined) fields[field] = value;
       }
     }
@@ -84,24 +97,40 @@ export class Contributions {
 
   /** Reads one share after another, within one turn: what is declared is gone through once, not once for each. */
   shareReader(): (share: string) => Partial<ShareStatus> {
-    const ledgers = this.#options.ledgers().filter(({ shareStatus }) => shareStatus.length > 0);
+    const passes = this.#options
+      .ledgers()
+      .filter(({ shareStatus }) => shareStatus.length > 0)
+      .map((ledger) => this.#begin(ledger));
     const [defaults, declared] = [this.#shareDefaults(), new Map(this.#declaredOfShares())];
-    return (share) => this.#fieldsOfShare(share, { ledgers, defaults, declared });
+    return (share) => this.#fieldsOfShare(share, { passes, defaults, declared });
+  }
+
+  #begin(ledger: Ledger): Pass {
+    const budget = this.#isStranger(ledger.plugin)
+      ? new Budget(STRANGER_VALUES, STRANGER_CHARACTERS)
+      : new Budget();
+    return { ledger, budget, spentMs: 0 };
+  }
+
+  #isStranger(plugin: string): boolean {
+    return this.#options.isStranger?.(plugin) === true;
   }
 
   /** A field that nobody declares belongs to the first who gives it. */
-  #fieldsOfShare(share: string, { ledgers, defaults, declared }: Declared): Partial<ShareStatus> {
+  #fieldsOfShare(share: string, { passes, defaults, declared }: Declared): Partial<ShareStatus> {
     const fields = { ...defaults };
     /** Who gave a field that nobody declares. */
     const givers = new Map<string, string>();
-    for (const ledger of ledgers) {
-      const { plugin, shareStatus } = ledger;
-      const budget = new Budget(SHARE_VALUES, SHARE_CHARACTERS);
+    for (const pass of passes) {
+      const { plugin, shareStatus } = pass.ledger;
+      // Those that come with Mountkeeper say something of each share, however many there are.
+      const whole = this.#isStranger(plugin) ? pass.budget : undefined;
+      const budget = new Budget(SHARE_VALUES, SHARE_CHARACTERS, whole);
       const take = (entry: ShareStatusEntry, field: string, value: unknown): void => {
         // A field that is there but undefined must not take the default's place.
         if (value === undefined) return;
         const owner = declared.get(field) ?? givers.get(field) ?? plugin;
-        const copy = this.#attempt(ledger, field, () => {
+        const copy = this.#attempt(pass, field, () => {
           if (owner !== plugin) throw new UnfitValue('another plugin gives it already');
           return shareValue(entry, { field, value, known: defaults[field] }, budget);
         });
@@ -111,7 +140,7 @@ export class Contributions {
         if (entry.defaults === undefined) this.#remember(plugin, field);
       };
       for (const entry of shareStatus) {
-        const given = this.#attempt(ledger, 'shareStatus', () => fieldsOf(entry.read(share)));
+        const given = this.#attempt(pass, 'shareStatus', () => fieldsOf(entry.read(share)));
         for (const field in given) take(entry, field, given[field]);
       }
     }
@@ -166,20 +195,12 @@ export class Contributions {
     return Object.fromEntries(fields.filter(([field]) => !isCoreShareField(field)));
   }
 
-  #attempt<T>(ledger: Ledger, field: string, read: () => T): T | undefined {
-    const { clock, isStranger } = this.#options;
-    const { plugin } = ledger;
-    const start = clock.monotonic();
-    if (this.#rests(plugin, field, start)) return undefined;
+  #attempt<T>(pass: Pass, field: string, read: () => T): T | undefined {
+    const { ledger } = pass;
+    const nowMs = this.#options.clock.monotonic();
+    if (this.#rests(ledger.plugin, field, nowMs)) return undefined;
     try {
-      const value = read();
-      const tookMs = Math.round(clock.monotonic() - start);
-      if (tookMs > SLOW_MS && isStranger?.(plugin) === true) {
-        this.#restsUntil.set(keyOf(plugin, field), start + tookMs + REST_MS);
-        throw new UnfitValue(
-          `takes more than ${SLOW_MS} ms, while nothing else runs; it is asked again after ${REST_MS / 1_000} s`,
-        );
-      }
+      const value = this.#timed(pass, field, read);
       this.#told.get(ledger)?.delete(field);
       return value;
     } catch (error) {
@@ -188,9 +209,36 @@ export class Contributions {
     }
   }
 
+  /** What is refused takes its time as well. */
+  #timed<T>(pass: Pass, field: string, read: () => T): T {
+    const fromMs = this.#options.clock.monotonic();
+    try {
+      return read();
+    } finally {
+      this.#mindTime(pass, field, fromMs);
+    }
+  }
+
+  /** Throws where it was too long. */
+  #mindTime(pass: Pass, field: string, fromMs: number): void {
+    const { plugin } = pass.ledger;
+    if (!this.#isStranger(plugin)) return;
+    const nowMs = this.#options.clock.monotonic();
+    const isSlow = Math.round(nowMs - fromMs) > SLOW_MS;
+    if (!isSlow) pass.spentMs += nowMs - fromMs;
+    if (!isSlow && pass.spentMs <= SLOW_MS) return;
+    this.#restsUntil.set(keyOf(plugin, isSlow ? field : ALL), nowMs + REST_MS);
+    throw new UnfitValue(
+      `takes more than ${SLOW_MS} ms${isSlow ? '' : ' with what else the plugin says in the status'}, ` +
+        `while nothing else runs; it is asked again after ${REST_MS / 1_000} s`,
+    );
+  }
+
   /** Asked for each field of each share in each cycle, and hardly ever there is one. */
   #rests(plugin: string, field: string, nowMs: number): boolean {
-    return this.#restsUntil.size > 0 && nowMs < (this.#restsUntil.get(keyOf(plugin, field)) ?? -Infinity);
+    if (this.#restsUntil.size === 0) return false;
+    const until = (of: string): number => this.#restsUntil.get(keyOf(plugin, of)) ?? -Infinity;
+    return nowMs < Math.max(until(field), until(ALL));
   }
 
   /** A plugin that names its fields anew in each cycle fills neither the memory nor the log. */
@@ -208,13 +256,16 @@ export class Contributions {
   }
 }
 
+/** In place of a field's name, which is longer. */
+const ALL = '';
+
 function keyOf(plugin: string, field: string): string {
   return `${plugin} ${field}`;
 }
 
 /** What the active plugins say of a share's fields before they are read. */
 interface Declared {
-  readonly ledgers: readonly Ledger[];
+  readonly passes: readonly Pass[];
   readonly defaults: Readonly<Record<string, unknown>>;
   readonly declared: ReadonlyMap<string, string>;
 }

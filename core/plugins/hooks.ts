@@ -11,6 +11,9 @@ import { bandwidth, check, notice, shareLimit, shareTrouble } from './instance/g
 import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
+import { CARRIED_HOOKS } from './runner/protocol.ts';
+import { StrangerTaps } from './instance/stranger-taps.ts';
+import type { StrangerTap } from './instance/stranger-taps.ts';
 import { isA, sentence } from '../platform/log/thrown.ts';
 import { reasonOf } from '../sdk/reason-of.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
@@ -29,7 +32,7 @@ const MOST_ITEMS = 200;
 
 /** Runs the hooks of the current projection. Never rejects or throws because of a plugin. */
 export interface HookRunner {
-  /** The first reason returned, or undefined when no tap objects. */
+  /** The first reason returned, or undefined when no tap objects. Third parties are asked last, side by side. */
   veto<K extends VetoHook>(hook: K, ...args: Hooks[K]['args']): Promise<string | undefined>;
   observe<K extends ObserveHook>(hook: K, ...args: Hooks[K]['args']): Promise<void>;
   resolve<K extends ResolveHook>(hook: K, value: Hooks[K]['args'][0]): Hooks[K]['result'];
@@ -49,6 +52,7 @@ export interface HookOptions {
 interface WatchedOptions extends HookOptions {
   readonly stalls: StallWatch;
   readonly patience: Patience;
+  readonly strangers: StrangerTaps;
 }
 
 /** However many taps a plugin has in a hook, it is waited for as if it had one. */
@@ -87,25 +91,39 @@ class Patience {
 }
 type IsActive = (plugin: string) => boolean;
 type AnyFn = (...args: unknown[]) => unknown;
-interface Tap extends TapEntry {
-  readonly plugin: string;
+interface Tap extends TapEntry, StrangerTap {
   readonly index: number;
+  /** A third party's, in a hook that can be carried: the core asks these again and again. */
+  readonly isStranger: boolean;
 }
 interface HookSet {
   readonly veto: Map<string, AsyncSeriesBailHook<[unknown[]], string | undefined>>;
+  readonly strangersVeto: Map<string, AsyncParallelHook<[unknown[], (string | undefined)[]]>>;
   readonly observe: Map<string, AsyncSeriesHook<[unknown[]]>>;
   readonly resolve: Map<string, SyncWaterfallHook<[unknown]>>;
-  readonly collect: Map<string, AsyncParallelHook<[unknown[], unknown[][]]>>;
+  readonly collect: Map<string, AsyncParallelHook<[unknown[], (readonly unknown[])[]]>>;
 }
 
 function emptySet(): HookSet {
-  return { veto: new Map(), observe: new Map(), resolve: new Map(), collect: new Map() };
+  return {
+    veto: new Map(),
+    strangersVeto: new Map(),
+    observe: new Map(),
+    resolve: new Map(),
+    collect: new Map(),
+  };
 }
 
 /** The order depends only on stage and name, never on the order of loading. */
 function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
   const taps = ledgers.flatMap((ledger) =>
-    ledger.taps.map((tap, index) => ({ ...tap, plugin: ledger.plugin, index })),
+    ledger.taps.map((tap, index) => ({
+      ...tap,
+      entry: tap,
+      plugin: ledger.plugin,
+      index,
+      isStranger: ledger.routePrefix !== '' && CARRIED_HOOKS.has(tap.hook),
+    })),
   );
   return taps.sort(
     (a, b) =>
@@ -210,54 +228,81 @@ function memo<H>(map: Map<string, H>, key: string, create: () => H): H {
   return hook;
 }
 
-function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: WatchedOptions): void {
+type Guarded = (args: unknown[]) => Promise<unknown>;
+
+function ignore({ plugin, hook }: Tap, expected: string, log: Logger): undefined {
+  log.error({ plugin, hook, expected }, 'plugin gave a hook an answer of the wrong kind; it was ignored');
+}
+
+function addVeto(set: HookSet, tap: Tap, guarded: Guarded, { strangers, log }: WatchedOptions): void {
   const at = { name: tap.plugin, stage: tap.stage };
-  const ignore = (expected: string) =>
-    options.log.error(
-      { plugin: tap.plugin, hook: tap.hook, expected },
-      'plugin gave a hook an answer of the wrong kind; it was ignored',
-    );
+  const ask = async (args: unknown[]): Promise<string | undefined> => {
+    const reason = await guarded(args);
+    if (typeof reason === 'string') return reason.slice(0, LONGEST_REASON);
+    return reason === undefined ? undefined : ignore(tap, 'a string', log);
+  };
+  if (!tap.isStranger) {
+    const bail = () => new AsyncSeriesBailHook<[unknown[]], string | undefined>(['args']);
+    memo(set.veto, tap.hook, bail).tapPromise(at, ask);
+    return;
+  }
+  const hook = memo(
+    set.strangersVeto,
+    tap.hook,
+    () => new AsyncParallelHook<[unknown[], (string | undefined)[]]>(['args', 'reasons']),
+  );
+  const place = hook.taps.length;
+  hook.tapPromise(at, async (args, reasons) => {
+    reasons[place] = await strangers.veto(tap, () => ask(args));
+  });
+}
+
+function addObserver(set: HookSet, tap: Tap, guarded: Guarded, { strangers }: WatchedOptions): void {
+  const hook = memo(set.observe, tap.hook, () => new AsyncSeriesHook<[unknown[]]>(['args']));
+  hook.tapPromise({ name: tap.plugin, stage: tap.stage }, async (args) => {
+    if (tap.isStranger) strangers.tell(tap, () => guarded(args));
+    else await guarded(args);
+  });
+}
+
+function addCollected(
+  set: HookSet,
+  tap: Tap,
+  guarded: Guarded,
+  { strangers, log, isActive }: WatchedOptions & { readonly isActive: IsActive },
+): void {
+  const hook = memo(
+    set.collect,
+    tap.hook,
+    () => new AsyncParallelHook<[unknown[], (readonly unknown[])[]]>(['args', 'lists']),
+  );
+  const place = hook.taps.length;
+  const ask = async (args: unknown[]): Promise<readonly unknown[] | undefined> => {
+    const list = listed(await guarded(args));
+    if (list) return usable(list, tap, log);
+    return list === null ? ignore(tap, 'an array', log) : undefined;
+  };
+  hook.tapPromise({ name: tap.plugin, stage: tap.stage }, async (args, lists) => {
+    const items = await (tap.isStranger ? strangers.answer(tap, () => ask(args)) : ask(args));
+    // What a third party has said last is not said any more once it is gone.
+    if (items && isActive(tap.plugin)) lists[place] = items;
+  });
+}
+
+function addTap(set: HookSet, tap: Tap, isActive: IsActive, options: WatchedOptions): void {
   const guarded = wrapTap(tap, isActive, options);
   switch (hookKinds[tap.hook]) {
     case 'veto':
-      memo(
-        set.veto,
-        tap.hook,
-        () => new AsyncSeriesBailHook<[unknown[]], string | undefined>(['args']),
-      ).tapPromise(at, async (args) => {
-        const reason = await guarded(args);
-        if (typeof reason === 'string') return reason.slice(0, LONGEST_REASON);
-        if (reason !== undefined) ignore('a string');
-        return undefined;
-      });
-      break;
+      return addVeto(set, tap, guarded, options);
     case 'observe':
-      memo(set.observe, tap.hook, () => new AsyncSeriesHook<[unknown[]]>(['args'])).tapPromise(
-        at,
-        async (args) => {
-          await guarded(args);
-        },
-      );
-      break;
+      return addObserver(set, tap, guarded, options);
+    case 'collect':
+      return addCollected(set, tap, guarded, { ...options, isActive });
     case 'resolve':
       memo(set.resolve, tap.hook, () => new SyncWaterfallHook<[unknown]>(['value'])).tap(
-        at,
+        { name: tap.plugin, stage: tap.stage },
         resolveTap(tap, isActive, options),
       );
-      break;
-    case 'collect': {
-      const hook = memo(
-        set.collect,
-        tap.hook,
-        () => new AsyncParallelHook<[unknown[], unknown[][]]>(['args', 'lists']),
-      );
-      const place = hook.taps.length;
-      hook.tapPromise(at, async (args, lists) => {
-        const list = listed(await guarded(args));
-        if (list) lists[place] = usable(list, tap, options.log);
-        else if (list === null) ignore('an array');
-      });
-    }
   }
 }
 
@@ -267,15 +312,27 @@ export function createHooks(options: HookOptions): {
   readonly runner: HookRunner;
 } {
   let current = emptySet();
-  const watched = { ...options, stalls: new StallWatch(options), patience: new Patience(options) };
+  const watched = {
+    ...options,
+    stalls: new StallWatch(options),
+    patience: new Patience(options),
+    strangers: new StrangerTaps(options),
+  };
   const runner: HookRunner = {
-    veto: async (hook, ...args) => (await current.veto.get(hook)?.promise(args)) ?? undefined,
+    veto: async (hook, ...args) => {
+      const { veto, strangersVeto } = current;
+      const reason = await veto.get(hook)?.promise(args);
+      if (reason !== undefined) return reason;
+      const reasons: (string | undefined)[] = [];
+      await strangersVeto.get(hook)?.promise(args, reasons);
+      return reasons.find((one) => one !== undefined);
+    },
     observe: async (hook, ...args) => {
       await current.observe.get(hook)?.promise(args);
     },
     resolve: (hook, value) => (current.resolve.get(hook)?.call(value) ?? value) as never,
     collect: async (hook, ...args) => {
-      const lists: unknown[][] = [];
+      const lists: (readonly unknown[])[] = [];
       await current.collect.get(hook)?.promise(args, lists);
       return lists.flat() as never;
     },

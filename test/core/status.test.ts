@@ -452,4 +452,61 @@ describe('contributions to the status', () => {
     const wide = { ...emptyLedger('wide', false), shareStatus: [{ read: () => names }] };
     assert.deepEqual(new Contributions({ ...options, ledgers: () => [wide] }).shareStatus('a'), {});
   });
+
+  it("of a third party's plugin are no more than 20,000 values of the daemon, and as many of all shares", () => {
+    const values = Array.from({ length: 3_000 }, () => 1);
+    const many = Array.from({ length: 10 }, (_, index) => `field${index}`);
+    const large = {
+      ...emptyLedger('large', false),
+      statusFields: many.map((field) => ({ field, default: [], read: () => values })),
+      shareStatus: [{ read: () => ({ beds: values }) }],
+    };
+    const options = { ledgers: () => [large], clock: createManualClock(), log: collectLog().log };
+    const given = (isStranger: boolean): readonly number[] => {
+      const contributions = new Contributions({ ...options, isStranger: () => isStranger });
+      const ofShare = contributions.shareReader();
+      const fields = Object.values<unknown>(contributions.statusFields());
+      const shares = many.map((share) => (ofShare(share) as { beds?: unknown }).beds);
+      return [fields, shares].map(
+        (list) => list.filter((one) => Array.isArray(one) && one.length > 0).length,
+      );
+    };
+    assert.deepEqual(given(true), [6, 6]);
+    assert.deepEqual(given(true), [6, 6], 'in each cycle anew');
+    assert.deepEqual(given(false), [10, 10]);
+  });
+
+  it('of a stranger that is slow in many little pieces, or in what is refused, are not asked for a minute', () => {
+    const { log, entries } = collectLog();
+    let [nowMs, asked] = [0, 0];
+    const piece = (): number => {
+      asked += 1;
+      nowMs += 50;
+      if (asked % 2 === 0) throw new Error('defect');
+      return 3;
+    };
+    const fields = Array.from({ length: 10 }, (_, index) => `field${index}`);
+    const slow = {
+      ...emptyLedger('slow', false),
+      statusFields: fields.map((field) => ({ field, default: 0, read: piece })),
+      shareStatus: [{ defaults: { beds: 0 }, read: () => ({ beds: piece() }) }],
+    };
+    const options = { ledgers: () => [slow], clock: { monotonic: () => nowMs }, log, isStranger: () => true };
+    const ofDaemon = new Contributions(options);
+    ofDaemon.statusFields();
+    assert.equal(asked, 5, 'the fifth makes it more than 200 ms');
+    ofDaemon.statusFields();
+    ofDaemon.shareStatus('photos');
+    assert.equal(asked, 5);
+    assert.match(
+      String(entries.at(-1)?.['reason']),
+      /^takes more than 200 ms with what else the plugin says/,
+    );
+    nowMs += 60_000;
+    ofDaemon.statusFields();
+    assert.equal(asked, 10);
+    const ofShare = new Contributions(options).shareReader();
+    for (const share of fields) ofShare(share);
+    assert.equal(asked, 15, 'so do all shares together');
+  });
 });

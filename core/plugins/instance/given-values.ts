@@ -29,23 +29,34 @@ export class UnfitValue extends Error {}
 export class Budget {
   readonly #values: number;
   readonly #characters: number;
+  readonly #whole: Budget | undefined;
   #valuesLeft: number;
   #charactersLeft: number;
 
-  constructor(values = MOST_VALUES, characters = MOST_CHARACTERS) {
-    [this.#values, this.#characters] = [values, characters];
+  /** Of `whole` all is taken, too. */
+  constructor(values = MOST_VALUES, characters = MOST_CHARACTERS, whole?: Budget) {
+    [this.#values, this.#characters, this.#whole] = [values, characters, whole];
     [this.#valuesLeft, this.#charactersLeft] = [values, characters];
   }
 
   /** What a copy used up that came to nothing is there for the next one. */
   copy(value: unknown): unknown {
-    const before = [this.#valuesLeft, this.#charactersLeft] as const;
+    const before = this.#left;
     try {
       return plainCopy(value, this);
     } catch (error) {
-      [this.#valuesLeft, this.#charactersLeft] = before;
+      this.#left = before;
       throw error;
     }
+  }
+
+  get #left(): Left {
+    return [this.#valuesLeft, this.#charactersLeft, this.#whole && this.#whole.#left];
+  }
+
+  set #left([values, characters, whole]: Left) {
+    [this.#valuesLeft, this.#charactersLeft] = [values, characters];
+    if (this.#whole && whole) this.#whole.#left = whole;
   }
 
   /** Throws an `UnfitValue` when nothing is left. */
@@ -55,8 +66,11 @@ export class Budget {
     if (this.#valuesLeft < 0) throw new UnfitValue(`holds more than ${this.#values} values`);
     if (this.#charactersLeft < 0)
       throw new UnfitValue(`holds more than ${this.#characters} characters in all`);
+    this.#whole?.take(characters);
   }
 }
+
+type Left = readonly [values: number, characters: number, whole: Left | undefined];
 
 /**
  * A copy of null, booleans, finite numbers, texts, lists and plain objects of these. Undefined properties

@@ -10,7 +10,9 @@ import type {
 } from '../../contract/metrics.ts';
 
 /** More series than this cost a monitoring system more than they are worth. */
-const MOST_SERIES = 5_000;
+export const MOST_SERIES = 5_000;
+/** Of a label's value, in characters: it stands in each scrape, and what is longer names no thing. */
+const LONGEST_LABEL = 500;
 const NAME = /^[a-z][a-z0-9_]*$/;
 const TYPES: ReadonlySet<unknown> = new Set(['gauge', 'counter', 'histogram']);
 
@@ -121,6 +123,8 @@ function copied(names: readonly string[], given: MetricLabels): MetricLabels {
     const value: unknown = given[name];
     if (typeof value === 'string') labels[name] = value;
     else isExact = false;
+    if (typeof value === 'string' && value.length > LONGEST_LABEL)
+      throw new Error(`gives a label ${name} of more than ${LONGEST_LABEL} characters`);
   }
   if (!isExact) throw new Error(`needs exactly the labels ${names.join(', ') || '(none)'}, each a text`);
   return labels;

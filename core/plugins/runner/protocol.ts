@@ -164,14 +164,69 @@ export type FromRunner =
 /** As they were before the plugin came: what it makes of them must not break the line. */
 const { parse, stringify } = JSON;
 
+/** JSON of what several runners are told alike: it is never changed. */
+const shared = new WeakMap<object, Buffer>();
+
+/** Made once, also for messages with this value in them: a status is long, and goes to all runners. */
+export function sharedJson(value: object): Buffer {
+  const bytes = shared.get(value) ?? Buffer.from(stringify(value));
+  shared.set(value, bytes);
+  return bytes;
+}
+
+type Piece = string | Buffer;
+
+function piecesOf(message: ToRunner | FromRunner): readonly Piece[] {
+  if (message.is === 'world') {
+    const { world, ...rest } = message;
+    const parts = Object.entries(world).filter(([, part]) => part !== undefined);
+    const pieces = parts.flatMap(([name, part], at) => [`${comma(at)}${stringify(name)}:`, pieceOf(part)]);
+    return [`${unclosed(rest)},"world":{`, ...pieces, '}}'];
+  }
+  if (message.is === 'call') {
+    const { args, ...rest } = message;
+    return [`${unclosed(rest)},"args":[`, ...args.flatMap((part, at) => [comma(at), pieceOf(part)]), ']}'];
+  }
+  return [stringify(message)];
+}
+
+function pieceOf(part: unknown): Piece {
+  const known = typeof part === 'object' && part !== null ? shared.get(part) : undefined;
+  // As in a list: what JSON does not know is null.
+  return known ?? (stringify(part) as string | undefined) ?? 'null';
+}
+
+function unclosed(message: { readonly is: string }): string {
+  return stringify(message).slice(0, -1);
+}
+
+function comma(at: number): string {
+  return at === 0 ? '' : ',';
+}
+
+/** A message with its length in front, in pieces where some are shared. */
+function framed(message: ToRunner | FromRunner): readonly Buffer[] {
+  const body: Buffer[] = [];
+  let text = '';
+  for (const piece of piecesOf(message)) {
+    if (typeof piece === 'string') text += piece;
+    else {
+      body.push(Buffer.from(text), piece);
+      text = '';
+    }
+  }
+  body.push(Buffer.from(text));
+  const length = body.reduce((sum, piece) => sum + piece.length, 0);
+  if (length > MOST_MESSAGE_BYTES)
+    throw new Error(`it is larger than ${MOST_MESSAGE_BYTES} bytes (${length})`);
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32BE(length);
+  return [header, ...body];
+}
+
 /** A message with its length in front. Throws for what is no JSON, and for what is too long. */
 export function frame(message: ToRunner | FromRunner): Buffer {
-  const body = Buffer.from(stringify(message));
-  if (body.length > MOST_MESSAGE_BYTES)
-    throw new Error(`it is larger than ${MOST_MESSAGE_BYTES} bytes (${body.length})`);
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt32BE(body.length);
-  return Buffer.concat([header, body]);
+  return Buffer.concat(framed(message));
 }
 
 /** The other side has sent what is no message. */
@@ -239,6 +294,11 @@ const MOST_WAITING_BYTES = 4 * MOST_MESSAGE_BYTES;
 /** False when the other side is gone, or has not read what was sent before. Throws as `frame` does. */
 export function sendTo(stream: Writable, message: ToRunner | FromRunner): boolean {
   if (stream.destroyed || !stream.writable || stream.writableLength > MOST_WAITING_BYTES) return false;
-  stream.write(frame(message));
+  const pieces = framed(message);
+  // A long one is not copied for each runner.
+  const isShared = pieces.length > 2;
+  if (isShared) stream.cork();
+  for (const piece of isShared ? pieces : [Buffer.concat(pieces)]) stream.write(piece);
+  if (isShared) stream.uncork();
   return true;
 }

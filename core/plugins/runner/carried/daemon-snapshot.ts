@@ -49,13 +49,18 @@ export function followDaemon(
   let cancel: () => void = () => undefined;
   const look = (): void => {
     const now = Object.fromEntries(parts.map(([name, read]) => [name, read()]));
-    const news = Object.entries(now).filter(([name, value]) => !isDeepStrictEqual(told[name], value));
+    const news = Object.entries(now).filter(([name, value]) => isNews(name, told[name], value));
     told = now;
     if (news.length > 0) tell(Object.fromEntries(news) as DaemonSnapshot);
     cancel = clock.after(PACE_MS, look);
   };
   look();
   return () => cancel();
+}
+
+/** Each snapshot is another one, and all runners are shown the same: nothing in it has to be looked at. */
+function isNews(name: string, before: unknown, now: unknown): boolean {
+  return before !== now && (name === 'snapshot' || !isDeepStrictEqual(before, now));
 }
 
 /** The secrets of its own section, for a plugin that asks for them: to be sent before a section that changed. */

@@ -5,6 +5,7 @@
 import type { PluginContext } from '../../../contract/plugin.ts';
 import type { ShareStatus, Snapshot, StatusRecord } from '../../../contract/status.ts';
 import { isCoreField, isCoreShareField } from '../../instance/given-values.ts';
+import { sharedJson } from '../protocol.ts';
 
 /** As JSON. Leaves a third of a message for what else a runner is told with it. */
 const MOST_BYTES = 1_048_576;
@@ -29,7 +30,7 @@ function fitting(ctx: PluginContext, snapshot: Snapshot): Snapshot {
 }
 
 function fits(snapshot: Snapshot): boolean {
-  return Buffer.byteLength(JSON.stringify(snapshot)) <= MOST_BYTES;
+  return sharedJson(snapshot).length <= MOST_BYTES;
 }
 
 function ofOurs(ctx: PluginContext): Keeps {

@@ -22,6 +22,8 @@ import type { Begin, Read, RouteRequest, Said, State, ToRunner } from '../protoc
 import { answerOf, routeServer } from './route-server.ts';
 
 const READ_MS = 1_000;
+/** Characters of what is read that go over in a second: what is long goes less often. */
+const PACE = 262_144;
 /** Less than the daemon waits for the whole. */
 const ACQUIRE_MS = 25_000;
 const RELEASE_MS = 4_000;
@@ -144,7 +146,7 @@ export class LoadedPlugin {
     const text = JSON.stringify(state);
     if (text !== this.#lastState) this.#voice.say({ is: 'state', ...state });
     this.#lastState = text;
-    this.#cancelRead = this.#clock.after(READ_MS, () => this.#tell());
+    this.#cancelRead = this.#clock.after(READ_MS * Math.max(1, text.length / PACE), () => this.#tell());
   }
 
   #read(): State {

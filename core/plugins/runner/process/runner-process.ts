@@ -19,6 +19,7 @@ import { childEnvironment } from '../../../platform/processes/environment.ts';
 import { readProcStat } from '../../../platform/processes/proc-stat.ts';
 import { nodeFlags, ownFolder } from './confinement.ts';
 import type { Confinement } from './confinement.ts';
+import { MessageLimit } from './message-limit.ts';
 import { OwnSpace, SPACE } from './own-space.ts';
 import type { SpaceLimit } from './own-space.ts';
 import { asUser, FIRST_GROUP, runnerGroup } from './own-user.ts';
@@ -95,9 +96,6 @@ const LOOK_MS = 2_000;
 const SPACE_LOOK_MS = 1_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
-/** A second; who says more, floods. */
-const MOST_MESSAGES = 2_000;
-const MOST_BYTES = 8 * 1_048_576;
 /** Of one plugin. */
 const MOST_OPEN_CALLS = 200;
 /** Longer than anybody waits for one. */
@@ -164,11 +162,11 @@ export class RunnerProcess implements Runner {
   readonly #mark = randomUUID();
   readonly #channel: Duplex;
   readonly #reader = new FrameReader();
+  readonly #limit: MessageLimit;
   readonly #calls = new Map<number, OpenCall>();
   readonly #ended: Promise<void>;
   #lastCall = 0;
   #silentLooks = 0;
-  #said = { sinceMs: 0, messages: 0, bytes: 0 };
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly Seen[] = [];
   readonly #share: ProcessorShare;
@@ -185,6 +183,7 @@ export class RunnerProcess implements Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#share = new ProcessorShare(options.processor);
+    this.#limit = new MessageLimit(options.clock);
     const { stateDir, name: alone, company = [alone] } = options.confinement;
     this.#space = new OwnSpace(
       company.map((name) => ownFolder({ stateDir, name })),
@@ -296,23 +295,13 @@ export class RunnerProcess implements Runner {
     if (this.#reason !== undefined) return;
     try {
       const messages = this.#reader.read(chunk);
-      this.#count(messages.length, chunk.length);
+      this.#limit.take(chunk.length, messages);
       for (const message of messages) this.#hear(message as FromRunner);
     } catch (error) {
       const { message } = error as Error;
       // Whatever it sent must not end the daemon.
       this.kill(error instanceof BrokenProtocol ? message : `it sent what cannot be taken: ${message}`);
     }
-  }
-
-  #count(messages: number, bytes: number): void {
-    const nowMs = this.#options.clock.monotonic();
-    if (nowMs - this.#said.sinceMs > 1_000) this.#said = { sinceMs: nowMs, messages: 0, bytes: 0 };
-    // Each read of the socket costs as much as a message, also where it brings one byte.
-    this.#said.messages += Math.max(1, messages);
-    this.#said.bytes += bytes;
-    if (this.#said.messages > MOST_MESSAGES || this.#said.bytes > MOST_BYTES)
-      throw new BrokenProtocol('it sent more than the daemon can take');
   }
 
   #hear(message: FromRunner): void {

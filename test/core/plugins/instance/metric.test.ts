@@ -129,6 +129,11 @@ describe('ctx.metric', () => {
     ['texts', '3', /needs a number/],
     ['labels that are not declared', [{ value: 1, labels: { row: '1' } }], /exactly the labels bed/],
     ['labels that are no texts', [{ value: 1, labels: { bed: 1 } }], /each a text/],
+    [
+      'a label that is too long',
+      [{ value: 1, labels: { bed: 'x'.repeat(501) } }],
+      /more than 500 characters/,
+    ],
     ['a value that is none', [{ value: undefined, labels: { bed: 'a' } }], /as the value/],
     [
       'one series twice',
@@ -145,6 +150,39 @@ describe('ctx.metric', () => {
 });
 
 describe('the metrics of all plugins', () => {
+  it("are 5,000 series at the most of one third party's plugin; what comes behind is not even read", () => {
+    const counts: Record<string, number> = {};
+    const metric = (name: string, series: number) =>
+      declare({
+        name,
+        help: '',
+        labels: ['bed'],
+        read: () => {
+          counts[name] = (counts[name] ?? 0) + 1;
+          return Array.from({ length: series }, (_, index) => ({ value: 1, labels: { bed: `${index}` } }));
+        },
+      }).declared;
+    const metrics = [metric('a', 3_000), metric('b', 2_000), metric('c', 1), metric('d', 5_000)];
+    const { log, entries } = collectLog();
+    const ledgers = [
+      { ...emptyLedger('garden', false, '/ext/garden'), metrics },
+      { ...emptyLedger('pond', false, '/ext/pond'), metrics: [metric('e', 5_000)] },
+      { ...emptyLedger('ours', false), metrics: [metric('f', 5_000), metric('g', 5_000)] },
+    ];
+    const service = createMetricReadings({ ledgers: () => ledgers, log });
+    for (let scrape = 0; scrape < 2; scrape += 1)
+      assert.deepEqual(
+        service.read().map(({ name }) => name),
+        ['a', 'b', 'e', 'f', 'g'],
+      );
+    assert.deepEqual(counts, { a: 2, b: 2, c: 2, e: 2, f: 2, g: 2 });
+    assert.deepEqual(
+      entries.map(({ plugin, metric: name }) => [plugin, name]),
+      [['garden', 'c']],
+    );
+    assert.match(String(entries[0]?.['reason']), /more than 5000 series .*those behind it are left out/);
+  });
+
   it('are read each by itself; what cannot be used is left out and told once', () => {
     let answer: unknown = 'nonsense';
     const good = declare({ name: 'good', help: '', read: () => 1 }).declared;

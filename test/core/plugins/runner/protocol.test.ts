@@ -7,6 +7,7 @@ import {
   MOST_MESSAGE_BYTES,
   frame,
   sendTo,
+  sharedJson,
 } from '../../../../core/plugins/runner/protocol.ts';
 
 const answer = (value: unknown) => ({ is: 'answer', id: 1, value }) as const;
@@ -22,6 +23,42 @@ describe('messages between daemon and runner', () => {
         heard.push(...reader.read(bytes.subarray(at, at + size)));
       assert.deepEqual(heard, sent, `${size} bytes at a time`);
     }
+  });
+
+  it('make the JSON of what all runners are told alike once, and are what they were without that', () => {
+    let made = 0;
+    const status = Object.freeze({
+      version: 7,
+      get record() {
+        made += 1;
+        return { shares: ['照片'], at: undefined };
+      },
+    });
+    const plain = { version: 7, record: { shares: ['照片'] } };
+    sharedJson(status);
+    const call = { is: 'call', id: 3, kind: 'tap', index: 0, seat: 2 } as const;
+    for (let runner = 0; runner < 5; runner += 1)
+      for (const [sent, heard] of [
+        [
+          { is: 'world', world: { snapshot: status, notices: [], config: undefined } } as const,
+          { is: 'world', world: { snapshot: plain, notices: [] } },
+        ],
+        [{ is: 'world', seat: 2, world: {} } as const, { is: 'world', seat: 2, world: {} }],
+        [
+          { ...call, args: [status, undefined, 12] },
+          { ...call, args: [plain, null, 12] },
+        ],
+        [
+          { ...call, args: [] },
+          { ...call, args: [] },
+        ],
+      ] as const) {
+        assert.deepEqual(new FrameReader().read(frame(sent)), [heard]);
+        const pipe = new PassThrough();
+        assert.equal(sendTo(pipe, sent), true);
+        assert.deepEqual(new FrameReader().read(pipe.read() as Buffer), [heard]);
+      }
+    assert.equal(made, 1);
   });
 
   it('are refused before they are held when they are too long', () => {

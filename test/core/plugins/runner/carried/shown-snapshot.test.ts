@@ -68,6 +68,24 @@ describe('the status as a process of its own is shown it', () => {
     }
   });
 
+  it('is made into text once for all processes that are told it, and for all cycles that they hear of', () => {
+    const snapshot = snapshotOf({ nasOffline: false }, { warmup: 1 });
+    let made = 0;
+    const record = new Proxy(snapshot.record, {
+      ownKeys: (target) => {
+        made += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    const watched = { ...snapshot, record };
+    const declaration = { name: 'lamp', requires: ['status'], shareStatus: [] } as unknown as Declaration;
+    for (let runner = 0; runner < 5; runner += 1) {
+      frame({ is: 'world', world: daemonSnapshot(contextWith(watched), declaration) });
+      frame({ is: 'call', id: 1, kind: 'tap', index: 0, args: [shownSnapshot(ctx, watched), 12] });
+    }
+    assert.equal(made, 1);
+  });
+
   it('is what the core says where that of our own plugins is too much', () => {
     const snapshot = snapshotOf({ nasOffline: long(400_000) }, { warmup: 1 });
     assert.deepEqual(shownSnapshot(ctx, snapshot), snapshotOf({}, {}));

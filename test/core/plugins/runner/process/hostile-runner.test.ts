@@ -147,6 +147,29 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       assert.ok(spentMs < 2_000, `${spentMs} ms`);
     });
 
+  it('says less often what is long', async () => {
+    const { supervisor, started } = await supervised(`let reads = 0;
+      ctx.status('reads', { default: 0, read: () => (reads += 1) });
+      for (const field of 'abcdefghi') ctx.status(field, { default: '', read: () => 'x'.repeat(90_000) });`);
+    await started;
+    const reads = (): unknown => supervisor.value(({ status }) => status[0]);
+    const fromMs = performance.now();
+    await until('it has read once more', async () => supervisor.state && Number(reads()) > 1, PATIENCE);
+    assert.equal(reads(), 2);
+    assert.ok(performance.now() - fromMs > 2_500, `after ${performance.now() - fromMs} ms`);
+  });
+
+  it('is ended when it goes on sending much, though never much at once', async () => {
+    const { supervisor, started, messages } = await supervised(`const status = [{ value: 'x'.repeat(1e6) }];
+      ctx.effect('goes on', () => {
+        const timer = setInterval(() => say({ is: 'state', status, shareStatus: [], metrics: [] }), 150);
+        return () => clearInterval(timer);
+      });`);
+    await started;
+    await until('it is ended', async () => !supervisor.isUp, PATIENCE);
+    assert.match(messages().at(-1) ?? '', /it sent more within a minute than the daemon can take/);
+  });
+
   it('is said to have left lines out, also when it says nothing after them', async () => {
     const { supervisor, started, messages } = await supervised(`ctx.tap('afterCycle', () => {
       for (let i = 0; i < 500; i += 1) say({ is: 'log', level: 'info', message: 'x', fields: {} });
