@@ -1,5 +1,5 @@
 // @start 9
-/** Each plugin of the package is switched off and on while the daemon runs: the share stays, and all else comes back. */
+/** Each plugin of the package is switched off and on in a running daemon: the share stays, all else comes back. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
