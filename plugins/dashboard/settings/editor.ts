@@ -1,9 +1,10 @@
 /** The settings editor: the text and the form, the effect of a change, and applying it. */
-import { editToml, html, MASK, readToml } from 'mountkeeper';
+import { editToml, html, joinPath, MASK, messageOf, readToml } from 'mountkeeper';
 import type {
   ConfigAnswer,
   ConfigChanges,
   ConfigPresets,
+  ConfigProblem,
   Content,
   Outcome,
   PluginContext,
@@ -21,7 +22,7 @@ import { takenBackNotice } from './past.ts';
 import { settingIn } from '../said.ts';
 import { pageAt } from './page-place.ts';
 import type { Listening } from './page-place.ts';
-import { digest, verdictPanel } from './verdict.ts';
+import { digest, problemsPanel, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -59,13 +60,15 @@ export class Editor {
   controls(view: View): Content {
     const changes = changesOf(this.#ctx);
     if (!changes) return html`<p class="empty">${view.t('settings-no-api')}</p>`;
-    const text = this.#ctx.use('config').shown();
+    const config = this.#ctx.use('config');
+    const text = config.shown();
     return html`<div class="settings">
       <section class="drawn" data-draft aria-label=${view.t('settings-form')}>
         ${this.#presets(view)}${this.#fields(text, view, false)}
       </section>
       <div class="side drawn">
         <section class="drawn" data-draft aria-label=${view.t('settings-text')}>
+          ${config.isShownAnew() ? anewNotice(view) : null}
           <label for="settings-text">${view.t('settings-text')}</label>
           ${textarea(text, view, false)}
           <p class="help" id="settings-text-help">${view.t('settings-text-help')}</p>
@@ -114,7 +117,8 @@ export class Editor {
 
   async #verdict(text: string, view: View): Promise<Content> {
     const verdict = await this.#changes().check(text, { keepSecrets: true });
-    return verdictPanel({ text, paused: pausedShares(this.#ctx), web: this.#web }, verdict, view);
+    const isAnew = this.#ctx.use('config').isShownAnew();
+    return verdictPanel({ text, paused: pausedShares(this.#ctx), web: this.#web, isAnew }, verdict, view);
   }
 
   get #web(): Listening {
@@ -173,8 +177,12 @@ export class Editor {
     return this.#edit(view, preset.edits, true);
   }
 
+  /** What cannot be written stands at its field, beside what the text would do as it is. */
   async #edit(view: View, edits: readonly TomlEdit[], isForm: boolean): Promise<Outcome> {
-    const text = editToml(textOf(view), edits);
+    const before = textOf(view);
+    const text = editedText(before, edits);
+    if (typeof text !== 'string')
+      return answer([problemsPanel([text], text.message, view), await this.#verdict(before, view)]);
     return answer([
       await this.#verdict(text, view),
       textarea(text, view, true),
@@ -184,12 +192,18 @@ export class Editor {
 
   /** Loads a former version into the editor, without applying it. Its secrets are masked: those in force stay. */
   async restore(view: View): Promise<Outcome> {
-    const text = this.#changes().text(view.form['version'] ?? '');
+    const { version = '' } = view.form;
+    const text = this.#changes().text(version);
     if (text === undefined) return { ok: false, message: everywhere('version-gone') };
     const verdict = await this.#verdict(text, view);
+    const said = this.#changes().isAnew(version)
+      ? 'restored-anew'
+      : text.includes(MASK)
+        ? 'restored-but-secrets'
+        : 'restored-to-editor';
     return {
       ok: true,
-      message: everywhere(text.includes(MASK) ? 'restored-but-secrets' : 'restored-to-editor'),
+      message: everywhere(said),
       content: [textarea(text, view, true), this.#fields(text, view, true), verdictBox(verdict)],
     };
   }
@@ -250,6 +264,17 @@ function read(text: string): Table | undefined {
   } catch {
     // The verdict shows what is wrong with it.
     return undefined;
+  }
+}
+
+/** The new text, or why there is none. One that is no TOML stays as it is: the verdict says so. */
+function editedText(text: string, edits: readonly TomlEdit[]): string | ConfigProblem {
+  if (!read(text)) return text;
+  try {
+    return editToml(text, edits);
+  } catch (error) {
+    const [first] = edits;
+    return { message: messageOf(error), ...(first && { path: joinPath(first.path) }) };
   }
 }
 
@@ -317,6 +342,15 @@ function behind(inForce: string, view: View, isSwapped: boolean): Content {
         <p>${view.t('settings-behind')}</p>
         <p><a href="/tabs/settings">${view.t('settings-reload')}</a></p>
       </div>
+    </li>
+  </ul>`;
+}
+
+function anewNotice(view: View): Content {
+  return html`<ul class="notices">
+    <li data-tone="warn">
+      ${icon('warn')}
+      <p>${view.t('settings-anew')}</p>
     </li>
   </ul>`;
 }

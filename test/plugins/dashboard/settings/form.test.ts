@@ -92,7 +92,7 @@ describe('the form of the settings', () => {
     assert.match(section, /<label for="name-groups">Name<\/label>\s*<input id="name-groups" name="entry"/);
     assert.match(section, /hx-include="#settings-text, #name-groups"[^>]*do\/settings\/add"/);
     const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
-    const config = { keys: () => keys, current: { config: { web: WEB } } };
+    const config = { keys: () => keys, current: { config: { web: WEB } }, isShownAnew: () => false };
     const services: Readonly<Record<string, unknown>> = {
       configChanges: changes,
       config,
