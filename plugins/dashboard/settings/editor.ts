@@ -5,6 +5,7 @@ import type {
   ConfigChanges,
   ConfigPresets,
   ConfigProblem,
+  ConnectionOption,
   Content,
   Outcome,
   PluginContext,
@@ -15,13 +16,17 @@ import { everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
 import { additionTo } from './additions.ts';
 import { arrival, changesOf } from './arrival.ts';
-import { at, editOf, fieldsPanel, NAMED } from './fields.ts';
-import type { Path } from './fields.ts';
+import { fieldsPanel, knownOptions } from './fields.ts';
+import type { Knowledge } from './fields.ts';
 import { namesOf } from './offers.ts';
 import { takenBackNotice } from './past.ts';
 import { settingIn } from '../said.ts';
 import { pageAt } from './page-place.ts';
 import type { Listening } from './page-place.ts';
+import { secretOptions } from './secret-options.ts';
+import { editOf, isOptions, NAMED } from './sections.ts';
+import { at, isMask } from './typed.ts';
+import type { Path } from './typed.ts';
 import { digest, problemsPanel, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
@@ -110,9 +115,18 @@ export class Editor {
     return (
       document &&
       html`<div id="settings-fields" hx-swap-oob=${isSwapped ? 'morph' : undefined}>
-        ${fieldsPanel(document, this.#ctx.use('config').keys(), view, namesOf(this.#ctx))}
+        ${fieldsPanel(document, this.#ctx.use('config').keys(), view, {
+          ...this.#knowledge,
+          isSecret: secretOptions(document, this.#ctx.use('config')),
+        })}
       </div>`
     );
+  }
+
+  get #knowledge(): Knowledge {
+    const options = (type: string): readonly ConnectionOption[] =>
+      this.#ctx.find('mounter')?.optionsOf?.(type) ?? [];
+    return { names: namesOf(this.#ctx), options };
   }
 
   async #verdict(text: string, view: View): Promise<Content> {
@@ -139,32 +153,54 @@ export class Editor {
   set(view: View): Promise<Outcome> {
     const path = pathOf(view);
     const document = read(textOf(view));
-    return this.#edit(
-      view,
-      [editOf(path, view.form['value'] ?? '', { document, keys: this.#ctx.use('config').keys() })],
-      false,
-    );
+    const text = (view.form['value'] ?? '').replaceAll('\r\n', '\n');
+    if (text === '' && this.#isKept(path, document)) return this.#edit(view, [{ path, value: MASK }], false);
+    const keys = this.#ctx.use('config').keys();
+    const optionType = (option: Path): string | undefined => this.#typeOf(option, document);
+    return this.#edit(view, [editOf(path, text, { document, keys, optionType })], false);
+  }
+
+  /** A secret whose field is left empty, or is emptied again, stays as it is. */
+  #isKept(path: Path, document: Table | undefined): boolean {
+    if (isMask(at(document, path))) return true;
+    const shown = read(this.#ctx.use('config').shown());
+    const index = path.findIndex((segment) => typeof segment === 'number');
+    if (index === -1) return isMask(at(shown, path));
+    const items = at(shown, path.slice(0, index));
+    const name = at(document, [...path.slice(0, index + 1), 'name']);
+    const same = Array.isArray(items) && items.find((item) => at(item, ['name']) === name);
+    return typeof name === 'string' && isMask(at(same, path.slice(index + 1)));
+  }
+
+  /** Of an option of a connection; undefined where any text is one, or nothing is known. */
+  #typeOf(option: Path, document: unknown): string | undefined {
+    const known = knownOptions(document, option.slice(0, -1), this.#knowledge);
+    const type = known.find(({ name }) => name === option.at(-1))?.type;
+    return type === 'integer' || type === 'boolean' ? type : undefined;
   }
 
   add(view: View): Promise<Outcome> {
-    const [array = ''] = pathOf(view) as readonly string[];
-    const path = array.split('.');
+    const path = pathOf(view);
     const document = read(textOf(view));
-    const items = at(document, path);
+    if (isOptions(path)) return this.#addNamed(view, path, at(document, path));
+    const array = String(path[0]);
+    const items = at(document, array.split('.'));
     if (NAMED.has(array)) return this.#addNamed(view, path, items);
     const value = additionTo(array, document);
     if (!value) return Promise.resolve({ ok: false, message: everywhere('settings-unknown') });
-    return this.#edit(view, [{ path: [...path, Array.isArray(items) ? items.length : 0], value }], true);
+    const index = Array.isArray(items) ? items.length : 0;
+    return this.#edit(view, [{ path: [...array.split('.'), index], value }], true);
   }
 
-  /** An empty list: its members are written in the field that comes with it. */
-  #addNamed(view: View, path: readonly string[], present: unknown): Promise<Outcome> {
+  /** What it is to hold is written in the field that comes with it. */
+  #addNamed(view: View, path: Path, present: unknown): Promise<Outcome> {
     const name = (view.form['entry'] ?? '').trim();
     const problem =
       name === '' ? 'add-name-missing' : Object.hasOwn(Object(present), name) ? 'add-name-taken' : undefined;
-    return problem === undefined
-      ? this.#edit(view, [{ path: [...path, name], value: [] }], true)
-      : Promise.resolve({ ok: false, message: everywhere(problem) });
+    if (problem !== undefined) return Promise.resolve({ ok: false, message: everywhere(problem) });
+    const own = [...path, name];
+    const option = this.#typeOf(own, read(textOf(view))) === 'boolean' ? true : '';
+    return this.#edit(view, [{ path: own, value: isOptions(path) ? option : [] }], true);
   }
 
   remove(view: View): Promise<Outcome> {

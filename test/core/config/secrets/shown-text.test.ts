@@ -153,6 +153,24 @@ describe('the text as it is shown', () => {
     );
   });
 
+  it('takes no secret that was typed behind the mask, and leaves one alone that stood in the file', async () => {
+    const service = await running(PHOTOS.replace('correct horse', '********x'));
+    const check = (text: string): ReturnType<typeof service.check> =>
+      service.check(text, 'http', { keepSecrets: true });
+    accepted(await check(service.shown()));
+    const { problems } = refused(await check(service.shown().replace('********', '********y')));
+    assert.deepEqual(
+      problems.map(({ path, message }) => [path, message]),
+      [
+        [
+          'connections[0].options.pass',
+          'connections[0].options.pass begins with the mask "********"; give the whole secret again',
+        ],
+      ],
+    );
+    accepted(await service.check(PHOTOS.replace('correct horse', '********z'), 'file'));
+  });
+
   it('gives no secret to another key, and none that the running document has not', async () => {
     const service = await running(PHOTOS);
     const moved = service.shown().replace('pass =', 'other =');
