@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import type { Config, ConfigOrigin, ConfigProblem, LoadedConfig } from '../contract/config.ts';
 import type { Requester } from '../contract/http.ts';
 import { complete } from './complete.ts';
-import { crossProblems, maskProblems, secretProblems } from './checks/cross-checks.ts';
+import { crossProblems, maskProblems, secretProblems, typedBehindMask } from './checks/cross-checks.ts';
 import { accessProblems } from './checks/access.ts';
 import { suggestion } from './schema/did-you-mean.ts';
 import { copy, deepFreeze, isTable, parseDocument } from '../sdk/toml/document.ts';
@@ -179,7 +179,8 @@ function untrustedProblems(document: Document, config: Config, options: LoadOpti
   const { next, current } = asReferences({ next: config, current: options.current }, kept, assembly.root);
   const marked = fileOnlyProblems({ document, config: next, current }, assembly.root);
   const said = untrustedFindings(assembly.entries, next, current);
-  return kept.length === 0 ? [...marked, ...said] : [...marked, ...said].map(withWayOut);
+  const behind = typedBehindMask(document, options.current);
+  return [...behind, ...(kept.length === 0 ? [...marked, ...said] : [...marked, ...said].map(withWayOut))];
 }
 
 /** Adds a way out to a problem of a document whose secrets are masked. */

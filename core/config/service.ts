@@ -27,7 +27,7 @@ import { renderDocument } from './render.ts';
 import { partUnfit } from './checks/unfit-table.ts';
 import { assemble } from './schema/schema.ts';
 import { restoredText, shownText, unrestored } from './secrets/shown-text.ts';
-import type { Restored } from './secrets/shown-text.ts';
+import type { Restored, Shown } from './secrets/shown-text.ts';
 import { admitThirdParty } from './checks/third-party.ts';
 import type { ProtocolName } from './checks/protocols.ts';
 import type { ThirdPartyPlugins } from './checks/third-party.ts';
@@ -272,6 +272,14 @@ class FileConfigService implements OwnedConfigService {
   }
 
   shown(text: string = this.current.text): string {
+    return this.#shown(text).text;
+  }
+
+  isShownAnew(text: string = this.current.text): boolean {
+    return this.#shown(text).isAnew;
+  }
+
+  #shown(text: string): Shown {
     const read = parseDocument(text);
     if ('problem' in read) throw new Error(read.problem.message);
     return shownText(text, read.document, this.#assemble(), this.#current?.text);

@@ -137,6 +137,8 @@ export interface ConfigChanges {
   history(): readonly AppliedConfig[];
   /** The text of a version with secrets masked; undefined for an unknown version. */
   text(version: string): string | undefined;
+  /** Whether `text` gives this version without the notes and the layout that somebody gave it. */
+  isAnew(version: string): boolean;
   /** What going back to a version would change; undefined for an unknown version. */
   difference(version: string): Promise<ConfigVerdict | undefined>;
   readonly trial: ConfigTrial | undefined;

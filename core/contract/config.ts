@@ -166,6 +166,11 @@ export interface ConfigService {
    * masked; to be sent back with `keepSecrets`. Throws when the text is not TOML.
    */
   shown(text?: string): string;
+  /**
+   * Whether `shown` writes this text anew, as `render` does, since secrets in it can be masked in no other way: the
+   * notes and the layout that somebody gave it are not in what is shown.
+   */
+  isShownAnew(text?: string): boolean;
   /** All differences between two accepted documents. */
   compare(before: Config, after: Config): ConfigDiff;
   /** The running document with defaults filled in and every secret as `"********"`. */

@@ -330,6 +330,12 @@ export interface LineFigures {
 }
 
 /** Mounts remote paths. Provided by a plugin under the name `mounter`. */
+/** One option of a connection; `lines`: a text of several lines, such as a key. */
+export interface ConnectionOption {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'boolean' | 'lines';
+}
+
 export interface Mounter {
   plan(spec: ShareSpec): MountPlan;
   /**
@@ -352,6 +358,8 @@ export interface Mounter {
    * full stop. Whoever sets it up is told. Absent: nothing is known.
    */
   doubtsOf?(connection: Pick<ConnectionConfig, 'type' | 'options'>): readonly string[];
+  /** Options that connections of a type may be given by a form. Absent, or none: they are not known. */
+  optionsOf?(type: string): readonly ConnectionOption[];
   /**
    * Whether this share is mounted although its remote does not answer, because what users write waits on
    * the local disk. Absent: never.

@@ -69,6 +69,7 @@ export { escapeUnprintable } from '../platform/log/unprintable.ts';
 export { duration, filePath, onlyInFile, rate, secret, size, tls, MASK } from './config-types.ts';
 export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeBytes } from './units.ts';
 export { editToml, readToml } from './toml/edit.ts';
+export { joinPath } from './toml/path.ts';
 export { Fragment, h, html } from './html.ts';
 export { inEveryLanguage, readDescriptions, readTexts } from './texts.ts';
 export type { Texts } from './texts.ts';

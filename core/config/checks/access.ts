@@ -1,6 +1,7 @@
 /** Names in `shares[].users` and `shares[].read_only_users`: each must be a user of a server, or a group. */
 import type { Config, ConfigProblem, Logins } from '../../contract/config.ts';
 import { groupOf } from '../../sdk/access.ts';
+import { joinPath } from '../../sdk/toml/path.ts';
 import { suggestion } from '../schema/did-you-mean.ts';
 import { isOn } from '../schema/schema.ts';
 import type { ContributionEntry } from '../schema/schema.ts';
@@ -38,11 +39,11 @@ function namesOf({ shares, groups = {} }: Config): readonly Named[] {
   return [
     ...shares.flatMap((share, index) =>
       KEYS.flatMap((key) =>
-        (share[key] ?? []).map((name, at) => ({ path: `shares[${index}].${key}[${at}]`, name })),
+        (share[key] ?? []).map((name, at) => ({ path: joinPath(['shares', index, key, at]), name })),
       ),
     ),
     ...Object.entries(groups).flatMap(([group, users]) =>
-      users.map((name, at) => ({ path: `groups.${group}[${at}]`, name })),
+      users.map((name, at) => ({ path: joinPath(['groups', group, at]), name })),
     ),
   ];
 }

@@ -183,3 +183,28 @@ export function maskProblems(value: unknown, path: readonly Segment[] = []): Con
     ? Object.entries(value).flatMap(([key, item]) => maskProblems(item, [...path, key]))
     : [];
 }
+
+/**
+ * Texts over HTTP that begin with the mask and were not there: somebody typed behind it, and would set that as the
+ * secret.
+ */
+export function typedBehindMask(
+  value: unknown,
+  before: unknown,
+  path: readonly Segment[] = [],
+): ConfigProblem[] {
+  if (typeof value === 'string') {
+    if (value === MASK || !value.startsWith(MASK) || value === before) return [];
+    const label = joinPath(path);
+    return [{ path: label, message: `${label} begins with the mask "${MASK}"; give the whole secret again` }];
+  }
+  if (Array.isArray(value))
+    return value.flatMap((item: unknown, index) =>
+      typedBehindMask(item, Array.isArray(before) ? before[index] : undefined, [...path, index]),
+    );
+  return isTable(value)
+    ? Object.entries(value).flatMap(([key, item]) =>
+        typedBehindMask(item, isTable(before) ? before[key] : undefined, [...path, key]),
+      )
+    : [];
+}

@@ -7,6 +7,7 @@ import type { Services } from '../../contract/services.ts';
 import { timeBox } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/log/thrown.ts';
 import { oneLine } from '../../sdk/one-line.ts';
+import { joinPath } from '../../sdk/toml/path.ts';
 import { isOn } from '../schema/schema.ts';
 import type { Assembly, ContributionEntry } from '../schema/schema.ts';
 
@@ -121,8 +122,5 @@ function pathOf(given: unknown): string | undefined {
     typeof step === 'string' || Number.isInteger(step);
   if (!Array.isArray(given) || !given.every(isStep))
     throw new Error('its answer holds what is no problem: its path is no text');
-  return given.reduce<string>(
-    (path, step) => (typeof step === 'number' ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`),
-    '',
-  );
+  return joinPath(given);
 }

@@ -3,6 +3,7 @@ import type { ValidationError, ValidationErrorItem } from 'joi';
 import type { ConfigProblem } from '../../contract/config.ts';
 import { suggestion } from '../schema/did-you-mean.ts';
 import type { KeyNode } from '../schema/key-tree.ts';
+import { isTable } from '../../sdk/toml/document.ts';
 import { joinPath, splitPath } from '../../sdk/toml/path.ts';
 import type { Segment } from '../../sdk/toml/path.ts';
 import { Positions } from '../../sdk/toml/positions.ts';
@@ -16,7 +17,7 @@ const UNSAID = ' is not allowed';
 /** Joi's errors in plain words. Values of secret keys are left out. */
 export function schemaProblems(error: ValidationError, root: KeyNode): ConfigProblem[] {
   const found = error.details.slice(0, MOST_KEPT).map((detail) => {
-    const path = joinPath(detail.path);
+    const path = joinPath(placeOf(detail));
     // A table of names may say itself which ones it takes.
     const isUnsaid = detail.type === 'object.unknown' && detail.message.endsWith(UNSAID);
     const message = isUnsaid ? unknownKey(detail.path, root) : withoutSecret(detail, root);
@@ -24,6 +25,12 @@ export function schemaProblems(error: ValidationError, root: KeyNode): ConfigPro
   });
   // Two rules of one key may give the same message.
   return [...new Map(found.map((problem) => [`${problem.path}\0${problem.message}`, problem])).values()];
+}
+
+/** Of two tables that must not have the same name, the name of the second one. */
+function placeOf({ type, path, context }: ValidationErrorItem): readonly Segment[] {
+  const item = context?.['value'] as unknown;
+  return type === 'array.unique' && isTable(item) && item['name'] !== undefined ? [...path, 'name'] : path;
 }
 
 function unknownKey(path: readonly Segment[], root: KeyNode): string {

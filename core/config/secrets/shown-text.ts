@@ -11,7 +11,10 @@ import type { KeyNode } from '../schema/key-tree.ts';
 import { joinPath } from '../../sdk/toml/path.ts';
 import type { Segment } from '../../sdk/toml/path.ts';
 import { comment, renderDocument } from '../render.ts';
+import { editToml } from '../../sdk/toml/edit.ts';
+import { linesLike } from '../../sdk/toml/line-ends.ts';
 import { scanToml } from '../../sdk/toml/scan.ts';
+import type { ValueSpan } from '../../sdk/toml/scan.ts';
 import type { Assembly } from '../schema/schema.ts';
 import { isSecretPath, maskSecrets, secretPaths } from './secret-paths.ts';
 import type { SecretPaths } from './secret-paths.ts';
@@ -34,20 +37,39 @@ interface Piece {
 
 type Known = Pick<Assembly, 'root' | 'entries'>;
 
+/** `isAnew`: rendered from the document, without the notes and the layout of the text. */
+export interface Shown {
+  readonly text: string;
+  readonly isAnew: boolean;
+}
+
 /**
  * `text` must be TOML. Comments that may contain a secret become `# ******** 1`, numbered, so that they can
  * be restored: by their place in the running text. Of a former text, a note that is not in that has no number.
  */
-export function shownText(text: string, document: Document, assembly: Known, running = text): string {
+export function shownText(text: string, document: Document, assembly: Known, running = text): Shown {
   const secrets = secretPaths(document as never, assembly);
-  const notes = maskedNotes(text, document, assembly, running);
-  const masked = replaced(text, [...maskedValues(text, secrets), ...notes]);
   const wanted = maskSecrets(document, secrets) as Document;
-  // When masking the text did not give the wanted document, the rendered document is shown, without the
-  // user's comments.
-  return isShowing(masked, wanted) && !holdsAny(masked, literals(document, secrets))
-    ? masked
-    : renderDocument(wanted, assembly.root);
+  const masked = maskedText(text, secrets, maskedNotes(text, document, assembly, running));
+  const rendered = renderDocument(wanted, assembly.root);
+  const isMasked =
+    masked !== undefined &&
+    isShowing(masked, wanted) &&
+    hidesAll(masked, literals(document, secrets), withoutNotes(rendered));
+  return isMasked ? { text: masked, isAnew: false } : { text: rendered, isAnew: true };
+}
+
+/** A password that is also the name of something stands there as that name; `anew` would hide it no better. */
+function hidesAll(masked: string, secrets: readonly string[], anew: string): boolean {
+  return secrets.every((value) => !masked.includes(value) || anew.includes(value));
+}
+
+/** Of what `renderDocument` wrote, each note in lines of its own. */
+function withoutNotes(rendered: string): string {
+  return rendered
+    .split('\n')
+    .filter((line) => !line.startsWith('#'))
+    .join('\n');
 }
 
 function isShowing(masked: string, wanted: Document): boolean {
@@ -60,15 +82,65 @@ function replaced(text: string, pieces: readonly Piece[]): string {
   return sorted.reduce((before, { start, end, by }) => before.slice(0, start) + by + before.slice(end), text);
 }
 
-function maskedValues(text: string, secrets: SecretPaths): Piece[] {
+/** Undefined where it is written in a way that this does not understand. */
+function maskedText(text: string, secrets: SecretPaths, notes: readonly Piece[]): string | undefined {
+  const { pieces, tables } = maskedValues(text, secrets);
+  const masked = replaced(text, [...pieces, ...notes]);
+  try {
+    return editToml(
+      masked,
+      tables.map((path) => ({ path, value: MASK })),
+    );
+  } catch {
+    // All is written anew then.
+    return undefined;
+  }
+}
+
+interface Masked {
+  readonly pieces: readonly Piece[];
+  /** Secrets that are tables with a header: taken away, to be put back as a value. */
+  readonly tables: readonly (readonly Segment[])[];
+}
+
+function maskedValues(text: string, secrets: SecretPaths): Masked {
+  const tables: (readonly Segment[])[] = [];
   const pieces: Piece[] = [];
+  const inside: { readonly parent: string; readonly span: ValueSpan }[] = [];
+  const values = new Set<string>();
   scanToml(text, {
-    value: (path, { start, end }) => {
+    table: (path, start, end) => {
+      if (!isSecretPath(secrets, path)) return;
+      tables.push([...path]);
+      pieces.push(withLine(text, start, end));
+    },
+    value: (path, span) => {
+      const { start, end } = span;
+      const parent = path.slice(0, -1);
+      values.add(JSON.stringify(path));
       const isEmpty = ['""', "''", ''].includes(text.slice(start, end));
       if (!isEmpty && isSecretPath(secrets, path)) pieces.push({ start, end, by: inlineValue(MASK) });
+      if (isSecretPath(secrets, parent)) inside.push({ parent: JSON.stringify(parent), span });
     },
   });
-  return pieces;
+  const headed = new Set(tables.map((path) => JSON.stringify(path)));
+  for (const { parent, span } of inside) {
+    // In an inline table, which is masked as a whole.
+    if (values.has(parent)) continue;
+    if (headed.has(parent)) pieces.push(withLine(text, span.keyStart, span.end));
+    else if (span.tail !== undefined)
+      pieces.push({ start: span.tail, end: span.end, by: ` = ${inlineValue(MASK)}` });
+  }
+  return { pieces, tables };
+}
+
+/** With the whole line where nothing else stands in it. */
+function withLine(text: string, start: number, end: number): Piece {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const rest = /[\t\r ]*(?:\n|$)/y;
+  rest.lastIndex = end;
+  const isWhole = text.slice(lineStart, start).trim() === '' && rest.test(text);
+  return isWhole ? { start: lineStart, end: rest.lastIndex, by: '' } : { start, end, by: '' };
 }
 
 function maskedNotes(text: string, document: Document, { root, entries }: Known, running: string): Piece[] {
@@ -157,34 +229,64 @@ export function unrestored(text: string): Restored {
  * stays, and every check refuses it.
  */
 export function restoredText(
-  text: string,
+  given: string,
   former: { readonly text: string; readonly document: Document },
   assembly: Known,
 ): Restored {
+  // Browsers send lines of their own.
+  const text = linesLike(former.text, given);
   const read = parseDocument(text);
   if ('problem' in read) return unrestored(text);
   const secrets = secretPaths(former.document as never, assembly);
-  const sources = new Map<string, string>();
-  scanToml(former.text, {
-    value: (path, { start, end }) => void sources.set(JSON.stringify(path), former.text.slice(start, end)),
-  });
+  const sources = sourcesIn(former.text);
   const kept: KeptSecret[] = [];
   const strange = new Map<string, string>();
   const pieces: Piece[] = [];
   scanToml(text, {
-    value: (path, { start, end }) => {
-      if (!isMask(text.slice(start, end))) return;
+    value: (path, span) => {
+      if (!isMask(text.slice(span.start, span.end))) return;
       const was = samePlace(path, read.document, former.document);
       const name = was ? undefined : strangeName(path, read.document, former.document);
       if (name !== undefined) strange.set(joinPath(path), name);
       if (was === undefined || !isSecretPath(secrets, was)) return;
       kept.push({ path: [...path], was });
-      const value = valueAt(former.document, was);
-      pieces.push({ start, end, by: sources.get(JSON.stringify(was)) ?? inlineValue(value) });
+      pieces.push(restoredValue(span, { was, sources, value: valueAt(former.document, was) }));
     },
   });
   const gone = changedSecrets(replaced(text, pieces), literals(former.document, secrets), assembly);
   return { text: replaced(text, [...pieces, ...restoredNotes(text, former.text, gone)]), kept, strange };
+}
+
+interface Sources {
+  /** What stands behind the equals sign, by path. */
+  readonly values: ReadonlyMap<string, string>;
+  /** The last part of a dotted key with its value, by the path of the table that it is in. */
+  readonly tails: ReadonlyMap<string, string>;
+}
+
+function sourcesIn(text: string): Sources {
+  const values = new Map<string, string>();
+  const tails = new Map<string, string>();
+  scanToml(text, {
+    value: (path, span) => {
+      values.set(JSON.stringify(path), text.slice(span.start, span.end));
+      if (span.tail !== undefined)
+        tails.set(JSON.stringify(path.slice(0, -1)), text.slice(span.tail, span.end));
+    },
+  });
+  return { values, tails };
+}
+
+/** In place of a mask; as it was written, where that can stand there. */
+function restoredValue(
+  { keyStart, keyEnd, start, end }: ValueSpan,
+  former: { readonly was: readonly Segment[]; readonly sources: Sources; readonly value: unknown },
+): Piece {
+  const { sources, value } = former;
+  const was = JSON.stringify(former.was);
+  const tail = isTable(value) && Object.keys(value).length === 1 ? sources.tails.get(was) : undefined;
+  if (tail !== undefined && keyEnd > keyStart) return { start: keyEnd, end, by: tail };
+  return { start, end, by: sources.values.get(was) ?? inlineValue(value) };
 }
 
 /** Those that stand no more in the new text: nobody would know that a note with one of them is to be hidden. */

@@ -8,6 +8,7 @@ import { copy, isTable, parseDocument } from './document.ts';
 import type { Document } from './document.ts';
 import { rewritten } from './inline.ts';
 import type { Placed } from './inline.ts';
+import { isOfWindows, linesLike, unixLines } from './line-ends.ts';
 import { joinPath } from './path.ts';
 import type { Segment } from './path.ts';
 import { scanToml } from './scan.ts';
@@ -15,6 +16,10 @@ import { bareOrQuoted, inlineValue } from './value.ts';
 
 /** Throws a sentence when the text is not TOML or cannot be changed there. */
 export function editToml(text: string, edits: readonly TomlEdit[]): string {
+  return linesLike(text, edited(isOfWindows(text) ? unixLines(text) : text, edits));
+}
+
+function edited(text: string, edits: readonly TomlEdit[]): string {
   return edits.reduce((before, edit) => {
     const wanted = withEdit(readToml(before), edit);
     const after = applied(before, edit, wanted);
@@ -89,6 +94,25 @@ class Layout {
     return this.tables.find((one) => isDeepStrictEqual(one.path, path));
   }
 
+  /**
+   * The last key of a table without a header of its own, such as `web.port`, and what stands before the last part of
+   * such a key.
+   */
+  dottedSibling(table: readonly Segment[]): { readonly end: number; readonly lead: string } | undefined {
+    const found = this.values.findLast(({ path, keyStart, isInline }) => {
+      if (isInline || !isBelow(path, table)) return false;
+      return this.#headed(keyStart).length < table.length;
+    });
+    if (!found) return undefined;
+    const indent = this.text.slice(this.lineStart(found.keyStart), found.keyStart);
+    return { end: found.end, lead: `${indent}${header(table.slice(this.#headed(found.keyStart).length))}.` };
+  }
+
+  /** The table that a line is in, by its header. */
+  #headed(at: number): readonly Segment[] {
+    return this.tables.findLast(({ start }) => start < at)?.path ?? [];
+  }
+
   /** Offset after the line break of the line that contains `at`. */
   lineEnd(at: number): number {
     const found = this.text.indexOf('\n', at);
@@ -137,7 +161,7 @@ function inlineParent(layout: Layout, path: readonly Segment[]): Placed | undefi
 function removed(layout: Layout, path: readonly Segment[], there: Placed | undefined): string {
   const { text } = layout;
   if (there) return spliced(text, layout.lineStart(there.keyStart), layout.lineEnd(there.end), '');
-  const own = layout.tables.filter((table) => isDeepStrictEqual(table.path.slice(0, path.length), path));
+  const own = layout.tables.filter((table) => isBelow(table.path, path));
   // From the last to the first, so that earlier offsets stay right. Comments above the next table belong to
   // it.
   return [...own]
@@ -156,9 +180,26 @@ function added(layout: Layout, path: readonly Segment[], value: unknown): string
   const line = `${bareOrQuoted(String(key))} = ${inlineValue(value)}\n`;
   const table = layout.table(parent);
   if (table) return inserted(text, layout.tableEnd(table), line);
-  if (parent.length > 0) return appended(text, `[${header(parent)}]\n${line}`);
+  const sibling = layout.dottedSibling(parent);
+  if (sibling) return inserted(text, layout.lineEnd(sibling.end), `${sibling.lead}${line}`);
+  if (parent.length > 0) return withTable(layout, parent, line);
   const first = layout.tables[0]?.start ?? text.length;
   return inserted(text, layout.lineStart(first), line);
+}
+
+/** In an array of tables, behind what its item has already: at the end of the text it would be of the last item. */
+function withTable(layout: Layout, path: readonly Segment[], line: string): string {
+  const { text, tables } = layout;
+  const block = `[${header(path)}]\n${line}`;
+  const item = path.slice(0, path.findLastIndex((segment) => typeof segment === 'number') + 1);
+  const last = item.length === 0 ? undefined : tables.findLast((one) => isBelow(one.path, item));
+  if (!last) return appended(text, block);
+  const where = layout.tableEnd(last);
+  return appended(text.slice(0, where), block) + text.slice(where);
+}
+
+function isBelow(path: readonly Segment[], ancestor: readonly Segment[]): boolean {
+  return isDeepStrictEqual(path.slice(0, ancestor.length), ancestor);
 }
 
 function tableText(path: readonly Segment[], value: unknown): string {

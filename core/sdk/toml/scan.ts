@@ -19,6 +19,10 @@ export interface Heard {
 
 export interface ValueSpan {
   readonly keyStart: number;
+  /** Of an item of a list, `keyStart`. */
+  readonly keyEnd: number;
+  /** Where the last part of a dotted key begins, with the dot; undefined for a key of one part. */
+  readonly tail: number | undefined;
   readonly start: number;
   readonly end: number;
   /** Inside of an inline table or an array. */
@@ -38,6 +42,8 @@ class Scanner {
   /** Index of the last table of each array of tables, by its path. */
   readonly #lastTable = new Map<string, number>();
   #at = 0;
+  /** Of the key that was read last. */
+  #tail: number | undefined;
   #table: Segment[] = [];
 
   constructor(text: string, heard: Heard) {
@@ -88,15 +94,17 @@ class Scanner {
       path.push(key);
       this.#heard.key?.([...path], start);
     }
+    const [keyEnd, tail] = [this.#beforeBlanks(this.#at), this.#tail];
     this.#skip(/[=\t ]/y);
     const valueStart = this.#at;
     this.#value(path);
-    this.#heard.value?.(path, { keyStart: start, start: valueStart, end: this.#at, isInline });
+    this.#heard.value?.(path, { keyStart: start, keyEnd, tail, start: valueStart, end: this.#at, isInline });
   }
 
   /** A dotted key; each part bare or in quotes. */
   #keys(): string[] {
     const keys: string[] = [];
+    this.#tail = undefined;
     const pattern = /[\t ]*(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|([A-Za-z0-9_-]+))[\t ]*(\.?)/y;
     for (;;) {
       pattern.lastIndex = this.#at;
@@ -105,7 +113,14 @@ class Scanner {
       this.#at = pattern.lastIndex;
       keys.push(match[1] === undefined ? (match[2] ?? match[3] ?? '') : unescape(match[1]));
       if (match[4] === '') return keys;
+      this.#tail = this.#beforeBlanks(this.#at - 1);
     }
+  }
+
+  #beforeBlanks(at: number): number {
+    let end = at;
+    while (this.#text[end - 1] === ' ' || this.#text[end - 1] === '\t') end -= 1;
+    return end;
   }
 
   #value(path: readonly Segment[]): void {
@@ -124,7 +139,8 @@ class Scanner {
       this.#advancing(() => {
         const start = this.#at;
         this.#value(item);
-        this.#heard.value?.(item, { keyStart: start, start, end: this.#at, isInline: true });
+        const key = { keyStart: start, keyEnd: start, tail: undefined };
+        this.#heard.value?.(item, { ...key, start, end: this.#at, isInline: true });
       });
     }
   }

@@ -234,6 +234,11 @@ export class Changes implements ConfigChanges {
     return found && this.#ctx.use('config').shown(found.text);
   }
 
+  isAnew(version: string): boolean {
+    const found = this.#find(version);
+    return found !== undefined && this.#ctx.use('config').isShownAnew(found.text);
+  }
+
   #find(version: string): Version | undefined {
     this.sync();
     return this.#kept.find(version);

@@ -36,25 +36,37 @@ function say(messages: readonly string[], place: HTMLElement): void {
   );
 }
 
-/** A problem of a key without a field is shown at none; one inside a table at the field of that table. */
+/** Whether a problem is of a place, or of what is inside. */
+function isOf(problem: Problem, path: string): boolean {
+  return problem.path === path || problem.path.startsWith(`${path}[`) || problem.path.startsWith(`${path}.`);
+}
+
+/** Of a field, or of a table or list that may have problems of its own. */
+function pathOf({ dataset }: HTMLElement): string {
+  return dataset['field'] ?? dataset['holds'] ?? '';
+}
+
+/** Each problem stands at the field that it is of; else at the nearest table or list around. */
 function place(): void {
   const found = problems();
-  for (const field of document.querySelectorAll<HTMLElement>('[data-field]')) {
-    const path = field.dataset['field'] ?? '';
-    const own = found.filter(
-      (problem) =>
-        problem.path === path || problem.path.startsWith(`${path}[`) || problem.path.startsWith(`${path}.`),
-    );
-    const said = field.querySelector<HTMLElement>('.problems');
-    const input = field.querySelector('input, select');
-    if (!said || !input) continue;
-    say(
-      own.map(({ message }) => message),
-      said,
-    );
-    if (own.length === 0) input.removeAttribute('aria-invalid');
-    else input.setAttribute('aria-invalid', 'true');
-    if (own.length > 0) open(field);
+  const places = [...document.querySelectorAll<HTMLElement>('[data-field], [data-holds]')];
+  const nearest = found.map((problem) =>
+    places
+      .filter((one) => isOf(problem, pathOf(one)))
+      .reduce<HTMLElement | undefined>(
+        (best, one) => (best && pathOf(best).length >= pathOf(one).length ? best : one),
+        undefined,
+      ),
+  );
+  for (const one of places) {
+    const said = [...one.children].find((child) => child.classList.contains('problems'));
+    if (!(said instanceof HTMLElement)) continue;
+    const own = found.filter((_, index) => nearest[index] === one).map(({ message }) => message);
+    say(own, said);
+    if (own.length > 0) open(one);
+    const input = one.matches('[data-field]') ? one.querySelector('input, select, textarea') : null;
+    if (own.length === 0) input?.removeAttribute('aria-invalid');
+    else input?.setAttribute('aria-invalid', 'true');
   }
 }
 

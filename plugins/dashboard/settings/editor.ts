@@ -1,9 +1,11 @@
 /** The settings editor: the text and the form, the effect of a change, and applying it. */
-import { editToml, html, MASK, readToml } from 'mountkeeper';
+import { editToml, html, joinPath, MASK, messageOf, readToml } from 'mountkeeper';
 import type {
   ConfigAnswer,
   ConfigChanges,
   ConfigPresets,
+  ConfigProblem,
+  ConnectionOption,
   Content,
   Outcome,
   PluginContext,
@@ -14,14 +16,18 @@ import { everywhere } from '../languages.ts';
 import { icon } from '../pages/nodes.ts';
 import { additionTo } from './additions.ts';
 import { arrival, changesOf } from './arrival.ts';
-import { at, editOf, fieldsPanel, NAMED } from './fields.ts';
-import type { Path } from './fields.ts';
+import { fieldsPanel, knownOptions } from './fields.ts';
+import type { Knowledge } from './fields.ts';
 import { namesOf } from './offers.ts';
 import { takenBackNotice } from './past.ts';
 import { settingIn } from '../said.ts';
 import { pageAt } from './page-place.ts';
 import type { Listening } from './page-place.ts';
-import { digest, verdictPanel } from './verdict.ts';
+import { secretOptions } from './secret-options.ts';
+import { editOf, isOptions, NAMED } from './sections.ts';
+import { at, isMask } from './typed.ts';
+import type { Path } from './typed.ts';
+import { digest, problemsPanel, verdictPanel } from './verdict.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -59,13 +65,15 @@ export class Editor {
   controls(view: View): Content {
     const changes = changesOf(this.#ctx);
     if (!changes) return html`<p class="empty">${view.t('settings-no-api')}</p>`;
-    const text = this.#ctx.use('config').shown();
+    const config = this.#ctx.use('config');
+    const text = config.shown();
     return html`<div class="settings">
       <section class="drawn" data-draft aria-label=${view.t('settings-form')}>
         ${this.#presets(view)}${this.#fields(text, view, false)}
       </section>
       <div class="side drawn">
         <section class="drawn" data-draft aria-label=${view.t('settings-text')}>
+          ${config.isShownAnew() ? anewNotice(view) : null}
           <label for="settings-text">${view.t('settings-text')}</label>
           ${textarea(text, view, false)}
           <p class="help" id="settings-text-help">${view.t('settings-text-help')}</p>
@@ -107,14 +115,24 @@ export class Editor {
     return (
       document &&
       html`<div id="settings-fields" hx-swap-oob=${isSwapped ? 'morph' : undefined}>
-        ${fieldsPanel(document, this.#ctx.use('config').keys(), view, namesOf(this.#ctx))}
+        ${fieldsPanel(document, this.#ctx.use('config').keys(), view, {
+          ...this.#knowledge,
+          isSecret: secretOptions(document, this.#ctx.use('config')),
+        })}
       </div>`
     );
   }
 
+  get #knowledge(): Knowledge {
+    const options = (type: string): readonly ConnectionOption[] =>
+      this.#ctx.find('mounter')?.optionsOf?.(type) ?? [];
+    return { names: namesOf(this.#ctx), options };
+  }
+
   async #verdict(text: string, view: View): Promise<Content> {
     const verdict = await this.#changes().check(text, { keepSecrets: true });
-    return verdictPanel({ text, paused: pausedShares(this.#ctx), web: this.#web }, verdict, view);
+    const isAnew = this.#ctx.use('config').isShownAnew();
+    return verdictPanel({ text, paused: pausedShares(this.#ctx), web: this.#web, isAnew }, verdict, view);
   }
 
   get #web(): Listening {
@@ -135,32 +153,54 @@ export class Editor {
   set(view: View): Promise<Outcome> {
     const path = pathOf(view);
     const document = read(textOf(view));
-    return this.#edit(
-      view,
-      [editOf(path, view.form['value'] ?? '', { document, keys: this.#ctx.use('config').keys() })],
-      false,
-    );
+    const text = (view.form['value'] ?? '').replaceAll('\r\n', '\n');
+    if (text === '' && this.#isKept(path, document)) return this.#edit(view, [{ path, value: MASK }], false);
+    const keys = this.#ctx.use('config').keys();
+    const optionType = (option: Path): string | undefined => this.#typeOf(option, document);
+    return this.#edit(view, [editOf(path, text, { document, keys, optionType })], false);
+  }
+
+  /** A secret whose field is left empty, or is emptied again, stays as it is. */
+  #isKept(path: Path, document: Table | undefined): boolean {
+    if (isMask(at(document, path))) return true;
+    const shown = read(this.#ctx.use('config').shown());
+    const index = path.findIndex((segment) => typeof segment === 'number');
+    if (index === -1) return isMask(at(shown, path));
+    const items = at(shown, path.slice(0, index));
+    const name = at(document, [...path.slice(0, index + 1), 'name']);
+    const same = Array.isArray(items) && items.find((item) => at(item, ['name']) === name);
+    return typeof name === 'string' && isMask(at(same, path.slice(index + 1)));
+  }
+
+  /** Of an option of a connection; undefined where any text is one, or nothing is known. */
+  #typeOf(option: Path, document: unknown): string | undefined {
+    const known = knownOptions(document, option.slice(0, -1), this.#knowledge);
+    const type = known.find(({ name }) => name === option.at(-1))?.type;
+    return type === 'integer' || type === 'boolean' ? type : undefined;
   }
 
   add(view: View): Promise<Outcome> {
-    const [array = ''] = pathOf(view) as readonly string[];
-    const path = array.split('.');
+    const path = pathOf(view);
     const document = read(textOf(view));
-    const items = at(document, path);
+    if (isOptions(path)) return this.#addNamed(view, path, at(document, path));
+    const array = String(path[0]);
+    const items = at(document, array.split('.'));
     if (NAMED.has(array)) return this.#addNamed(view, path, items);
     const value = additionTo(array, document);
     if (!value) return Promise.resolve({ ok: false, message: everywhere('settings-unknown') });
-    return this.#edit(view, [{ path: [...path, Array.isArray(items) ? items.length : 0], value }], true);
+    const index = Array.isArray(items) ? items.length : 0;
+    return this.#edit(view, [{ path: [...array.split('.'), index], value }], true);
   }
 
-  /** An empty list: its members are written in the field that comes with it. */
-  #addNamed(view: View, path: readonly string[], present: unknown): Promise<Outcome> {
+  /** What it is to hold is written in the field that comes with it. */
+  #addNamed(view: View, path: Path, present: unknown): Promise<Outcome> {
     const name = (view.form['entry'] ?? '').trim();
     const problem =
       name === '' ? 'add-name-missing' : Object.hasOwn(Object(present), name) ? 'add-name-taken' : undefined;
-    return problem === undefined
-      ? this.#edit(view, [{ path: [...path, name], value: [] }], true)
-      : Promise.resolve({ ok: false, message: everywhere(problem) });
+    if (problem !== undefined) return Promise.resolve({ ok: false, message: everywhere(problem) });
+    const own = [...path, name];
+    const option = this.#typeOf(own, read(textOf(view))) === 'boolean' ? true : '';
+    return this.#edit(view, [{ path: own, value: isOptions(path) ? option : [] }], true);
   }
 
   remove(view: View): Promise<Outcome> {
@@ -173,8 +213,12 @@ export class Editor {
     return this.#edit(view, preset.edits, true);
   }
 
+  /** What cannot be written stands at its field, beside what the text would do as it is. */
   async #edit(view: View, edits: readonly TomlEdit[], isForm: boolean): Promise<Outcome> {
-    const text = editToml(textOf(view), edits);
+    const before = textOf(view);
+    const text = editedText(before, edits);
+    if (typeof text !== 'string')
+      return answer([problemsPanel([text], text.message, view), await this.#verdict(before, view)]);
     return answer([
       await this.#verdict(text, view),
       textarea(text, view, true),
@@ -184,12 +228,18 @@ export class Editor {
 
   /** Loads a former version into the editor, without applying it. Its secrets are masked: those in force stay. */
   async restore(view: View): Promise<Outcome> {
-    const text = this.#changes().text(view.form['version'] ?? '');
+    const { version = '' } = view.form;
+    const text = this.#changes().text(version);
     if (text === undefined) return { ok: false, message: everywhere('version-gone') };
     const verdict = await this.#verdict(text, view);
+    const said = this.#changes().isAnew(version)
+      ? 'restored-anew'
+      : text.includes(MASK)
+        ? 'restored-but-secrets'
+        : 'restored-to-editor';
     return {
       ok: true,
-      message: everywhere(text.includes(MASK) ? 'restored-but-secrets' : 'restored-to-editor'),
+      message: everywhere(said),
       content: [textarea(text, view, true), this.#fields(text, view, true), verdictBox(verdict)],
     };
   }
@@ -250,6 +300,17 @@ function read(text: string): Table | undefined {
   } catch {
     // The verdict shows what is wrong with it.
     return undefined;
+  }
+}
+
+/** The new text, or why there is none. One that is no TOML stays as it is: the verdict says so. */
+function editedText(text: string, edits: readonly TomlEdit[]): string | ConfigProblem {
+  if (!read(text)) return text;
+  try {
+    return editToml(text, edits);
+  } catch (error) {
+    const [first] = edits;
+    return { message: messageOf(error), ...(first && { path: joinPath(first.path) }) };
   }
 }
 
@@ -317,6 +378,15 @@ function behind(inForce: string, view: View, isSwapped: boolean): Content {
         <p>${view.t('settings-behind')}</p>
         <p><a href="/tabs/settings">${view.t('settings-reload')}</a></p>
       </div>
+    </li>
+  </ul>`;
+}
+
+function anewNotice(view: View): Content {
+  return html`<ul class="notices">
+    <li data-tone="warn">
+      ${icon('warn')}
+      <p>${view.t('settings-anew')}</p>
     </li>
   </ul>`;
 }

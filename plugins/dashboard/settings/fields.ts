@@ -2,72 +2,17 @@
  * The settings form: the keys of the schema with the values of the text. The text is authoritative; a field
  * changes its key in the text.
  */
-import { html } from 'mountkeeper';
-import type { ConfigKey, Content, TomlEdit, View } from 'mountkeeper';
+import { html, joinPath, MASK } from 'mountkeeper';
+import type { ConfigKey, ConnectionOption, Content, View } from 'mountkeeper';
 import { isAddable } from './additions.ts';
 import { offersOf } from './offers.ts';
 import type { Names, Offers } from './offers.ts';
+import { arraysOf, isOptions, NAMED, OPTIONS, sectionsOf } from './sections.ts';
+import type { Section } from './sections.ts';
+import { at, isList, isMask, isTypeable, OPTION, shownValue, typeable, wordsOf } from './typed.ts';
+import type { Path } from './typed.ts';
 
-export type Path = readonly (string | number)[];
 type Table = Readonly<Record<string, unknown>>;
-
-/** One section of the form: a table, or one item of an array of tables. */
-interface Section {
-  readonly path: Path;
-  /** The array's name, for an item of an array. */
-  readonly array: string | undefined;
-  readonly keys: readonly ConfigKey[];
-}
-
-const CHOICE = /^"[^"]*"(?: \| "[^"]*")*$/;
-const WHOLE = /^-?\d{1,15}$/;
-/** An empty text, as it is typed where an empty field means the default. */
-const EMPTY = '""';
-/** New options can be added only in the text. */
-const OPTIONS = 'options';
-
-/** Plugins are switched on a page of their own, and in the file; their log's level by command, and in the file. */
-export function isSwitch(path: string): boolean {
-  const [first, , key] = path.split('.');
-  return (
-    first === 'plugins' &&
-    (key === undefined || key === 'enabled' || key === 'isolation' || key === 'log_level')
-  );
-}
-
-/** Keys by section; arrays end in `[]`: `shares[]`, `web`. */
-function bySection(keys: readonly ConfigKey[]): ReadonlyMap<string, readonly ConfigKey[]> {
-  const sections = new Map<string, ConfigKey[]>();
-  for (const key of keys) {
-    // A table of free keys, such as `groups`, is a section of its own.
-    const dot = key.path.lastIndexOf('.');
-    const section = dot < 0 ? key.path : key.path.slice(0, dot);
-    if (isSwitch(key.path)) continue;
-    sections.set(section, [...(sections.get(section) ?? []), key]);
-  }
-  return sections;
-}
-
-export function at(document: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (value, segment) => (value as Record<string | number, unknown> | undefined)?.[segment],
-    document,
-  );
-}
-
-function sectionsOf(document: Table, keys: readonly ConfigKey[]): readonly Section[] {
-  return [...bySection(keys)].flatMap(([name, own]): readonly Section[] => {
-    if (!name.endsWith('[]')) return [{ path: name.split('.'), array: undefined, keys: own }];
-    const array = name.slice(0, -2);
-    const items = at(document, array.split('.'));
-    const count = Array.isArray(items) ? items.length : 0;
-    return Array.from({ length: count }, (_, index) => ({
-      path: [...array.split('.'), index],
-      array,
-      keys: own,
-    }));
-  });
-}
 
 /** What only a command can make, which knows the secret: here stands its hash alone. */
 const MADE_BY: Readonly<Record<string, { readonly key: string; readonly command: string }>> = {
@@ -75,20 +20,24 @@ const MADE_BY: Readonly<Record<string, { readonly key: string; readonly command:
   'web.tokens': { key: 'made-token', command: 'mountkeeper token new NAME --role viewer' },
 };
 
-/** Tables of lists, each under a name that people choose. */
-export const NAMED: ReadonlySet<string> = new Set(['groups']);
+/** What is known beside the schema. */
+export interface Knowledge {
+  readonly names?: Names;
+  /** Options that connections of a type may have. */
+  readonly options?: (type: string) => readonly ConnectionOption[];
+  /** Options of connections that the daemon masks. */
+  readonly isSecret?: (path: Path) => boolean;
+}
 
 export function fieldsPanel(
   document: Table,
   keys: readonly ConfigKey[],
   view: View,
-  known: Names = () => [],
+  knowledge: Knowledge = {},
 ): Content {
   const sections = sectionsOf(document, keys);
-  const arrays = [...bySection(keys).keys()]
-    .filter((name) => name.endsWith('[]'))
-    .map((name) => name.slice(0, -2));
   const plain = sections.filter(({ array }) => array === undefined);
+  const drawing = { document, view, knowledge };
   return html`<div
     class="fields"
     hx-include="#settings-text"
@@ -96,21 +45,20 @@ export function fieldsPanel(
     hx-swap="innerHTML"
     hx-sync=".settings:queue all"
   >
-    ${arrays.map((array) =>
+    ${arraysOf(keys).map((array) =>
       arrayPanel(
         array,
         sections.filter((one) => one.array === array),
-        { document, view, known },
+        drawing,
       ),
     )}
     ${plain.map(
       (section) =>
-        html`<details class="card" data-section=${section.path.join('.')}>
+        html`<details class="card" data-section=${section.path.join('.')} data-holds=${joinPath(section.path)}>
           <summary><strong>${section.path.join('.')}</strong></summary>
+          ${ownProblems()}
           ${
-            NAMED.has(section.path.join('.'))
-              ? namedLists(section, { document, view, known })
-              : sectionFields(section, { document, view, known })
+            NAMED.has(section.path.join('.')) ? namedLists(section, drawing) : sectionFields(section, drawing)
           }
         </details>`,
     )}
@@ -120,17 +68,24 @@ export function fieldsPanel(
 interface Drawing {
   readonly document: Table;
   readonly view: View;
-  readonly known: Names;
+  readonly knowledge: Knowledge;
+}
+
+/** Of what has no field of its own; shown by the page's script, which opens what they are in. */
+function ownProblems(): Content {
+  return html`<div class="problems" hidden></div>`;
 }
 
 function arrayPanel(array: string, sections: readonly Section[], drawing: Drawing): Content {
   const { document, view } = drawing;
-  return html`<details class="card" data-section=${array} open=${array === 'shares'}>
+  return html`<details class="card" data-section=${array} data-holds=${array} open=${array === 'shares'}>
     <summary><strong>${array}</strong> <small>${view.number(sections.length)}</small></summary>
+    ${ownProblems()}
     ${sections.map(
       (section) =>
-        html`<details class="item" open=${sections.length === 1}>
+        html`<details class="item" data-holds=${joinPath(section.path)} open=${sections.length === 1}>
           <summary><bdi>${titleOf(at(document, section.path) as Table)}</bdi></summary>
+          ${ownProblems()}
           ${sectionFields(section, drawing)}
           <div class="actions">
             <button type="button" class="quiet" ...${posting(view, 'remove', section.path)}>
@@ -151,31 +106,41 @@ function arrayPanel(array: string, sections: readonly Section[], drawing: Drawin
 }
 
 /** Each with a button that takes it away, and a field for the name of the next one. */
-function namedLists(section: Section, drawing: Drawing): Content {
-  const { path, keys } = section;
+function namedLists({ path, keys }: Section, drawing: Drawing): Content {
   const { document, view } = drawing;
-  const id = `name-${path.join('-')}`;
-  const lists = at(document, path);
-  const names = typeof lists === 'object' && lists !== null ? Object.keys(lists) : [];
-  return html`${keys.map((key) => html`<p class="help">${described(key, view)}</p>`)}
-    ${names.map(
+  return html`${keys.map(({ key }) => html`<p class="help">${described(key, view)}</p>`)}
+    ${namesIn(at(document, path)).map(
       (name) =>
         html`<div class="item" key=${name}>
-          ${optionFields(keys, path, [name], drawing)}
-          <div class="actions">
-            <button type="button" class="quiet" ...${posting(view, 'remove', [...path, name])}>
-              ${view.t('remove')}<span class="unseen"> <bdi>${name}</bdi></span>
-            </button>
-          </div>
+          ${keys.map(({ key }) => freeField(key, [...path, name], 'array of string', drawing))}
+          <div class="actions">${removeButton([...path, name], view)}</div>
         </div>`,
     )}
-    <div class="actions">
-      <label for=${id}>${view.t('add-name')}</label>
-      <input id=${id} name="entry" autocomplete="off" spellcheck="false" />
-      <button type="button" hx-include=${`#settings-text, #${id}`} ...${posting(view, 'add', path)}>
-        ${view.t('add')}
-      </button>
-    </div>`;
+    ${addByName(path, [], view)}`;
+}
+
+function namesIn(table: unknown): readonly string[] {
+  return typeof table === 'object' && table !== null && !Array.isArray(table) ? Object.keys(table) : [];
+}
+
+function removeButton(path: Path, view: View, label = 'remove'): Content {
+  return html`<button type="button" class="quiet" ...${posting(view, 'remove', path)}>
+    ${view.t(label)}<span class="unseen"> <bdi>${String(path.at(-1))}</bdi></span>
+  </button>`;
+}
+
+/** `known`: names that are proposed. */
+function addByName(path: Path, known: readonly string[], view: View): Content {
+  const id = idOf('name', path);
+  const list = known.length > 0 ? `${id}-known` : undefined;
+  return html`<div class="actions">
+    <label for=${id}>${view.t(isOptions(path) ? 'add-option' : 'add-name')}</label>
+    <input id=${id} name="entry" list=${list} autocomplete="off" spellcheck="false" />
+    ${list && html`<datalist id=${list}>${known.map((one) => html`<option value=${one} />`)}</datalist>`}
+    <button type="button" hx-include=${`#settings-text, [id="${id}"]`} ...${posting(view, 'add', path)}>
+      ${view.t('add')}
+    </button>
+  </div>`;
 }
 
 function madeBy(array: string, view: View): Content {
@@ -195,59 +160,78 @@ function posting(view: View, action: string, path: Path): Readonly<Record<string
 }
 
 function sectionFields({ path, keys }: Section, drawing: Drawing): Content {
-  const { document, view, known } = drawing;
-  return keys.flatMap((key) => {
-    const name = key.path.slice(key.path.lastIndexOf('.') + 1);
-    const own = [...path, name];
-    if (name !== OPTIONS)
-      return [
-        field({ key, path: own, value: at(document, own), offers: offersOf(key, document, known) }, view),
-      ];
-    const options = at(document, own);
-    const names = typeof options === 'object' && options !== null ? Object.keys(options) : [];
-    return optionFields([key], own, names, drawing);
+  const { document, view, knowledge } = drawing;
+  return keys.map(({ key, inside }) => {
+    const own = [...path, ...inside];
+    if (key.path === OPTIONS) return connectionOptions(key, own, drawing);
+    const offers = offersOf(key, document, knowledge.names ?? (() => []));
+    return field(
+      { key, path: own, label: inside.join('.') || String(path.at(-1)), value: at(document, own), offers },
+      view,
+    );
   });
 }
 
-/** Of keys that no schema names. */
-function optionFields(
-  keys: readonly ConfigKey[],
+/** Those that are there, and a field for the name of another one. */
+function connectionOptions(key: ConfigKey, path: Path, drawing: Drawing): Content {
+  const { document, view, knowledge } = drawing;
+  const names = namesIn(at(document, path));
+  const known = knownOptions(document, path, knowledge);
+  const others = known.map(({ name }) => name).filter((name) => !names.includes(name));
+  return html`${names.map((name) => {
+    const own = [...path, name];
+    const type = known.find((one) => one.name === name)?.type ?? typeof at(document, own);
+    return freeField(key, own, type, drawing);
+  })}
+  ${addByName(path, others, view)}`;
+}
+
+export function knownOptions(
+  document: unknown,
+  options: Path,
+  { options: optionsOf }: Knowledge,
+): readonly ConnectionOption[] {
+  const type = at(document, [...options.slice(0, -1), 'type']);
+  return typeof type === 'string' ? (optionsOf?.(type) ?? []) : [];
+}
+
+/** Of a key that no schema names. */
+function freeField(
+  key: ConfigKey,
   path: Path,
-  names: readonly string[],
-  { document, view }: Drawing,
-): readonly Content[] {
-  const type = NAMED.has(path.join('.')) ? 'array of string' : 'string';
-  const traits = { type, description: '', default: undefined, translations: {} };
-  return keys.flatMap((key) =>
-    names.map((name) => {
-      const own = [...path, name];
-      return field({ key: { ...key, ...traits }, path: own, value: at(document, own) }, view);
-    }),
-  );
+  type: string,
+  { document, view, knowledge }: Drawing,
+): Content {
+  const value = at(document, path);
+  const isSecret = knowledge.isSecret?.(path) === true;
+  const traits = { description: '', default: undefined, translations: {}, secret: isSecret };
+  // `lines`: a field of one line would join them.
+  const drawn = type === 'boolean' || type === 'lines' || isList(type) ? type : OPTION;
+  return field({ key: { ...key, ...traits, type: drawn }, path, label: String(path.at(-1)), value }, view);
 }
 
 interface Field {
   readonly key: ConfigKey;
   readonly path: Path;
+  readonly label: string;
   readonly value: unknown;
   readonly offers?: Offers | undefined;
 }
 
-/** Dotted path, as in problems and differences. */
-export function dotted(path: Path): string {
-  return path.reduce<string>(
-    (text, segment) =>
-      typeof segment === 'number' ? `${text}[${segment}]` : text === '' ? segment : `${text}.${segment}`,
-    '',
-  );
+/** The same for the same path alone. */
+export function idOf(prefix: string, path: Path): string {
+  const parts = path.map((one) => String(one).replaceAll(/[^\w-]/g, (sign) => `~${sign.codePointAt(0)}~`));
+  return `${prefix}-${parts.join('.')}`;
 }
 
-function field({ key, path, value, offers }: Field, view: View): Content {
-  const id = `field-${dotted(path).replaceAll(/[^\w-]/g, '_')}`;
+function field(shown: Field, view: View): Content {
+  const { key, path, label, value, offers } = shown;
+  const id = idOf('field', path);
   const byDefault = key.default === undefined ? undefined : shownValue(key.default);
-  return html`<div class="field" data-field=${dotted(path)}>
+  const isOfText = !isDrawn(shown);
+  return html`<div class="field" data-field=${joinPath(path)}>
     <label for=${id}
-      ><code>${String(path.at(-1))}</code>
+      ><code>${label}</code>
       <span
         class="badge"
         data-tone=${key.tier === 'live' ? 'good' : 'off'}
@@ -255,16 +239,42 @@ function field({ key, path, value, offers }: Field, view: View): Content {
         >${view.t(`tier-${key.tier}`)}</span
       ></label
     >
-    ${input({ key, path, value, offers }, { id, byDefault, view })}
+    ${input(shown, { id, byDefault, view, isOfText })}
     <p class="help" id=${`${id}-help`}>
       ${described(key, view)}${unitOf(key, view)}${possible(
         key,
         offers,
         view,
-      )}${key.fileOnly === false ? null : view.t('by-file-only')}
+      )}${isHidden(shown) && isMask(value) ? html`${view.t('mask-kept')} ` : null}${
+        isOfText ? html`${view.t('by-text-only')} ` : null
+      }${key.fileOnly === false ? null : view.t('by-file-only')}
     </p>
+    ${takingAway(shown, isOfText, view)}
     <div class="problems" id=${`${id}-problem`} hidden></div>
   </div>`;
+}
+
+/** What an empty field does not take away, and what can only be taken back. */
+function takingAway({ key, path, value }: Field, isOfText: boolean, view: View): Content {
+  if (value === undefined || value === '' || isOfText) return null;
+  if (key.fileOnly === 'but-default')
+    return html`<div class="actions">${removeButton(path, view, 'to-default')}</div>`;
+  const isTakenByButton = key.fileOnly === false && (key.secret || isMask(value));
+  return isTakenByButton ? html`<div class="actions">${removeButton(path, view, 'clear')}</div>` : null;
+}
+
+/** What it cannot show so that it comes back the same stands in the text alone. */
+function isDrawn(shown: Field): boolean {
+  const { key, value } = shown;
+  return (
+    key.type !== 'lines' &&
+    isTypeable(key.type, value) &&
+    !(isHidden(shown) && typeof value === 'string' && value.includes('\n'))
+  );
+}
+
+function isHidden({ key, value }: Pick<Field, 'key' | 'value'>): boolean {
+  return key.secret || isMask(value);
 }
 
 /** In the reader's language where the key's owner brings it, else as the schema says it: in English. */
@@ -277,12 +287,12 @@ function described({ description, translations }: ConfigKey, { language }: View)
 /** What its text is made from. */
 function unitOf({ type }: ConfigKey, view: View): Content {
   if (['duration', 'size', 'rate'].includes(type)) return html`${view.t(`unit-${type}`)} `;
-  return type.startsWith('array of') ? html`${view.t('unit-list')} ` : null;
+  return isList(type) ? html`${view.t('unit-list')} ` : null;
 }
 
 /** A list is typed: what it may hold is named beside it. */
 function possible({ type }: ConfigKey, offers: Offers | undefined, view: View): Content {
-  if (!offers || !type.startsWith('array of')) return null;
+  if (!offers || !isList(type)) return null;
   const { values } = offers;
   return html`${view.t('offered', { values: html`<code>${values.join(', ')}</code>` })} `;
 }
@@ -291,149 +301,75 @@ interface Input {
   readonly id: string;
   readonly byDefault: string | undefined;
   readonly view: View;
+  /** It can be changed in the text alone. */
+  readonly isOfText: boolean;
 }
 
 /** All values that a key takes; undefined where it takes others, too. */
-function choicesOf({
-  key: { type, default: byDefault },
-  value,
-  offers,
-}: Field): readonly string[] | undefined {
-  if (type === 'boolean') return ['true', 'false'];
-  if (CHOICE.test(type)) return type.split(' | ').map((one) => one.slice(1, -1));
-  if (offers?.isWhole !== true || type.startsWith('array of')) return undefined;
+function choicesOf({ key, value, offers }: Field): readonly string[] | undefined {
+  const words = wordsOf(key.type);
+  if (words) return words;
+  if (offers?.isWhole !== true || isList(key.type)) return undefined;
   // What stands there may be of a plugin that is off, or a name that is not there yet.
-  const own = typeof value === 'string' ? typeable(value, byDefault) : '';
+  const own = typeof value === 'string' ? typeable(value, key) : '';
   return [...new Set([...offers.values, ...(own === '' ? [] : [own])])];
 }
 
 function input(shown: Field, drawn: Input): Content {
-  const { key, path } = shown;
-  const { id, view } = drawn;
+  const { key, path, value } = shown;
+  const { id, view, isOfText } = drawn;
   const attributes = {
     id,
     name: 'value',
-    disabled: key.fileOnly !== false,
+    disabled: key.fileOnly !== false || isOfText,
     'aria-describedby': `${id}-help ${id}-problem`,
     'hx-trigger': 'change',
     ...posting(view, 'set', path),
   };
-  const choices = choicesOf(shown);
-  return choices
-    ? html`<select ...${attributes}>${options(choices, shown, drawn)}</select>`
-    : textInput(attributes, shown, drawn);
+  const choices = isOfText ? undefined : choicesOf(shown);
+  if (choices) return html`<select ...${attributes}>${options(choices, shown, drawn)}</select>`;
+  if (typeof value === 'string' && value.includes('\n') && !isHidden(shown)) {
+    const rows = String(Math.min(12, value.split('\n').length + 1));
+    return html`<textarea ...${attributes} rows=${rows} spellcheck="false">${`\n${value}`}</textarea>`;
+  }
+  return textInput(attributes, shown, drawn);
 }
 
-function options(choices: readonly string[], { key, value }: Field, { byDefault, view }: Input): Content {
-  const chosen = value === undefined ? undefined : typeable(value, key.default);
-  return html`<option value="" selected=${chosen === undefined}>
+/** What stands there and is none of them is shown as it is written: choosing the right one is a change then. */
+function options(choices: readonly string[], shown: Field, { byDefault, view }: Input): Content {
+  const { key, value } = shown;
+  const isRight = typeof value === (key.type === 'boolean' ? 'boolean' : 'string');
+  const chosen = value === undefined || !isRight ? undefined : typeable(value, key);
+  const isKnown = value === undefined || (chosen !== undefined && choices.includes(chosen));
+  return html`<option value="" selected=${value === undefined}>
       ${byDefault === undefined ? '–' : view.t('default-is', { value: word(byDefault, view) })}
     </option>
+    ${isKnown ? null : html`<option disabled selected value="?">${JSON.stringify(value)}</option>`}
     ${choices.map((one) => html`<option value=${one} selected=${chosen === one}>${word(one, view)}</option>`)}`;
 }
 
 function textInput(
   attributes: Readonly<Record<string, unknown>>,
-  { key, value, offers }: Field,
+  shown: Field,
   { id, byDefault }: Input,
 ): Content {
-  const isSecret = key.secret || isMask(value);
-  const proposed = key.type.startsWith('array of') ? undefined : offers?.values;
+  const { key, value, offers } = shown;
+  const isSecret = isHidden(shown);
+  const proposed = isList(key.type) ? undefined : offers?.values;
   const list = `${id}-offers`;
+  // Nothing can be typed behind a mask that is not there.
+  const text = value === undefined || isMask(value) ? '' : typeable(value, key);
   return html`<input
     ...${attributes}
     list=${proposed && list}
     type=${isSecret ? 'password' : 'text'}
     autocomplete=${isSecret ? 'new-password' : 'off'}
-    value=${value === undefined ? '' : typeable(value, key.default)}
-    placeholder=${byDefault}
+    value=${text}
+    placeholder=${isMask(value) ? MASK : byDefault}
     spellcheck="false"
   />${proposed && html`<datalist id=${list}>${proposed.map((one) => html`<option value=${one} />`)}</datalist>`}`;
 }
 
-/** An empty text that stands in place of another default is written as TOML does, to be told from none. */
-function typeable(value: unknown, byDefault: unknown): string {
-  return value === '' && typeof byDefault === 'string' && byDefault !== '' ? EMPTY : shownValue(value);
-}
-
-function isMask(value: unknown): boolean {
-  return value === '********';
-}
-
 function word(value: string, view: View): Content {
   return value === 'true' || value === 'false' ? view.t(value === 'true' ? 'yes' : 'no') : value;
-}
-
-export function shownValue(value: unknown): string {
-  if (Array.isArray(value)) return shownList(value);
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
-}
-
-/** With commas between them; as TOML writes it where that would be read as another list. */
-function shownList(value: readonly unknown[]): string {
-  const text = value.map(String).join(', ');
-  const isSame = value.length > 0 && JSON.stringify(listOf(text)) === JSON.stringify(value);
-  return isSame ? text : JSON.stringify(value);
-}
-
-function numberOf(text: string): number | string {
-  return Number.isFinite(Number(text)) ? Number(text) : text;
-}
-
-function listOf(text: string): unknown {
-  if (text.startsWith('[')) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      // A text that only begins so.
-    }
-  }
-  return text
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-}
-
-const REFERENCE = /^\{\s*(env|file|credential)\s*=\s*("[^"]*"|'[^']*')\s*\}$/;
-
-/** A secret, or where it is kept, as the help of its field writes that. */
-function textOrReference(text: string, type: string): string | Readonly<Record<string, string>> {
-  const [, form, name] = ['secret', 'string'].includes(type) ? (REFERENCE.exec(text.trim()) ?? []) : [];
-  return form === undefined || name === undefined ? text : { [form]: name.slice(1, -1) };
-}
-
-/**
- * Converts input to the schema's type; what cannot be converted is written to the text as it is, and the
- * check reports it.
- */
-export function typed(text: string, type: string, before: unknown): unknown {
-  if (text === '') return undefined;
-  if (type === 'boolean') return text === 'true';
-  if (type === 'integer' || type === 'number') return numberOf(text);
-  if (type.startsWith('array of')) return listOf(text);
-  if (typeof before === 'number' && WHOLE.test(text)) return Number(text);
-  return type === 'string' && text === EMPTY ? '' : textOrReference(text, type);
-}
-
-/** The schema key of a path in the document. */
-export function keyOf(path: Path, keys: readonly ConfigKey[]): ConfigKey | undefined {
-  const pattern = path.reduce<string>(
-    (text, segment) =>
-      typeof segment === 'number' ? `${text}[]` : text === '' ? segment : `${text}.${segment}`,
-    '',
-  );
-  return keys.find((key) => key.path === pattern);
-}
-
-export function editOf(
-  path: Path,
-  text: string,
-  { document, keys }: { readonly document: unknown; readonly keys: readonly ConfigKey[] },
-): TomlEdit {
-  const before = at(document, path);
-  // Of a key that no schema names, what stands there tells.
-  const type = keyOf(path, keys)?.type ?? (Array.isArray(before) ? 'array of string' : 'string');
-  const value = typed(text, type, before);
-  // An emptied option stays; options are removed in the text.
-  return value === undefined ? { path } : { path, value };
 }

@@ -17,15 +17,18 @@ export interface Checked {
   /** Shares whose uploads are paused. */
   readonly paused: readonly string[];
   readonly web: Listening;
+  /** What runs was written anew to be shown: its notes are not in the text that the page began with. */
+  readonly isAnew?: boolean;
 }
 
-export function verdictPanel({ text, paused, web }: Checked, verdict: ConfigVerdict, view: View): Content {
+export function verdictPanel(checked: Checked, verdict: ConfigVerdict, view: View): Content {
+  const { text, paused } = checked;
   if (!verdict.ok) return problemsPanel(verdict.problems, verdict.message, view);
   const { changes, summary, interrupts, warnings } = verdict;
   if (changes.length === 0) return html`<p class="help" data-verdict="same">${view.t('settings-same')}</p>`;
   const lines = summary.split('\n');
   const ending = interrupts.shares.filter((share) => paused.includes(share));
-  const dangers = dangersOf(changes, web, view);
+  const dangers = dangersOf(changes, checked, view);
   return html`<div class="drawn" data-verdict="good">
     <h3>${view.t('settings-difference', { count: lines.length })}</h3>
     <ul class="difference">
@@ -96,10 +99,15 @@ function interruption(
   </ul>`;
 }
 
-/** What happens to the page itself. */
-function dangersOf(changes: readonly ConfigChange[], web: Listening, view: View): readonly string[] {
+/** What happens to the page itself, and to what somebody wrote. */
+function dangersOf(
+  changes: readonly ConfigChange[],
+  { web, isAnew = false }: Checked,
+  view: View,
+): readonly string[] {
   const [now, then] = [pageAt(web, view.host), pageAt(listeningAfter(web, changes), view.host)];
   return [
+    ...(isAnew ? [view.plain('apply-anew')] : []),
     ...(opensUp(changes) ? [view.plain('apply-opens')] : []),
     ...(now === then ? [] : [view.plain('apply-moves', { address: then })]),
   ];
@@ -121,7 +129,7 @@ function question(
 }
 
 /** The page's script also shows each one at its field. */
-function problemsPanel(problems: readonly ConfigProblem[], message: string, view: View): Content {
+export function problemsPanel(problems: readonly ConfigProblem[], message: string, view: View): Content {
   const shown: readonly ConfigProblem[] = (problems.length > 0 ? problems : [{ message }]).map((problem) => ({
     ...problem,
     message: settingIn(view.language, problem.message),

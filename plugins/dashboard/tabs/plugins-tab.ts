@@ -3,7 +3,7 @@ import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
 import { describedIn, settingIn } from '../said.ts';
-import { isSwitch } from '../settings/fields.ts';
+import { isSwitch } from '../settings/sections.ts';
 import { contributions } from './contributed.ts';
 import { applyEdit, isUnfinished } from './file-edit.ts';
 import { hitBy } from './plugin-hits.ts';

@@ -25,6 +25,7 @@ import { cacheFolder, createPlans, planReady } from './mount-plan.ts';
 import type { SharePlan } from './mount-plan.ts';
 import { clearAfterPowerCut } from '../recovery/power-cut.ts';
 import { keepLateWrites } from '../recovery/late-writes.ts';
+import { optionsOf } from '../options/backends.ts';
 import { hostKeyDoubts } from '../options/host-keys.ts';
 import { probeRemote, remoteFolders } from './probe.ts';
 import { RunningMounts } from './running-mounts.ts';
@@ -89,6 +90,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     folders: (spec, signal) => remoteFolders(spec, tools, signal),
     measure: (spec, signal) => measureLine(spec, tools, signal),
     doubtsOf: hostKeyDoubts,
+    optionsOf,
     mountsWithoutRemote: async (spec) => {
       const cacheDir = cacheFolder(tools.config(), spec.share.name);
       return (

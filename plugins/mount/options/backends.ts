@@ -5,6 +5,7 @@
  * `place`: where the data goes, as whom, and how well the connection is protected. `tuning`: everything
  * else.
  */
+import type { ConnectionOption } from 'mountkeeper';
 
 /** The form of a value; all text values have a maximum length and no control characters. */
 export type ValueKind = 'text' | 'word' | 'url' | 'secret' | 'pem' | 'number' | 'flag' | 'off' | 'amount';
@@ -222,6 +223,22 @@ export function backendOf(type: string): Backend | undefined {
 export function kindOf(backend: Backend, option: string): ValueKind | undefined {
   if (Object.hasOwn(backend.place, option)) return backend.place[option];
   return Object.hasOwn(backend.tuning, option) ? backend.tuning[option] : undefined;
+}
+
+const FORM_TYPES: Partial<Record<ValueKind, ConnectionOption['type']>> = {
+  pem: 'lines',
+  number: 'integer',
+  flag: 'boolean',
+  off: 'boolean',
+};
+
+/** What a document over HTTP may set, for a form. */
+export function optionsOf(type: string): readonly ConnectionOption[] {
+  const { place = {}, tuning = {} } = backendOf(type) ?? {};
+  return Object.entries({ ...place, ...tuning }).map(([name, kind]) => ({
+    name,
+    type: FORM_TYPES[kind] ?? 'string',
+  }));
 }
 
 const LONGEST = {

@@ -28,7 +28,8 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const shown = await watched.page.locator('#settings-text').inputValue();
     assert.ok(shown.startsWith("# Ada's notes\n") && shown.includes('up = "5M" # not more'));
     assert.match(shown, /"pass" = "\*{8}"/);
-    assert.equal(await field(watched, 'connections[0].options.pass').inputValue(), '********');
+    const pass = field(watched, 'connections[0].options.pass');
+    assert.deepEqual([await pass.inputValue(), await pass.getAttribute('placeholder')], ['', '********']);
     watched.assertClean();
     await watched.context.close();
   });
@@ -409,6 +410,148 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       'it may',
       async () => (await watched.page.locator('#settings-verdict [data-verdict=good]').count()) === 1,
       { timeoutMs: 10_000 },
+    );
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  const text = ({ page }: WatchedPage): Locator => page.locator('#settings-text');
+  const problem = async ({ page }: WatchedPage, path: string, said: RegExp): Promise<void> => {
+    const place = page.locator(`[data-field="${path}"] .problem`).first();
+    await until(
+      `it is said at ${path}`,
+      async () => (await place.count()) === 1 && said.test(await place.innerText()),
+      {
+        timeoutMs: 10_000,
+      },
+    );
+  };
+
+  it('keeps every note of a file in which a password is also a name', async () => {
+    const noted = `${pages.text}[[smb.users]] # of the office\nname = "alice" # she\npassword = "alice"\n`;
+    await pages.daemon.submit(noted);
+    const watched = await pages.open();
+    assert.equal(
+      await watched.page.locator('.settings .side .notices p', { hasText: 'written anew' }).count(),
+      0,
+    );
+    await put(watched, 'bandwidth.up', '6M');
+    await verdict(watched, 'good');
+    await applied(watched);
+    assert.equal(await pages.file(), noted.replace('up = "5M"', 'up = "6M"'));
+    watched.assertClean();
+    await pages.daemon.submit(pages.text);
+    await watched.context.close();
+  });
+
+  it('says before anybody applies that notes are lost where the text had to be written anew', async () => {
+    await pages.daemon.submit(
+      `${pages.text}[nfs]\nport = 0x1f9a\n[[smb.users]]\nname = "bob"\npassword = "0x1f9a"\n`,
+    );
+    const watched = await pages.open();
+    const notice = watched.page.locator('.settings .side .notices', { hasText: 'written anew' });
+    assert.match(await notice.innerText(), /takes them out of the file/);
+    assert.doesNotMatch(await text(watched).inputValue(), /0x1f9a/);
+    await put(watched, 'bandwidth.up', '6M');
+    await verdict(watched, 'good');
+    assert.match(await watched.page.locator('#settings-verdict').innerText(), /written anew: the notes/);
+    await pages.daemon.submit(pages.text);
+    await watched.context.close();
+  });
+
+  it('says of two users of one name, and of a token with two rights, where they are, and opens that', async () => {
+    const watched = await pages.open();
+    const { page } = watched;
+    const users = page.locator('details[data-section="smb.users"]');
+    await press(users.locator('> summary'));
+    for (const count of [1, 2]) {
+      await press(users.locator('> .actions button', { hasText: 'Add' }));
+      await users
+        .locator('details.item')
+        .nth(count - 1)
+        .waitFor({ timeout: 10_000 });
+    }
+    await put(watched, 'smb.users[0].password', 'of the first');
+    await put(watched, 'smb.users[1].password', 'of the second');
+    await put(watched, 'smb.users[1].name', 'user');
+    await problem(watched, 'smb.users[1].name', /duplicate/);
+    const token =
+      `[[web.tokens]]\nname = "a"\ntoken_hash = "sha256$${'A'.repeat(43)}"\n` +
+      'role = "viewer"\nverbs = ["status"]\n';
+    await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = false;');
+    await text(watched).fill(`${pages.text}${token}`);
+    const item = page.locator('details[data-holds="web.tokens[0]"]');
+    const said = item.locator('> .problems .problem');
+    await until('it is in sight', async () => (await said.count()) === 1 && (await said.isVisible()), {
+      timeoutMs: 10_000,
+    });
+    assert.match(await said.innerText(), /role|verbs/);
+    watched.assertClean();
+    await watched.context.close();
+  });
+
+  it('adds a key beside dotted ones, and says in Chinese at its field what it cannot write', async () => {
+    const [, rest = ''] = pages.text.split("# Ada's notes\n");
+    const dotted = `# dots\nbandwidth.up = "4M" # not more\n${rest.split('\n[bandwidth]')[0]}`;
+    await pages.daemon.submit(dotted);
+    const watched = await pages.open('zh-CN');
+    await put(watched, 'bandwidth.down', '9M');
+    await verdict(watched, 'good');
+    assert.equal(
+      (await text(watched).inputValue()).split('\n').slice(0, 3).join('\n'),
+      '# dots\nbandwidth.up = "4M" # not more\nbandwidth.down = "9M"',
+    );
+    await applied(watched);
+    assert.match(await pages.file(), /^# dots\nbandwidth\.up = "4M" # not more\nbandwidth\.down = "9M"\n/);
+    const broken = `bandwidth = "fast"\n${rest.split('\n[bandwidth]')[0]}`;
+    await text(watched).fill(broken);
+    await verdict(watched, 'bad');
+    await put(watched, 'bandwidth.down', '8M');
+    await problem(watched, 'bandwidth.down', /^bandwidth\.down 的上一级不是表$/);
+    assert.equal(await field(watched, 'bandwidth.down').inputValue(), '8M');
+    assert.equal(await text(watched).inputValue(), broken);
+    watched.assertClean();
+    await pages.daemon.submit(pages.text);
+    await watched.context.close();
+  });
+
+  it('sets no secret that somebody types behind the mask, and hides the one that replaces it', async () => {
+    const watched = await pages.open();
+    const pass = field(watched, 'connections[0].options.pass');
+    await put(watched, 'bandwidth.up', '6M');
+    await verdict(watched, 'good');
+    await pass.focus();
+    await watched.page.keyboard.type('x');
+    await pass.press('Tab');
+    await until('what was typed alone', async () => /"?pass"? = "x"/.test(await text(watched).inputValue()), {
+      timeoutMs: 10_000,
+    });
+    await put(watched, 'connections[0].options.pass', '********x');
+    await problem(watched, 'connections[0].options.pass', /begins with the mask/);
+    await put(watched, 'connections[0].options.pass', '');
+    await until(
+      'it is what it was',
+      async () => /"?pass"? = "\*{8}"/.test(await text(watched).inputValue()),
+      {
+        timeoutMs: 10_000,
+      },
+    );
+    await put(watched, 'connections[0].options.pass', 'another');
+    const connections = watched.page.locator('details[data-section="connections"]');
+    await press(connections.locator('> .actions button', { hasText: 'Add' }));
+    await field(watched, 'connections[1].options.pass').waitFor({ timeout: 10_000 });
+    for (const path of ['connections[0].options.pass', 'connections[1].options.pass'])
+      assert.equal(await field(watched, path).getAttribute('type'), 'password', path);
+    const item = connections.locator('details.item').nth(1);
+    await item.getByLabel('Option').fill('port');
+    await press(item.locator('.actions button', { hasText: 'Add' }));
+    await put(watched, 'connections[1].options.port', '2222');
+    await until(
+      'it is a number',
+      async () => /^options = .*port = 2222|^port = 2222$/m.test(await text(watched).inputValue()),
+      {
+        timeoutMs: 10_000,
+      },
     );
     watched.assertClean();
     await watched.context.close();

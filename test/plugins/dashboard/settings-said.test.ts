@@ -32,6 +32,7 @@ const SPEAKERS = [
   'core/platform/files/small-file.ts',
   'core/sdk/config-types.ts',
   'core/sdk/toml/document.ts',
+  'core/sdk/toml/edit.ts',
   'core/sdk/units.ts',
   'plugins/auth/administrators.ts',
   // Doubts about a connection, which the guide shows as warnings.

@@ -51,7 +51,7 @@ export async function openSettings(scratch: Scratch): Promise<SettingsPages> {
 
 /** The field of the form for a key such as `bandwidth.up` or `shares[0].remote_path`. */
 export function field({ page }: WatchedPage, path: string): Locator {
-  return page.locator(`[data-field="${path}"] :is(input, select)`);
+  return page.locator(`[data-field="${path.replaceAll('"', '\\"')}"] :is(input, select, textarea)`);
 }
 
 /** As by keyboard: the value, and on to the next field. */

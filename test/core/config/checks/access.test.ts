@@ -51,6 +51,14 @@ describe('users that a share names', () => {
     for (const [keys, sentence] of cases) assert.match(refused(await check(keys)).message, sentence, keys);
   });
 
+  it('are named at the key of their group as TOML writes it', async () => {
+    const { problems } = refused(await check('', '"a.b" = ["zoe"]'));
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      ['groups."a.b"[0]'],
+    );
+  });
+
   it('may be anybody where a server lets in others, too, but no group that is not there', async () => {
     const others = entry('ldap', {
       schema: Joi.object({}),

@@ -171,4 +171,14 @@ describe('a document that came over HTTP', () => {
     await opened.service.check(`${PHOTOS}[web]\nport = 2\n`, 'file');
     assert.deepEqual(seen, [[1, 8090]]);
   });
+
+  it('may give the path of a problem in parts, of whatever name', async () => {
+    const picky = entry('picky', {
+      schema: Joi.object({}),
+      check: () => [{ message: 'no', path: ['groups', 'my team', 0] } as never],
+    });
+    const opened = rooms.open({ entries: () => [...sampleEntries(), picky] });
+    const { problems } = refused(await opened.service.check(PHOTOS, 'file'));
+    assert.equal(problems[0]?.path, 'groups."my team"[0]');
+  });
 });

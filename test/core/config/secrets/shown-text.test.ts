@@ -78,14 +78,97 @@ describe('the text as it is shown', () => {
     assert.equal(accepted(await service.check(service.shown(), 'http', { keepSecrets: true })).text, text);
   });
 
-  it('is written anew where its layout is not understood as a whole', async () => {
-    const text = PHOTOS.replace('"correct horse"', '"correct horse"').replace(
-      /pass = "correct horse"/,
-      'pass.env = "NAS_PASSWORD"',
+  /** As the page sends it back when nothing was changed. */
+  const comesBack = async (text: string): Promise<string> => {
+    const service = await running(text);
+    assert.equal(service.isShownAnew(), false);
+    return accepted(await service.check(service.shown(), 'http', { keepSecrets: true })).text;
+  };
+
+  it('masks a reference by a dotted key, whatever stands beside, and brings it back as it was', async () => {
+    const text = NOTED.replace('pass = "correct horse"', 'pass . "env" = "NAS_PASSWORD" # where');
+    const service = await running(text);
+    assert.doesNotMatch(service.shown(), /NAS_PASSWORD|env/);
+    assert.match(service.shown(), /^pass = "\*{8}" # where$/m);
+    assert.equal(await comesBack(text), text);
+    const inline = PHOTOS.replace(
+      /\[connections\.options\]\nhost = (".*?")\npass = ".*?"/,
+      'options = { host = $1, pass.env = "NAS_PASSWORD" } # all',
+    );
+    assert.equal(await comesBack(inline), inline);
+    const deep = PHOTOS.replace(
+      /\[connections\.options\]\nhost = (".*?")\npass = ".*?"/,
+      'options.host = $1 # there\noptions.pass.env = "NAS_PASSWORD" # its name',
+    );
+    assert.doesNotMatch((await running(deep)).shown(), /NAS_PASSWORD|env/);
+    assert.equal(await comesBack(deep), deep);
+  });
+
+  it('masks a reference that is a table of its own, and keeps every note', async () => {
+    const text = PHOTOS.replace(
+      'pass = "correct horse"',
+      '# ours\n[connections.options.pass] # of the office\n# below\nenv = "NAS_PASSWORD" # where',
     );
     const service = await running(text);
-    assert.doesNotMatch(service.shown(), /NAS_PASSWORD/);
-    assert.match(service.shown(), /\*{8}/);
+    const shown = service.shown();
+    assert.doesNotMatch(shown, /NAS_PASSWORD|env/);
+    const back = await comesBack(text);
+    for (const note of ['# ours', '# of the office', '# below', '# where'])
+      assert.ok(back.includes(note), back);
+    assert.match(back, /^pass = \{ env = "NAS_PASSWORD" \}$/m);
+    const check = await service.check(shown, 'http', { keepSecrets: true });
+    assert.deepEqual(check.ok && check.diff.changes, []);
+  });
+
+  it('keeps the notes where a password is also the name of something', async () => {
+    const text =
+      `# of Ada\n${PHOTOS.replace('name = "photos"', 'name = "photos" # of photos')}` +
+      '\n[web]\npassword = "photos" # keep\n[[smb.users]]\nname = "alice" # she\npassword = "alice"\n';
+    const service = await running(text);
+    const shown = service.shown();
+    assert.match(shown, /^password = "\*{8}" # keep\n[^]*\nname = "alice" # she\npassword = "\*{8}"$/m);
+    assert.match(shown, /^name = "photos" # \*{8} 2$/m, 'a note with a password is hidden');
+    assert.equal(await comesBack(text), text);
+  });
+
+  it('is written anew where that hides what masking does not, and says so', async () => {
+    const note = '# 8090';
+    const text = `${PHOTOS}\n[web] ${note}\nport = 0x1f9a\npassword = "0x1f9a"\n`;
+    const service = await running(text);
+    assert.equal(service.isShownAnew(), true);
+    assert.doesNotMatch(service.shown(), /0x1f9a|# 8090/);
+    assert.match(service.shown(), /^port = 8090$/m);
+    assert.equal((await running(PHOTOS)).isShownAnew(), false);
+  });
+
+  it('comes back from a browser with the line ends of the file', async () => {
+    const text = NOTED.replaceAll('\n', '\r\n');
+    const service = await running(text);
+    const typed = service.shown().replaceAll('\r\n', '\n');
+    assert.equal(accepted(await service.check(typed, 'http', { keepSecrets: true })).text, text);
+    const mixed = `# one\r\n${NOTED}`;
+    assert.equal(
+      accepted(await (await running(mixed)).check(NOTED, 'http', { keepSecrets: true })).text,
+      NOTED,
+    );
+  });
+
+  it('takes no secret that was typed behind the mask, and leaves one alone that stood in the file', async () => {
+    const service = await running(PHOTOS.replace('correct horse', '********x'));
+    const check = (text: string): ReturnType<typeof service.check> =>
+      service.check(text, 'http', { keepSecrets: true });
+    accepted(await check(service.shown()));
+    const { problems } = refused(await check(service.shown().replace('********', '********y')));
+    assert.deepEqual(
+      problems.map(({ path, message }) => [path, message]),
+      [
+        [
+          'connections[0].options.pass',
+          'connections[0].options.pass begins with the mask "********"; give the whole secret again',
+        ],
+      ],
+    );
+    accepted(await service.check(PHOTOS.replace('correct horse', '********z'), 'file'));
   });
 
   it('gives no secret to another key, and none that the running document has not', async () => {

@@ -11,7 +11,11 @@ import { createView } from '../../../../plugins/dashboard/view.ts';
 const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
 const services: Readonly<Record<string, unknown>> = {
   configChanges: changes,
-  config: { keys: () => [], current: { config: { web: { listen: '127.0.0.1', port: 8090 } } } },
+  config: {
+    keys: () => [],
+    current: { config: { web: { listen: '127.0.0.1', port: 8090 } } },
+    isShownAnew: () => false,
+  },
   shares: { list: () => [] },
 };
 const editor = new Editor({

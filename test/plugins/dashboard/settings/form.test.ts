@@ -6,23 +6,17 @@ import { fileURLToPath } from 'node:url';
 import { listKeys } from '../../../../core/config/schema/key-tree.ts';
 import { assemble } from '../../../../core/config/schema/schema.ts';
 import { entryOf } from '../../../../core/plugins/discovery/found.ts';
-import { editToml, readToml } from '../../../../core/sdk/index.ts';
+import { editToml, joinPath, readToml } from '../../../../core/sdk/index.ts';
 import type { View } from '../../../../core/contract/dashboard.ts';
 import type { ConfigKey } from '../../../../core/contract/config.ts';
 import type { ConfigVerdict } from '../../../../core/contract/config-changes.ts';
 import { CATALOGUES } from '../../../../plugins/dashboard/languages.ts';
 import { loadLibraries } from '../../../../plugins/dashboard/pages/libraries.ts';
 import { toHtml } from '../../../../plugins/dashboard/pages/shell.ts';
-import {
-  at,
-  dotted,
-  editOf,
-  fieldsPanel,
-  isSwitch,
-  keyOf,
-  typed,
-} from '../../../../plugins/dashboard/settings/fields.ts';
-import type { Path } from '../../../../plugins/dashboard/settings/fields.ts';
+import { fieldsPanel } from '../../../../plugins/dashboard/settings/fields.ts';
+import { editOf, isSwitch, keyOf } from '../../../../plugins/dashboard/settings/sections.ts';
+import { at, OPTION, typed } from '../../../../plugins/dashboard/settings/typed.ts';
+import type { Path } from '../../../../plugins/dashboard/settings/typed.ts';
 import { Editor } from '../../../../plugins/dashboard/settings/editor.ts';
 import { namesOf } from '../../../../plugins/dashboard/settings/offers.ts';
 import { digest, verdictPanel } from '../../../../plugins/dashboard/settings/verdict.ts';
@@ -90,9 +84,12 @@ describe('the form of the settings', () => {
     assert.match(section, /About groups\./);
     assert.match(section, /do\/settings\/remove"[^>]*groups[^>]*office/);
     assert.match(section, /<label for="name-groups">Name<\/label>\s*<input id="name-groups" name="entry"/);
-    assert.match(section, /hx-include="#settings-text, #name-groups"[^>]*do\/settings\/add"/);
+    assert.match(
+      section,
+      /hx-include="#settings-text, \[id=&quot;name-groups&quot;\]"[^>]*do\/settings\/add"/,
+    );
     const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
-    const config = { keys: () => keys, current: { config: { web: WEB } } };
+    const config = { keys: () => keys, current: { config: { web: WEB } }, isShownAnew: () => false };
     const services: Readonly<Record<string, unknown>> = {
       configChanges: changes,
       config,
@@ -140,7 +137,7 @@ describe('the form of the settings', () => {
     const known = namesOf({
       find: (name: string) => (name === 'webhookFormats' ? { names: () => ['webhooks/slack'] } : undefined),
     } as never);
-    const page = toHtml(fieldsPanel(document, keys, view, known));
+    const page = toHtml(fieldsPanel(document, keys, view, { names: known }));
     const fieldOf = (path: string): string =>
       page.split(`data-field="${path}"`)[1]?.split('data-field=')[0] ?? '';
     const options = (path: string): readonly string[] =>
@@ -148,7 +145,7 @@ describe('the form of the settings', () => {
     assert.deepEqual(options('shares[0].connection'), ['', 'nas', 'office', 'gone']);
     assert.match(fieldOf('shares[0].connection'), /<option value="gone" selected/);
     assert.deepEqual(options('hook.format'), ['', 'auto', 'generic', 'webhooks/slack', 'lights/dmx']);
-    assert.match(fieldOf('hook.zone'), /<input[^>]*list="field-hook_zone-offers"/);
+    assert.match(fieldOf('hook.zone'), /<input[^>]*list="field-hook.zone-offers"/);
     assert.ok(options('hook.zone').includes('Asia/Shanghai'));
     assert.match(fieldOf('hook.shares'), /There are <code>photos<\/code>\./);
     assert.doesNotMatch(toHtml(fieldsPanel({}, KEYS, view)), /<datalist/);
@@ -183,7 +180,7 @@ describe('the form of the settings', () => {
     assert.deepEqual(typed('{ env = "X" }', 'secret', undefined), { env: 'X' }, 'as its help says');
     assert.deepEqual(typed("{file='/etc/x'}", 'string', undefined), { file: '/etc/x' });
     assert.equal(typed('{ other = "x" }', 'secret', undefined), '{ other = "x" }');
-    assert.equal(typed('23', 'string', 22), 23, 'an option that is a number stays one');
+    assert.equal(typed('23', OPTION, 22), 23, 'an option that is a number stays one');
     const text = '# mine\n[web]\nport = 1 # one\n';
     const edit = editOf(['web', 'port'], '8091', { document: readToml(text), keys: KEYS });
     assert.equal(editToml(text, [edit]), '# mine\n[web]\nport = 8091 # one\n');
@@ -195,7 +192,6 @@ describe('the form of the settings', () => {
 
   it('knows keys by the paths of the document', () => {
     assert.equal(keyOf(['shares', 3, 'name'], KEYS)?.path, 'shares[].name');
-    assert.equal(dotted(['shares', 3, 'name']), 'shares[3].name');
     assert.equal(keyOf(['shares', 3, 'none'], KEYS), undefined);
   });
 
@@ -207,9 +203,10 @@ describe('the form of the settings', () => {
     };
     const drawn = toHtml(fieldsPanel(document, KEYS, view));
     assert.ok(!drawn.includes('<script>') && drawn.includes('&lt;script>alert(1)&lt;/script>'));
-    assert.match(drawn, /type="password"[^>]*value="\*{8}"/);
+    assert.match(drawn, /type="password"[^>]* value placeholder="\*{8}"/);
+    assert.doesNotMatch(drawn, /value="\*{8}"/, 'nothing is typed behind a mask');
     assert.match(drawn, /data-field="connections\[0\]\.options\.pass"/);
-    assert.match(drawn, /<input(?=[^>]*id="field-cache_dir")(?=[^>]*disabled)/);
+    assert.match(drawn, /<input(?=[^>]*id="field-cache.dir")(?=[^>]*disabled)/);
     const ofFile = (path: string): string =>
       drawn.split(`data-field="${path}"`)[1]?.split('data-field=')[0] ?? '';
     for (const path of ['cache.dir', 'shares[0].exec', 'web.proxies']) {
@@ -316,7 +313,7 @@ function typedInto({
 
 /** What the field of this path shows, as the browser gives it back when somebody types nothing. */
 function shownIn(page: string, path: Path): string {
-  const name = dotted(path).replaceAll(/[.[\]]/g, '\\$&');
+  const name = joinPath(path).replaceAll(/[.[\]]/g, '\\$&');
   const field = new RegExp(`data-field="${name}"([^]*?)<p class="help"`).exec(page)?.[1] ?? '';
   const raw =
     /<option(?=[^>]* selected)[^>]* value="([^"]*)"|<option value="([^"]*)" selected/.exec(field) ??
