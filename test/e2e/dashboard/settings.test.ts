@@ -542,6 +542,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await field(watched, 'connections[1].options.pass').waitFor({ timeout: 10_000 });
     for (const path of ['connections[0].options.pass', 'connections[1].options.pass'])
       assert.equal(await field(watched, path).getAttribute('type'), 'password', path);
+    await watched.assertAccessible('the form');
     const item = connections.locator('details.item').nth(1);
     await item.getByLabel('Option').fill('port');
     await press(item.locator('.actions button', { hasText: 'Add' }));

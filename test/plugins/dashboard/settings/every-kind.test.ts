@@ -245,6 +245,9 @@ describe('the form of the settings, with values of every kind', () => {
       assert.ok(unescaped(drawn).includes(`value="${value}"`), drawn);
       assert.match(drawn, /<input[^>]* disabled[^>]*>[^]*Change it in the text\./, path);
     }
+    const { page: bare } = await formOf(PHOTOS);
+    for (const path of ['shares[0].rooms', 'lights.headers', 'lights.either'])
+      assert.match(drawnAt(bare, path), /<input[^>]* disabled/, path);
     assert.doesNotMatch(drawnAt(page, 'shares[0].dim.after'), / disabled/);
     assert.match(drawnAt(page, 'lights.options'), /<input(?![^>]* disabled)/);
     const form = await formOf(text);
