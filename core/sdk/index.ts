@@ -71,6 +71,8 @@ export { durationMs, formatBytes, formatDuration, formatRate, rateBytes, sizeByt
 export { editToml, readToml } from './toml/edit.ts';
 export { joinPath } from './toml/path.ts';
 export { Fragment, h, html } from './html.ts';
+export { actionForm, QUESTION } from './action-form.ts';
+export type { ActionForm } from './action-form.ts';
 export { inEveryLanguage, readDescriptions, readTexts } from './texts.ts';
 export type { Texts } from './texts.ts';
 

@@ -2,7 +2,7 @@
  * The `View` for renderers: the reader's language and formats, and the addresses of the tab's own parts and
  * actions.
  */
-import { formatBytes, formatRate, html, isEnough } from 'mountkeeper';
+import { formatBytes, formatRate, html, isEnough, QUESTION } from 'mountkeeper';
 import type { ActionButton, Content, LocalText, MessageValues, Role, Tab, View } from 'mountkeeper';
 import { CATALOGUES, messagesIn, textOf } from './languages.ts';
 import type { Catalogue } from './languages.ts';
@@ -20,12 +20,6 @@ export interface ViewTraits {
   /** The plugin and tab that it belongs to; the dashboard's own pages have none. */
   readonly tab?: Tab;
 }
-
-/**
- * The field of a button's form with the question that is asked before its action: by the page's script, and without
- * one by the daemon. No plugin's own field has such a name.
- */
-export const QUESTION = ':question';
 
 const NONE: Readonly<Record<string, string>> = {};
 

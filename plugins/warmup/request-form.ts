@@ -1,5 +1,5 @@
 /** Any folder, also one that no rule names: fetched or counted once, from the warmup's tab. */
-import { html, inEveryLanguage, readTexts } from 'mountkeeper';
+import { actionForm, html, inEveryLanguage, readTexts } from 'mountkeeper';
 import type { Content, Outcome, View } from 'mountkeeper';
 import { age, folder } from './config.ts';
 
@@ -17,30 +17,17 @@ export function wrongField({ form }: View): Outcome | undefined {
 /** Nothing without a share, or for who may only look. */
 export function requestForm(shares: readonly string[], view: View): Content {
   if (shares.length === 0 || !view.may('run')) return null;
-  const action = view.action('run');
+  const fields = html`<label>${view.t('share')} <select name="of">
+      ${shares.map((name) => html`<option value=${name}>${name}</option>`)}
+    </select></label>
+    <label>${view.t('path')} <input name="path" autocomplete="off" aria-describedby="warmup-help" /></label>
+    <label>${view.t('newer')} <input name="newerThan" autocomplete="off" size="6" placeholder="30d"
+      aria-describedby="warmup-help" /></label>
+    <button type="submit" name="isDryRun" value="false">${view.t('run')}</button>
+    <button type="submit" name="isDryRun" value="true">${view.t('count')}</button>`;
+  const help = html`<p id="warmup-help" class="help">${view.t('any-folder-help')}</p>`;
   return html`<details>
     <summary>${view.t('any-folder')}</summary>
-    <form
-      class="act"
-      method="post"
-      action=${action}
-      hx-post=${action}
-      hx-target="find output"
-      hx-swap="innerHTML"
-      hx-disabled-elt="find fieldset"
-    >
-      <fieldset class="act">
-        <label>${view.t('share')} <select name="of">
-          ${shares.map((name) => html`<option value=${name}>${name}</option>`)}
-        </select></label>
-        <label>${view.t('path')} <input name="path" autocomplete="off" aria-describedby="warmup-help" /></label>
-        <label>${view.t('newer')} <input name="newerThan" autocomplete="off" size="6" placeholder="30d"
-          aria-describedby="warmup-help" /></label>
-        <button type="submit" name="isDryRun" value="false">${view.t('run')}</button>
-        <button type="submit" name="isDryRun" value="true">${view.t('count')}</button>
-      </fieldset>
-      <output aria-live="polite"></output>
-      <p id="warmup-help" class="help">${view.t('any-folder-help')}</p>
-    </form>
+    ${actionForm(view, { action: 'run', fields, help })}
   </details>`;
 }

@@ -3,11 +3,11 @@
  * to its button.
  */
 import type { Request, ResponseObject, ResponseToolkit, RouteOptions, ServerRoute } from '@hapi/hapi';
-import { html, messageOf, pathOf, safeBack } from 'mountkeeper';
+import { html, messageOf, pathOf, QUESTION, safeBack } from 'mountkeeper';
 import type { Content, OwnedTab, Outcome, View } from 'mountkeeper';
 import { htmlAnswer, queryOf } from './answer.ts';
 import { everywhere } from '../languages.ts';
-import { createView, QUESTION } from '../view.ts';
+import { createView } from '../view.ts';
 import { icon } from './nodes.ts';
 import { readerOf } from './preferences.ts';
 import { toHtml } from './shell.ts';

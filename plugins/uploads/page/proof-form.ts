@@ -2,7 +2,7 @@
  * Proof that files are on the remote, on the page of a share with a write layer: a comparison, and a receipt to
  * keep. Both take as long as they take: what the click shows asks again by itself.
  */
-import { html } from 'mountkeeper';
+import { actionForm, html } from 'mountkeeper';
 import type { Content, Outcome, View } from 'mountkeeper';
 import type { ReceiptBody } from '../proof/receipt-jobs.ts';
 import type { VerifyBody } from '../proof/verify-jobs.ts';
@@ -22,27 +22,15 @@ export interface ProofSources {
 
 export function proofForm({ uploadsOf }: ProofSources, view: View): Content {
   if (!uploadsOf(view) || !view.may('prove')) return null;
-  const action = view.action('prove');
-  return html`<details class="proof">
+  const fields = html`<label
+      >${view.t('proof-path')} <input name="path" autocomplete="off" aria-describedby="proof-help"
+    /></label>
+    <button type="submit" name="what" value="verify">${view.t('verify')}</button>
+    <button type="submit" name="what" value="receipt">${view.t('receipt')}</button>`;
+  const help = html`<p id="proof-help" class="help">${view.t('proof-help')}</p>`;
+  return html`<details>
     <summary>${view.t('proof')}</summary>
-    <form
-      class="act"
-      method="post"
-      action=${action}
-      hx-post=${action}
-      hx-target="find output"
-      hx-swap="innerHTML"
-      hx-disabled-elt="find fieldset"
-    >
-      <input type="hidden" name="share" value=${view.share ?? ''} />
-      <fieldset class="act">
-        <label>${view.t('proof-path')} <input name="path" autocomplete="off" aria-describedby="proof-help" /></label>
-        <button type="submit" name="what" value="verify">${view.t('verify')}</button>
-        <button type="submit" name="what" value="receipt">${view.t('receipt')}</button>
-      </fieldset>
-      <output aria-live="polite"></output>
-      <p id="proof-help" class="help">${view.t('proof-help')}</p>
-    </form>
+    ${actionForm(view, { action: 'prove', fields, help })}
   </details>`;
 }
 
