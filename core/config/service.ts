@@ -27,7 +27,9 @@ import { renderDocument } from './render.ts';
 import { partUnfit } from './checks/unfit-table.ts';
 import { assemble } from './schema/schema.ts';
 import { restoredText, shownText, unrestored } from './secrets/shown-text.ts';
+import { isSecretPath, secretPaths } from './secrets/secret-paths.ts';
 import type { Restored, Shown } from './secrets/shown-text.ts';
+import type { Segment } from '../sdk/toml/path.ts';
 import { admitThirdParty } from './checks/third-party.ts';
 import type { ProtocolName } from './checks/protocols.ts';
 import type { ThirdPartyPlugins } from './checks/third-party.ts';
@@ -277,6 +279,11 @@ class FileConfigService implements OwnedConfigService {
 
   isShownAnew(text: string = this.current.text): boolean {
     return this.#shown(text).isAnew;
+  }
+
+  secretsIn(document: Readonly<Record<string, unknown>>): (path: readonly Segment[]) => boolean {
+    const paths = secretPaths(document as never, this.#assemble());
+    return (path) => isSecretPath(paths, path);
   }
 
   #shown(text: string): Shown {

@@ -171,6 +171,10 @@ export interface ConfigService {
    * notes and the layout that somebody gave it are not in what is shown.
    */
   isShownAnew(text?: string): boolean;
+  /**
+   * Tells by the path of a value in a document, which nobody need have checked, whether it is one that `shown` masks.
+   */
+  secretsIn(document: Readonly<Record<string, unknown>>): (path: readonly (string | number)[]) => boolean;
   /** All differences between two accepted documents. */
   compare(before: Config, after: Config): ConfigDiff;
   /** The running document with defaults filled in and every secret as `"********"`. */

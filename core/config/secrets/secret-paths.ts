@@ -19,6 +19,7 @@ export type SecretPaths = ReadonlySet<string>;
 const LONGEST_PLAIN_TEXT = 4_096;
 const USER_INFO = /:\/\/[^/\s@]{1,512}@/;
 
+/** Of a document that nobody has checked, too. */
 export function secretPaths(config: Config, assembly: Pick<Assembly, 'root' | 'entries'>): SecretPaths {
   const found = new Set<string>();
   const vouched = new Set([
@@ -34,7 +35,7 @@ export function secretPaths(config: Config, assembly: Pick<Assembly, 'root' | 'e
 /** Names of users are shown wherever they stand. */
 function members({ groups = {} }: Config): string[] {
   return Object.entries(groups).flatMap(([group, users]) =>
-    users.map((_, index) => key(['groups', group, index])),
+    Array.isArray(users) ? users.map((_, index) => key(['groups', group, index])) : [],
   );
 }
 

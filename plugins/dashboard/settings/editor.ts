@@ -23,7 +23,6 @@ import { takenBackNotice } from './past.ts';
 import { settingIn } from '../said.ts';
 import { pageAt } from './page-place.ts';
 import type { Listening } from './page-place.ts';
-import { secretOptions } from './secret-options.ts';
 import { editOf, isOptions, NAMED } from './sections.ts';
 import { at, isMask } from './typed.ts';
 import type { Path } from './typed.ts';
@@ -117,7 +116,7 @@ export class Editor {
       html`<div id="settings-fields" hx-swap-oob=${isSwapped ? 'morph' : undefined}>
         ${fieldsPanel(document, this.#ctx.use('config').keys(), view, {
           ...this.#knowledge,
-          isSecret: secretOptions(document, this.#ctx.use('config')),
+          isSecret: this.#ctx.use('config').secretsIn(document),
         })}
       </div>`
     );

@@ -1,7 +1,7 @@
 /** What an import adds to the configuration: the tables, and a file of its own for each secret. */
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { editToml, MASK, readToml, undefinedWhenMissing } from 'mountkeeper';
+import { editToml, undefinedWhenMissing } from 'mountkeeper';
 import type { ConfigApplied, ConfigService, ConnectionConfig, TomlEdit } from 'mountkeeper';
 import { freeConnectionName, shareNames } from '../answers.ts';
 import { prepareFile } from '../offline.ts';
@@ -71,9 +71,10 @@ export async function draftOf(imported: Imported, config: ConfigService, name?: 
 
 /** What the configuration itself would not show to those who may read it. */
 function secretOptions(connection: ConnectionConfig, config: ConfigService): readonly string[] {
-  const shown = readToml(config.shown(editToml('', [{ path: ['connections', 0], value: connection }])));
-  const [masked] = shown['connections'] as readonly ConnectionConfig[];
-  return Object.entries(masked?.options ?? {}).flatMap(([option, value]) => (value === MASK ? [option] : []));
+  const isSecret = config.secretsIn({ connections: [connection] });
+  return Object.entries(connection.options ?? {}).flatMap(([option, value]) =>
+    value !== '' && isSecret(['connections', 0, 'options', option]) ? [option] : [],
+  );
 }
 
 async function freePath(wanted: string): Promise<string> {

@@ -300,6 +300,21 @@ describe('the text as it is shown', () => {
     );
   });
 
+  it('says by its path what it would mask, also of a document that nobody has checked', async () => {
+    const service = await running(NAS);
+    const isSecret = service.secretsIn({
+      connections: [{ type: 'sftp', options: { host: 'nas', pass: '', strange: 'x' } }, 'none'],
+      groups: { office: 'anna' },
+      web: { password: { env: 'X' } },
+    });
+    const option = (name: string) => ['connections', 0, 'options', name];
+    assert.deepEqual(
+      ['host', 'pass', 'strange'].map((name) => isSecret(option(name))),
+      [false, true, true],
+    );
+    assert.deepEqual([isSecret(['web', 'password']), isSecret(['connections', 0, 'type'])], [true, false]);
+  });
+
   it('shows other texts the same way', async () => {
     const service = await running(NAS);
     assert.doesNotMatch(service.shown(PHOTOS), /correct horse/);

@@ -15,6 +15,7 @@ const services: Readonly<Record<string, unknown>> = {
     keys: () => [],
     current: { config: { web: { listen: '127.0.0.1', port: 8090 } } },
     isShownAnew: () => false,
+    secretsIn: () => () => false,
   },
   shares: { list: () => [] },
 };

@@ -89,7 +89,12 @@ describe('the form of the settings', () => {
       /hx-include="#settings-text, \[id=&quot;name-groups&quot;\]"[^>]*do\/settings\/add"/,
     );
     const changes = { check: async () => ({ ok: false, stage: 'parse', message: '', problems: [] }) };
-    const config = { keys: () => keys, current: { config: { web: WEB } }, isShownAnew: () => false };
+    const config = {
+      keys: () => keys,
+      current: { config: { web: WEB } },
+      isShownAnew: () => false,
+      secretsIn: () => () => false,
+    };
     const services: Readonly<Record<string, unknown>> = {
       configChanges: changes,
       config,
