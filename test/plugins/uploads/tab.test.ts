@@ -196,7 +196,7 @@ describe('the uploads of a share on the dashboard', () => {
     const form = toHtml(panel.controls?.(view('en')));
     assert.match(
       form,
-      /hx-confirm="[^"]+"[^]*value="7200">2 hours<[^]*value="86400">1 day<[^]*value="604800">7 days</,
+      /hx-confirm="[^"]+"[^]*name=":question" value="[^"]+"[^]*value="7200">2 hours<[^]*value="86400">1 day<[^]*value="604800">7 days</,
     );
     assert.equal(await act('pause', 'files'), true);
     assert.equal(pausedUntil, 1_000 + 3_600_000);
