@@ -29,6 +29,13 @@ import { LoadSlots } from './runner/load-slots.ts';
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const EXPECTED = join(PROJECT, 'test/expected-count.json');
 const NOTE_COUNTS = '--note-counts';
+/** `--minutes=5`: what has not passed by then has failed. Without it, `RUN_LIMIT_MIN`. */
+const MINUTES = /^--minutes=(\d+(?:\.\d+)?)$/;
+/**
+ * Of the whole run, both tries together. A run that is ended from outside says nothing of what it has found; one that
+ * ends itself names what failed and what was running.
+ */
+const RUN_LIMIT_MIN = 75;
 /**
  * Counts from the start of the process, so the wait for its slot is in it. Each has a tighter limit from its
  * slot on, and says what it waited for (test/runner/still-running.ts); this one ends what is stuck in a loop.
@@ -42,16 +49,26 @@ interface Order {
   readonly isWhole: boolean;
   /** The numbers of tests are written down instead of being compared. */
   readonly isNoting: boolean;
+  readonly limitMin: number;
   readonly expected: Counts;
 }
 
 async function ordered(words: readonly string[]): Promise<Order> {
-  const unknown = words.find((word) => word.startsWith('-') && word !== NOTE_COUNTS);
-  if (unknown !== undefined) throw new Error(`'${unknown}' is not known here; there is ${NOTE_COUNTS}`);
-  const [all, parts] = [await testFiles(), words.filter((word) => word !== NOTE_COUNTS)];
+  const options = words.filter((word) => word.startsWith('-'));
+  const unknown = options.find((word) => word !== NOTE_COUNTS && !MINUTES.test(word));
+  if (unknown !== undefined)
+    throw new Error(`'${unknown}' is not known here; there are ${NOTE_COUNTS} and --minutes=MINUTES`);
+  const [all, parts] = [await testFiles(), words.filter((word) => !options.includes(word))];
+  const minutes = options.map((word) => MINUTES.exec(word)?.[1]).find((found) => found !== undefined);
   const files = selected(all, parts);
   const expected = JSON.parse(await readFile(EXPECTED, 'utf8')) as Counts;
-  return { files, isWhole: files.length === all.length, isNoting: words.includes(NOTE_COUNTS), expected };
+  return {
+    files,
+    isWhole: files.length === all.length,
+    isNoting: words.includes(NOTE_COUNTS),
+    limitMin: minutes === undefined ? RUN_LIMIT_MIN : Number(minutes),
+    expected,
+  };
 }
 
 /** What is known of the run so far, over both tries. */
@@ -114,7 +131,7 @@ interface Runner {
   readonly close: () => Promise<void>;
 }
 
-async function runner(root: string, { files: all }: Order, verdict: Verdict): Promise<Runner> {
+async function runner(root: string, { files: all, limitMin }: Order, verdict: Verdict): Promise<Runner> {
   const loads = new Map(all.map((file) => [file.name, loadOf(file)]));
   const slots = await LoadSlots.open(join(root, 'slots.sock'), {
     limit: LOAD_LIMIT,
@@ -122,6 +139,10 @@ async function runner(root: string, { files: all }: Order, verdict: Verdict): Pr
   });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
+  const limit = setTimeout(() => {
+    console.log(`# ended after ${limitMin} min; what was still running has failed`);
+    ending.abort();
+  }, limitMin * 60_000);
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.
   const preload = `--import=${join(BUILT, 'runner/wait-for-slot.js')}`;
   Object.assign(process.env, {
@@ -131,7 +152,10 @@ async function runner(root: string, { files: all }: Order, verdict: Verdict): Pr
   });
   process.chdir(PROJECT);
   return {
-    close: () => slots.close(),
+    async close() {
+      clearTimeout(limit);
+      await slots.close();
+    },
     async run(files, concurrency) {
       const failed = new Set<string>();
       const events = run({ files: [...files], concurrency, timeout: FILE_TIMEOUT_MS, signal: ending.signal });

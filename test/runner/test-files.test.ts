@@ -9,10 +9,15 @@ const RUN = join(PROJECT, 'dist/test/run.js');
 
 describe('the test files', () => {
   it('say themselves how much they take and when they begin, and nothing that is not understood', () => {
-    assert.deepEqual(directivesOf('// @load quiet\n// @start 12\n/** x */\n'), { load: 'quiet', start: 12 });
+    assert.deepEqual(directivesOf('// @load quiet\n// @start 12\n// @long\n/** x */\n'), {
+      load: 'quiet',
+      start: 12,
+      isLong: true,
+    });
     assert.deepEqual(directivesOf('// @ts-expect-error\nconst a = 1; // @load later\n'), {
       load: 'normal',
       start: Infinity,
+      isLong: false,
     });
     for (const wrong of [
       '// @load',
@@ -21,6 +26,7 @@ describe('the test files', () => {
       '// @start 0',
       '// @start soon',
       '// @alone',
+      '// @long ago',
       '//@lod quiet',
     ]) {
       assert.throws(
@@ -65,7 +71,7 @@ describe('the test files', () => {
       (name) => name.endsWith('.ts') && !read.has(name),
     );
     const found = others.filter((name) =>
-      /^\/\/ ?@(load|start)\b/m.test(readFileSync(join(PROJECT, 'test', name), 'utf8')),
+      /^\/\/ ?@(load|long|start)\b/m.test(readFileSync(join(PROJECT, 'test', name), 'utf8')),
     );
     assert.deepEqual(found, []);
   });
@@ -83,6 +89,18 @@ describe('the test files', () => {
       () => selected(files, ['mount/life', 'no-such-file']),
       /^Error: no test file has 'no-such-file' in its path/,
     );
+  });
+
+  it('end when the time of the run is over, and what was running has failed', () => {
+    const { status, stdout } = spawnSync(process.execPath, [RUN, '--minutes=0.02', 'mount/life'], {
+      encoding: 'utf8',
+      timeout: 60_000,
+      // Else the runner would take itself for a file of the one that runs this test.
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+    });
+    assert.equal(status, 1);
+    assert.match(stdout, /^# ended after 0\.02 min; what was still running has failed$/m);
+    assert.match(stdout, /^# failed: test\/e2e\/mount\/life\.test\.ts/m);
   });
 
   it('make the run fail when none is meant, or an option is not known', () => {

@@ -5,6 +5,7 @@
  * `// @load quiet`: waits most of its time. `// @load loud`: takes most of a core, or has limits of time that
  * leave little room for others: half of what may run. `// @load alone`: its limits of time are what a user would
  * feel; nothing runs beside it, and it comes last.
+ * `// @long`: has a long form as well, for `npm run torture`.
  * `// @start 1`: begins with the first; the lower the number, the earlier. Those that measure outages and
  * kills, since they wait so much, then the longest, so that no long one is left running beside nothing. The
  * rest follows by name.
@@ -31,6 +32,7 @@ export interface Directives {
   readonly load: keyof typeof LOADS;
   /** Infinity where none is given. */
   readonly start: number;
+  readonly isLong: boolean;
 }
 
 export interface TestFile extends Directives {
@@ -44,13 +46,15 @@ export interface TestFile extends Directives {
 
 /** Throws a sentence that names the line which is not understood. */
 export function directivesOf(text: string): Directives {
-  const found = { load: 'normal' as Directives['load'], start: Infinity };
+  const found = { load: 'normal' as Directives['load'], start: Infinity, isLong: false };
   for (const [line, key, value = ''] of text.matchAll(/^\/\/ ?@(?!ts-)(\S*)[ \t]*(.*)$/gm)) {
     if (key === 'load' && Object.hasOwn(LOADS, value)) found.load = value as Directives['load'];
+    else if (key === 'long' && value === '') found.isLong = true;
     else if (key === 'start' && /^[1-9]\d?$/.test(value)) found.start = Number(value);
     else
       throw new Error(
-        `'${line}' is no directive; there are: // @load ${Object.keys(LOADS).join('|')} and // @start 1 … 99`,
+        `'${line}' is no directive; there are: // @load ${Object.keys(LOADS).join('|')}, ` +
+          '// @long and // @start 1 … 99',
       );
   }
   return found;
