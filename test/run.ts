@@ -1,5 +1,5 @@
 /**
- * `npm test`: all unit tests in two processes and each end-to-end file in its own, some at a time, under one
+ * `npm test`: all unit tests in three processes and each end-to-end file in its own, some at a time, under one
  * test runner whose closing lines are the last ones. A file that fails runs once more, alone
  * (test/runner/second-try.ts). Before those lines stands what was left out, and what else is wrong with the
  * run (test/runner/tally.ts).
@@ -32,8 +32,8 @@ const NOTE_COUNTS = '--note-counts';
 /** `--minutes=5`: what has not passed by then has failed. Without it, `RUN_LIMIT_MIN`. */
 const MINUTES = /^--minutes=(\d+(?:\.\d+)?)$/;
 /**
- * Of the whole run, both tries together. A run that is ended from outside says nothing of what it has found; one that
- * ends itself names what failed and what was running.
+ * Of the whole run, both tries together. A run that is ended from outside says nothing of what it has found;
+ * one that ends itself names what failed and what was running.
  */
 const RUN_LIMIT_MIN = 75;
 /**

@@ -3,8 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { UNIT_FILES } from './unit-files.ts';
 import { directivesOf, LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './test-files.ts';
 
+const units = Object.keys(UNIT_FILES).map((name) => `test/${name}.ts`);
 const RUN = join(PROJECT, 'dist/test/run.js');
 
 describe('the test files', () => {
@@ -46,10 +48,7 @@ describe('the test files', () => {
     const sources = readdirSync(join(PROJECT, 'test/e2e'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.test.ts'))
       .map((name) => `test/e2e/${name}`);
-    assert.deepEqual(
-      files.map(({ source }) => source).sort(),
-      [...sources, 'test/unit/daemon.ts', 'test/unit/plugins.ts'].sort(),
-    );
+    assert.deepEqual(files.map(({ source }) => source).sort(), [...sources, ...units].sort());
     const alone = files.filter(({ load }) => load === 'alone');
     assert.ok(alone.length > 0);
     assert.deepEqual(files.slice(-alone.length), alone);
@@ -65,7 +64,7 @@ describe('the test files', () => {
     const read = new Set(
       readdirSync(join(PROJECT, 'test/e2e'), { recursive: true, encoding: 'utf8' })
         .map((name) => `e2e/${name}`)
-        .concat('unit/daemon.ts', 'unit/plugins.ts'),
+        .concat(units.map((name) => name.replace('test/', ''))),
     );
     const others = readdirSync(join(PROJECT, 'test'), { recursive: true, encoding: 'utf8' }).filter(
       (name) => name.endsWith('.ts') && !read.has(name),

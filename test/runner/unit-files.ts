@@ -1,5 +1,5 @@
 /**
- * The unit tests share two processes that run side by side: which folders each of them brings together.
+ * The unit tests share three processes that run side by side: which folders each of them brings together.
  * About as long as each other, and what asks the same of npm in the same one.
  */
 import { existsSync } from 'node:fs';
@@ -12,8 +12,9 @@ const SOURCES = fileURLToPath(new URL('../../../test/', import.meta.url));
 
 /** Names of test files → folders of unit tests, each with all that is below it. */
 export const UNIT_FILES = {
+  'unit/contract': ['contract', 'mutations', 'runner', 'tree', 'types'],
   'unit/daemon': ['api', 'config', 'core'],
-  'unit/plugins': ['contract', 'mutations', 'plugins', 'runner', 'tree', 'types'],
+  'unit/plugins': ['plugins'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /**

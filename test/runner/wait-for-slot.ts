@@ -4,7 +4,6 @@
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { sayWhatIsStillRunning } from './still-running.ts';
 import { nameOf } from './test-files.ts';
 import { UNIT_FILES } from './unit-files.ts';
 
@@ -24,6 +23,8 @@ if (path !== undefined && /\/test\/(e2e\/.+\.test|unit\/.+)\.js$/.test(file)) {
   await once(socket, 'data');
   socket.unref();
   const name = nameOf(file);
+  if (name in UNIT_FILES) await import('./lighter-hooks.ts');
+  const { sayWhatIsStillRunning } = await import('./still-running.ts');
   sayWhatIsStillRunning({
     name,
     limitMs: (name in UNIT_FILES ? LIMIT_MIN.unit : LIMIT_MIN.endToEnd) * 60_000,

@@ -1,6 +1,5 @@
-// @load loud
 // @start 4
-/** The unit tests of the plugins and of the tree, in one process. Run by the test runner as one test file. */
+/** The unit tests of the plugins, in one process. Run by the test runner as one test file. */
 import { bringTogether } from '../runner/unit-files.ts';
 
 await bringTogether('unit/plugins');
