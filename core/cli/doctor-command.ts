@@ -112,7 +112,10 @@ function pluginChecks(plugins: readonly PluginInfo[]): readonly Check[] {
           },
         ],
   );
-  return [...unusable(plugins), ...notKept];
+  const everyUser = plugins.flatMap(({ name, everyUser: found }): Check[] =>
+    found ? [{ title: `permissions of ${name}`, result: 'warning', ...found }] : [],
+  );
+  return [...unusable(plugins), ...notKept, ...everyUser];
 }
 
 /** Whom the processes of third parties' plugins run as; beside a daemon that is not root they have nothing to lose. */

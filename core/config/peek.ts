@@ -1,11 +1,12 @@
 /**
  * Reads the few keys that are needed before the configuration can be read in full: plugin folders, which
- * plugins are switched on, the state folder and the log. Tolerant: whatever is wrong with the document is
- * reported later, by its validation.
+ * plugins are switched on, whether anybody is asked for a password, the state folder and the log. Tolerant: whatever
+ * is wrong with the document is reported later, by its validation.
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
+import { isAnybodyAsked } from '../sdk/http/route-access.ts';
 import { isolationIn } from './checks/third-party.ts';
 import type { Isolation } from './checks/third-party.ts';
 
@@ -16,6 +17,8 @@ export interface Peeked {
   readonly switched: ReadonlyMap<string, boolean>;
   /** Where the code of third parties' plugins runs; one that is not named here has a process of its own. */
   readonly isolation: ReadonlyMap<string, Isolation>;
+  /** Whether `[web]` names anybody who is asked for a password. */
+  readonly isAnybodyAsked: boolean;
   readonly logFile: string;
   readonly logLevel: string;
 }
@@ -43,6 +46,7 @@ export async function peekConfig(file: string): Promise<Peeked> {
       : [],
     switched: switchedPlugins(document['plugins']),
     isolation: isolationsIn(document['plugins']),
+    isAnybodyAsked: isAnybodyAsked(Object(document['web']) as object),
     logFile: logFile === '' ? '' : resolve(base, logFile),
     logLevel: LEVELS.includes(level) ? level : 'info',
   };

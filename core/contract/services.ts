@@ -5,7 +5,7 @@ import type { ConnectionMonitors } from './connections.ts';
 import type { FileDownloads, TabsService } from './dashboard.ts';
 import type { Exporter, ExportersService, RefusedSignInsService } from './exporter.ts';
 import type { MetricsService } from './metrics.ts';
-import type { WebhookFormatsService } from './notifications.ts';
+import type { Check, WebhookFormatsService } from './notifications.ts';
 import type { DirectoryRefresher, Mounter, Prober, RcloneService } from './mount.ts';
 import type { Clock, LogFileService, MountReader, MountTable, Paths, Processes } from './platform.ts';
 import type { BandwidthService, SharesService } from './shares.ts';
@@ -64,15 +64,7 @@ export type PluginState = 'disabled' | 'waiting' | 'active' | 'failed' | 'invali
  * `read-status`, `send-commands`, `network` and `own-files`.
  */
 export type Permission =
-  | 'read-status'
-  | 'change-config'
-  | 'send-commands'
-  | 'network'
-  | 'own-files'
-  | 'files'
-  | 'processes'
-  | 'workers'
-  | 'addons';
+  'read-status' | 'send-commands' | 'network' | 'own-files' | 'files' | 'processes' | 'workers' | 'addons';
 
 export interface PluginInfo {
   readonly name: string;
@@ -93,6 +85,8 @@ export interface PluginInfo {
   readonly isolation: 'own' | 'shared' | 'none';
   /** What this machine does not keep its process from, though it has no permission for it; a sentence. */
   readonly notKept?: string | undefined;
+  /** What its process may do beyond its permissions since it may use the network, as doctor tells it. */
+  readonly everyUser?: Pick<Check, 'detail' | 'advice'> | undefined;
   /** It was switched off since it broke off: `enable` brings it back. */
   readonly isBrokenOff?: boolean;
   /** What a third party's plugin asks for; with the isolation `none` it may do everything, whatever it asks for. */

@@ -2,12 +2,14 @@
 import { stripVTControlCharacters } from 'node:util';
 import { oneLine } from '../sdk/one-line.ts';
 import type { Logger } from '../contract/platform.ts';
-import type { PluginInfo } from '../contract/services.ts';
+import type { PluginInfo, Services } from '../contract/services.ts';
+import { isAnybodyAsked } from '../sdk/http/route-access.ts';
 import { contributedBy } from './contributed.ts';
 import { providerOf } from './plugin-set.ts';
 import type { Member, Members } from './plugin-set.ts';
 import { findCircle } from './order.ts';
-import { absenceOf, carriedIn, lateIn, notKeptFrom } from './runner/runners.ts';
+import { everyUser } from './permissions.ts';
+import { absenceOf, carriedIn, hasOurUser, lateIn, notKeptFrom } from './runner/runners.ts';
 
 /** Characters of what a plugin says, before the daemon adds to it; one that broke off has the way back at its end. */
 const LONGEST_REASON = 600;
@@ -58,7 +60,7 @@ function infoOf(member: Member, members: Members, coreServices: object): PluginI
     ...(found.permissions && { permissions: found.permissions }),
     contributes,
     effects: instance?.effects ?? [],
-    ...(member.enabled && { notKept: notKept(member) }),
+    ...(member.enabled && { notKept: notKept(member), everyUser: everyUserOf(member, coreServices) }),
     isBrokenOff: member.failure?.stage === 'broken off',
     ...stateOf(member, members, coreServices),
   };
@@ -75,6 +77,13 @@ function worthKnowing(member: Member): string | undefined {
 function notKept({ found, instance }: Member): string | undefined {
   const plugin = instance?.plugin ?? found.plugin;
   return plugin && notKeptFrom(plugin);
+}
+
+function everyUserOf({ found, instance }: Member, coreServices: object): PluginInfo['everyUser'] {
+  const plugin = instance?.plugin ?? found.plugin;
+  const { config } = coreServices as Partial<Services>;
+  if (!plugin || !config || !hasOurUser(plugin)) return undefined;
+  return everyUser(found.permissions ?? [], isAnybodyAsked(config.current.config.web));
 }
 
 /** An instance from before may run on where the new one would not. */

@@ -61,9 +61,14 @@ function enable(ctx: PluginContext, name: string): { readonly ok: boolean; reado
   const plugins = ctx.use('plugins');
   const info = plugins.list().find((one) => one.name === name);
   if (!info) return { ok: false, message: `Plugin '${name}' not found` };
-  if (plugins.enable(name)) return { ok: true, message: `Bringing back the plugin '${name}'` };
+  if (plugins.enable(name)) return { ok: true, message: `Bringing back the plugin '${name}'${beyond(info)}` };
   const why = info.reason === undefined || info.state === 'active' ? '' : `: ${info.reason}`;
   return { ok: false, message: `Plugin '${name}' did not break off, it is ${info.state}${why}` };
+}
+
+/** What somebody should know who switches it on. */
+function beyond({ everyUser }: PluginInfo): string {
+  return everyUser ? `; ${everyUser.detail}; ${everyUser.advice}` : '';
 }
 
 /** Written into the file as any change over HTTP is; `default` takes the key out of it. */

@@ -83,6 +83,7 @@ async function loadAssets(packageDir: string): Promise<Assets> {
     ['outcomes.js', SCRIPT, join(client, 'outcomes.js')],
     ['focus.js', SCRIPT, join(client, 'focus.js')],
     ['forms.js', SCRIPT, join(client, 'forms.js')],
+    ['signs.js', SCRIPT, join(client, 'signs.js')],
     ['times.js', SCRIPT, join(client, 'times.js')],
     ['values.js', SCRIPT, join(client, 'values.js')],
     ['way-in.js', SCRIPT, join(client, 'way-in.js')],

@@ -3,7 +3,7 @@ import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
-import { inWords } from '../../plugins/permissions.ts';
+import { goneIn, inWords } from '../../plugins/permissions.ts';
 import type { CliContext } from '../../contract/cli.ts';
 import type { PluginInfo } from '../../contract/services.ts';
 import { isolationsIn } from '../../config/peek.ts';
@@ -174,7 +174,20 @@ async function paperAdvice(found: UsablePlugin): Promise<readonly string[]> {
   const sample = (await hasSample(folder))
     ? []
     : ['sample.toml is missing; it shows users a working configuration'];
-  return [...protocols, ...(await readmeProblems(folder, plugin.name)), ...sample];
+  return [
+    ...protocols,
+    ...(await goneAdvice(folder)),
+    ...(await readmeProblems(folder, plugin.name)),
+    ...sample,
+  ];
+}
+
+/** Its package.json has been read before. */
+async function goneAdvice(folder: string): Promise<readonly string[]> {
+  const { mountkeeper } = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8')) as {
+    readonly mountkeeper?: { readonly permissions?: unknown } | null;
+  };
+  return goneIn(mountkeeper?.permissions);
 }
 
 /** What its users are told to set: a plugin that cannot be carried must say so itself. */

@@ -15,6 +15,8 @@ interface CarriedState {
   absence: string | undefined;
   /** Its process has the daemon's network though it may not use it. */
   hasOurNetwork: boolean;
+  /** Its process has the daemon's own user. */
+  readonly hasOurUser: boolean;
   /** Sentences about its runs that take long. */
   late: readonly string[];
 }
@@ -50,6 +52,11 @@ export function notKeptFrom(plugin: Plugin): string | undefined {
     ? 'it can use the network though it has no permission for it: on this machine the daemon cannot make a network ' +
         'of its own for the process (by unshare; without root that needs user namespaces)'
     : undefined;
+}
+
+/** Whether it is in another process than the daemon's that has the same user. */
+export function hasOurUser(plugin: Plugin): boolean {
+  return carried.get(plugin)?.hasOurUser ?? false;
 }
 
 export interface RunnersOptions {
@@ -98,7 +105,13 @@ export class Runners {
     const key = `${isolation} ${entry}`;
     const known = this.#known.get(key);
     if (known) return known;
-    const state: CarriedState = { isolation, absence: undefined, hasOurNetwork: false, late: [] };
+    const state: CarriedState = {
+      isolation,
+      absence: undefined,
+      hasOurNetwork: false,
+      hasOurUser: user === undefined,
+      late: [],
+    };
     const onNetwork = (isOurs: boolean): void => {
       state.hasOurNetwork = isOurs;
     };

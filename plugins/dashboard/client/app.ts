@@ -5,6 +5,7 @@
 
 import './focus.js';
 import { sayAloud } from './aloud.js';
+import { signed } from './signs.js';
 import { tick, writeTime } from './times.js';
 import { watchValues } from './values.js';
 import { findWayIn, isSaying, markSignedIn, sayOutdated, saySignedOut } from './way-in.js';
@@ -296,15 +297,7 @@ function escaped(text: string): string {
   return box.innerHTML;
 }
 
-/** As `signed` of the pages, which are drawn in the daemon: a path must not look as another one here either. */
-function signed(text: string): string {
-  return text.replace(/[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu, (one) => {
-    const code = one.charCodeAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
-  });
-}
-
+/** A path must not look as another one here either. */
 function problem(text: string): string {
   return `<span class="outcome" data-tone="bad">${escaped(signed(text))}</span>`;
 }

@@ -2,7 +2,7 @@
 import { html } from 'mountkeeper';
 import type { CertificatesService, Content, Notice, StatusRecord, View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
-import { signed } from '../pages/bidi.ts';
+import { signed } from '../client/signs.ts';
 import { icon, live } from '../pages/nodes.ts';
 import { amountOf, isLive, MOST_NAMES, sentenceValues } from './sentence-values.ts';
 import { offerOf, PROTOCOLS, reachedAs } from './share-data.ts';

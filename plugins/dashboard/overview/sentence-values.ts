@@ -1,7 +1,7 @@
 /** What changes in the main sentence at each cycle while files are on their way: how many, how old, and whose. */
 import type { View } from 'mountkeeper';
 import type { Values } from '../live/feed.ts';
-import { signed } from '../pages/bidi.ts';
+import { signed } from '../client/signs.ts';
 import type { Sentence } from './sentence.ts';
 
 /** Shares that the sentence names; a longer list is not read. */

@@ -3,7 +3,8 @@
  * file that ends in ".exe" looks as one that ends in ".jpg". And control characters: with line breaks in its name a
  * file writes sentences of its own into a question. Only what people read: addresses and the values of forms stay.
  */
-const CONTROLS = /[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu;
+import { sign, signed } from '../client/signs.ts';
+
 /** In a text of markup, tabs and line breaks are the template's own, and browsers show them as a space. */
 const CONTROLS_OF_MARKUP = /(?![\t\n\r])[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu;
 /** Whether anything may have to be done. */
@@ -12,17 +13,6 @@ const SUSPECT =
 /** Values are always quoted; a "<" in a text or a value is escaped. */
 const TAGS = /(<(?:[^"<>]|"[^"]*")*>)/;
 const READ = /\b(aria-label|hx-confirm|title)="[^"]*"/g;
-
-/** As in "⟨U+202E⟩" or "␊", by which names of a NAS have them, too. `signed` in `client/app.ts` is the same. */
-export function signed(text: string): string {
-  return text.replace(CONTROLS, sign);
-}
-
-function sign(one: string): string {
-  const code = one.charCodeAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
-}
 
 /** Names, and what servers say, stand in `<bdi>`; what a text field holds is sent back as it is. */
 function signedText(text: string, tag = ''): string {

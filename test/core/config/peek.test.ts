@@ -19,6 +19,7 @@ const DEFAULTS = {
   pluginDirs: [],
   switched: new Map<string, boolean>(),
   isolation: new Map<string, string>(),
+  isAnybodyAsked: false,
   logFile: '',
   logLevel: 'info',
 };
@@ -35,6 +36,7 @@ describe('first look at the configuration', () => {
       pluginDirs: [join(dir, 'mine'), '/opt/theirs'],
       switched: new Map(),
       isolation: new Map(),
+      isAnybodyAsked: false,
       logFile: join(dir, 'd.log'),
       logLevel: 'debug',
     });
@@ -55,10 +57,16 @@ describe('first look at the configuration', () => {
     );
   });
 
+  it('tells whether anybody is asked for a password', async (t) => {
+    for (const web of ['password = "x"', 'password = { file = "x" }', '[[web.users]]\nname = "ada"'])
+      assert.equal((await peekConfig((await file(t, `[web]\n${web}\n`)).path)).isAnybodyAsked, true, web);
+    assert.equal((await peekConfig((await file(t, '[web]\npassword = ""\n')).path)).isAnybodyAsked, false);
+  });
+
   it('has defaults for a file that is missing, broken or full of nonsense', async (t) => {
     assert.deepEqual(await peekConfig('/nowhere/mountkeeper.toml'), DEFAULTS);
     assert.deepEqual(await peekConfig((await file(t, 'a = = b')).path), DEFAULTS);
-    const nonsense = 'supervisor = 5\nplugins = "x"\n[log]\nfile = 1\nlevel = "loud"\n';
+    const nonsense = 'supervisor = 5\nweb = 7\nplugins = "x"\n[log]\nfile = 1\nlevel = "loud"\n';
     assert.deepEqual(await peekConfig((await file(t, nonsense)).path), DEFAULTS);
   });
 });

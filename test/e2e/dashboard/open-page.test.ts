@@ -1,5 +1,5 @@
 // @load loud
-/** What an open page does while what it offers goes and comes: plugins, what they draw, and the answers to clicks. */
+/** What an open page does while what it shows goes and comes: plugins, what they draw, answers to clicks, daemons. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
@@ -13,7 +13,7 @@ import { freePort } from '../../support/platform/free-port.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { SKIPS } from '../../runner/skips.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until, within } from '../../support/platform/wait.ts';
 
 /** A poll cycle of this daemon, and a second. */
 const SOON_MS = 2_500;
@@ -230,5 +230,90 @@ describe('an open page', { skip: !hasBrowser && SKIPS.chromium.reason }, () => {
     })()`);
     assert.deepEqual(after, ['Go a goes Go b goes', '', 'Go', 'b goes'], 'it stays, or is told below');
     await page.context.close();
+  });
+
+  /** It ends the daemon, and comes last. */
+  describe('and its line to the daemon', () => {
+    let watched: WatchedPage;
+
+    before(async () => {
+      watched = await WatchedPage.open(browser, origin());
+      await watched.page.goto(`${origin()}/`);
+    });
+
+    it('says that it has lost the daemon instead of showing old figures, and goes on by itself', async () => {
+      await watched.listen();
+      daemon.signal('SIGSTOP');
+      const banner = watched.page.locator('#lost');
+      await banner.waitFor({ state: 'visible', timeout: 15_000 });
+      await until(
+        'it says what is wrong',
+        async () => /No word from Mountkeeper for 1[5-9] seconds/.test(await banner.innerText()),
+        { timeoutMs: 8_000 },
+      );
+      assert.match(
+        (await watched.aloud()).join(' | '),
+        /^No word from Mountkeeper for 1\d seconds\.[^|]*$/,
+        'once',
+      );
+      assert.equal(await watched.page.locator('html').getAttribute('data-stale'), '');
+      daemon.signal('SIGCONT');
+      await banner.waitFor({ state: 'hidden', timeout: 15_000 });
+      await shows(
+        'it is said aloud',
+        async () => /heard again/.test((await watched.aloud()).at(-1) ?? ''),
+        6_000,
+      );
+      // The line itself is cut: what has changed meanwhile is there when it is back.
+      await watched.context.setOffline(true);
+      await daemon.request('POST', '/api/bwlimit', { up: '7M', down: '0' });
+      await sleep(500);
+      await watched.context.setOffline(false);
+      await shows(
+        'what was missed',
+        async () => /7\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
+        15_000,
+      );
+      watched.takeFaults();
+    });
+
+    it('withdraws what it has said last as soon as the daemon was killed', async () => {
+      const isStale = async (): Promise<boolean> =>
+        (await watched.page.locator('html').getAttribute('data-stale')) === '';
+      assert.equal(await isStale(), false);
+      await daemon.end();
+      await shows('that it is old', isStale, 5_000);
+      assert.match(
+        await watched.page.locator('#lost').innerText(),
+        /No word from Mountkeeper for \d seconds?/,
+      );
+      await daemon.start();
+      await daemon.healthy();
+      await shows('that it is heard again', async () => !(await isStale()), 15_000);
+      watched.takeFaults();
+    });
+
+    it('says that the shares are taken down when the daemon stops, not that they start', async () => {
+      await watched.page.evaluate(`(() => {
+        window.said = [];
+        const look = () => window.said.push(document.querySelector('.sentence').innerText + document.querySelector(
+          '.cards').innerText);
+        new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+      })()`);
+      const lineEnds = new Promise<void>((resolve) => {
+        const look = (request: { url(): string }): void => {
+          if (request.url().includes('/dashboard/events')) resolve();
+        };
+        watched.page.on('requestfinished', look);
+        watched.page.on('requestfailed', look);
+      });
+      daemon.signal('SIGTERM');
+      await daemon.exit(60_000);
+      await within('all that it has said is on the page', 15_000, lineEnds);
+      const said = (await watched.page.evaluate('window.said.join("\\n")')) as string;
+      assert.match(said, /Being taken down; not known yet whether all is saved/);
+      assert.doesNotMatch(said, /Starting|Waiting to start|Looking for the NAS/);
+      watched.takeFaults();
+    });
   });
 });

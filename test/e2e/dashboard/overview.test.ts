@@ -16,7 +16,7 @@ import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { SKIPS } from '../../runner/skips.ts';
-import { sleep, until, within } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 
 /** A poll cycle of these daemons, and a second. */
 const SOON_MS = 2_500;
@@ -61,20 +61,6 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
 
   const shows = (what: string, condition: () => Promise<boolean>, timeoutMs = SOON_MS): Promise<boolean> =>
     until(what, condition, { timeoutMs, everyMs: 20 });
-  /** From now on: what a screen reader says by itself, as the elements say that are marked so. */
-  const listen = (): Promise<void> =>
-    watched.page.evaluate(`(() => {
-      const isHeard = window.aloud !== undefined;
-      window.aloud = [];
-      if (isHeard) return;
-      const LIVE = '[role=alert], [role=status], [aria-live]';
-      new MutationObserver((changes) => {
-        const places = new Set(changes.map(({ target }) =>
-          (target instanceof Element ? target : target.parentElement)?.closest(LIVE)));
-        for (const place of places) if (place?.textContent) window.aloud.push(place.textContent.trim());
-      }).observe(document.body, { childList: true, characterData: true, subtree: true, attributes: true });
-    })()`);
-  const aloud = (): Promise<readonly string[]> => watched.page.evaluate('window.aloud');
   const status = async (): Promise<Status> => (await daemon.get<Status>('/api/status')).body;
 
   it('says that all is saved, by the same truth as the API, and shows every share', async () => {
@@ -96,7 +82,7 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
 
   it('never says so while a written file is being uploaded, and says so again afterwards', async () => {
     await daemon.request('POST', '/api/bwlimit', { up: '2M', down: '0' });
-    await listen();
+    await watched.listen();
     await writeFile(`${daemon.mountPoint('files')}/${FILE}`, Buffer.alloc(6 * 1024 * 1024, 7));
     await shows('the file waits', async () => (await watched.sentence()) === 'unsaved');
     assert.match(await watched.page.locator('.headline').innerText(), /1 file.* not yet on the NAS/);
@@ -111,8 +97,11 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     });
     assert.ok(await nas.has(FILE), 'the page promised what was not true');
     assert.equal((await status()).all_synced, true);
-    await shows('it was said aloud', async () => (await aloud()).at(-1) === 'All saved, safe to disconnect');
-    const said = await aloud();
+    await shows(
+      'it was said aloud',
+      async () => (await watched.aloud()).at(-1) === 'All saved, safe to disconnect',
+    );
+    const said = await watched.aloud();
     assert.equal(said.length, 2, `said aloud: ${said.join(' | ')}`);
     assert.match(said[0] ?? '', /^1 file.* not yet on the NAS$/);
     watched.assertClean();
@@ -437,34 +426,6 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
     await page.context.close();
   });
 
-  it('names the day in a chart where the day begins for the reader', async () => {
-    const { context, page } = await WatchedPage.open(browser, origin(), { timezoneId: 'Asia/Shanghai' });
-    const begin = Date.UTC(2026, 10, 20) / 1_000;
-    // Nothing is known of the first two days: they are part of what is asked for all the same.
-    const points = Array.from({ length: 24 }, (_, hour) => [begin + (hour + 48) * 3_600, 1, 1, 1]);
-    const [from, until] = [begin, begin + 72 * 3_600];
-    await page.route('**/dashboard/charts/**', (route) =>
-      route.fulfill({ json: { stepSeconds: 3_600, from, until, points } }),
-    );
-    await page.addInitScript(`(() => {
-      window.written = [];
-      const { fillText } = CanvasRenderingContext2D.prototype;
-      CanvasRenderingContext2D.prototype.fillText = function (...args) {
-        window.written.push(args[0]);
-        return fillText.apply(this, args);
-      };
-    })()`);
-    await page.goto(`${origin()}/shares/files`);
-    const written = (): Promise<readonly string[]> => page.evaluate('window.written');
-    await shows('charts', async () => (await page.locator('.chart canvas').count()) === 3, 5_000);
-    await shows('the days', async () => (await written()).includes('Nov 21'), 5_000);
-    assert.deepEqual(
-      (await written()).filter((label) => /^0?12:00.AM$/.test(label)),
-      [],
-    );
-    await context.close();
-  });
-
   it('shows the files of a share, which of them are cached, and fetches a folder', async () => {
     const page = await WatchedPage.open(browser, origin());
     await page.page.goto(`${origin()}/shares/files`);
@@ -540,69 +501,5 @@ describe('the dashboard', { skip: !hasBrowser && SKIPS.chromium.reason }, () => 
       }
       await other.context.close();
     }
-  });
-
-  it('says that it has lost the daemon instead of showing old figures, and goes on by itself', async () => {
-    await listen();
-    daemon.signal('SIGSTOP');
-    const banner = watched.page.locator('#lost');
-    await banner.waitFor({ state: 'visible', timeout: 15_000 });
-    await until(
-      'it says what is wrong',
-      async () => /No word from Mountkeeper for 1[5-9] seconds/.test(await banner.innerText()),
-      { timeoutMs: 8_000 },
-    );
-    assert.match((await aloud()).join(' | '), /^No word from Mountkeeper for 1\d seconds\.[^|]*$/, 'once');
-    assert.equal(await watched.page.locator('html').getAttribute('data-stale'), '');
-    daemon.signal('SIGCONT');
-    await banner.waitFor({ state: 'hidden', timeout: 15_000 });
-    await shows('it is said aloud', async () => /heard again/.test((await aloud()).at(-1) ?? ''), 6_000);
-    // The line itself is cut: what has changed meanwhile is there when it is back.
-    await watched.context.setOffline(true);
-    await daemon.request('POST', '/api/bwlimit', { up: '7M', down: '0' });
-    await sleep(500);
-    await watched.context.setOffline(false);
-    await shows(
-      'what was missed',
-      async () => /7\.0 MiB\/s/.test(await watched.page.locator('#card-limit').innerText()),
-      15_000,
-    );
-    watched.takeFaults();
-  });
-
-  it('withdraws what it has said last as soon as the daemon was killed', async () => {
-    const isStale = async (): Promise<boolean> =>
-      (await watched.page.locator('html').getAttribute('data-stale')) === '';
-    assert.equal(await isStale(), false);
-    await daemon.end();
-    await shows('that it is old', isStale, 5_000);
-    assert.match(await watched.page.locator('#lost').innerText(), /No word from Mountkeeper for \d seconds?/);
-    await daemon.start();
-    await daemon.healthy();
-    await shows('that it is heard again', async () => !(await isStale()), 15_000);
-    watched.takeFaults();
-  });
-
-  it('says that the shares are taken down when the daemon stops, not that they start', async () => {
-    await watched.page.evaluate(`(() => {
-      window.said = [];
-      const look = () => window.said.push(document.querySelector('.sentence').innerText + document.querySelector(
-        '.cards').innerText);
-      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
-    })()`);
-    const lineEnds = new Promise<void>((resolve) => {
-      const look = (request: { url(): string }): void => {
-        if (request.url().includes('/dashboard/events')) resolve();
-      };
-      watched.page.on('requestfinished', look);
-      watched.page.on('requestfailed', look);
-    });
-    daemon.signal('SIGTERM');
-    await daemon.exit(60_000);
-    await within('all that it has said is on the page', 15_000, lineEnds);
-    const said = (await watched.page.evaluate('window.said.join("\\n")')) as string;
-    assert.match(said, /Being taken down; not known yet whether all is saved/);
-    assert.doesNotMatch(said, /Starting|Waiting to start|Looking for the NAS/);
-    watched.takeFaults();
   });
 });

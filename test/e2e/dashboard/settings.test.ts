@@ -5,7 +5,17 @@ import { after, before, describe, it } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { hasBrowser } from '../../support/dashboard/chromium.ts';
 import { hasFocus, press } from '../../support/dashboard/keyboard.ts';
-import { applied, field, openSettings, put, verdict } from '../../support/dashboard/settings-page.ts';
+import {
+  applied,
+  field,
+  holds,
+  openSettings,
+  problem,
+  put,
+  says,
+  text,
+  verdict,
+} from '../../support/dashboard/settings-page.ts';
 import type { SettingsPages } from '../../support/dashboard/settings-page.ts';
 import { WatchedPage } from '../../support/dashboard/watched-page.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -25,7 +35,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
 
   it('shows no secret, and everything else as it stands in the file', async () => {
     const watched = await pages.open();
-    const shown = await watched.page.locator('#settings-text').inputValue();
+    const shown = await text(watched).inputValue();
     assert.ok(shown.startsWith("# Ada's notes\n") && shown.includes('up = "5M" # not more'));
     assert.match(shown, /"pass" = "\*{8}"/);
     const pass = field(watched, 'connections[0].options.pass');
@@ -67,13 +77,10 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       /poll_interval: "1s" → "2s"[^]*Interrupts nobody/,
     );
     await field(watched, 'shares[0].read_only').selectOption('true');
-    await until(
+    await says(
       'whom it interrupts',
-      async () =>
-        /Interrupts whoever works on this share: files/.test(
-          await watched.page.locator('#settings-verdict').innerText(),
-        ),
-      { timeoutMs: 10_000 },
+      watched.page.locator('#settings-verdict'),
+      /Interrupts whoever works on this share: files/,
     );
     assert.equal(await pages.file(), pages.text, 'nothing is applied');
     watched.assertClean();
@@ -86,17 +93,16 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       await sleep(700);
       await route.continue();
     });
-    const text = (): Promise<string> => watched.page.locator('#settings-text').inputValue();
     await put(watched, 'bandwidth.up', '3M');
     await put(watched, 'bandwidth.down', '4M');
     // Half typed when the answers come.
     await field(watched, 'dir_refresh.interval').fill('9m');
-    await until('two answers', async () => /^down = "4M"/m.test(await text()), { timeoutMs: 10_000 });
+    await holds(watched, 'two answers', /^down = "4M"/m);
     await field(watched, 'dir_refresh.interval').press('Tab');
     await until(
       'the text has all three',
       async () => {
-        const typed = await text();
+        const typed = await text(watched).inputValue();
         return /^up = "3M"/m.test(typed) && /^down = "4M"/m.test(typed) && /^interval = "9m"/m.test(typed);
       },
       { timeoutMs: 15_000 },
@@ -160,18 +166,14 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await put(watched, 'web.port', '70000');
     await verdict(watched, 'bad');
     const said = watched.page.locator('[data-field="web.port"] .problem');
-    await until(
-      'it stands at the field',
-      async () => /^web\.port 必须是 0 到 65535 的端口$/.test(await said.innerText()),
-      { timeoutMs: 10_000 },
-    );
+    await says('it stands at the field', said, /^web\.port 必须是 0 到 65535 的端口$/);
     watched.assertClean();
     await watched.context.close();
   });
 
   it('follows the text with the form, and applies with notes, layout and secrets kept', async () => {
     const watched = await pages.open();
-    const box = watched.page.locator('#settings-text');
+    const box = text(watched);
     await watched.page.locator('details[data-section="cache"] > summary').click();
     await box.fill((await box.inputValue()).replace('up = "5M"', 'up = "7M"'));
     await verdict(watched, 'good');
@@ -186,11 +188,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       'what somebody has opened is open',
     );
     await put(watched, 'bandwidth.down', '9M');
-    await until(
-      'both changes',
-      async () => /up:[^]*down:/.test(await watched.page.locator('#settings-verdict').innerText()),
-      { timeoutMs: 10_000 },
-    );
+    await says('both changes', watched.page.locator('#settings-verdict'), /up:[^]*down:/);
     await applied(watched);
     await until(
       'nothing would be lost',
@@ -208,16 +206,8 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
         9 * 1024 * 1024,
       { timeoutMs: 10_000 },
     );
-    await until(
-      'the page reaches the daemon',
-      async () => /still reaches/.test(await watched.page.locator('#settings-outcome').innerText()),
-      { timeoutMs: 10_000 },
-    );
-    await until(
-      'it is on trial',
-      async () => /Stays, unless a share/.test(await watched.page.locator('#trial').innerText()),
-      { timeoutMs: 10_000 },
-    );
+    await says('the page reaches the daemon', watched.page.locator('#settings-outcome'), /still reaches/);
+    await says('it is on trial', watched.page.locator('#trial'), /Stays, unless a share/);
     watched.assertClean();
     await pages.daemon.submit(pages.text);
     await watched.context.close();
@@ -231,13 +221,10 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await verdict(first, 'good');
     await applied(first);
     await second.page.locator('button.primary').click();
-    await until(
+    await says(
       'the second is told',
-      async () =>
-        /Somebody else has changed[^]*bandwidth\.up: "5M" → "3M"/.test(
-          await second.page.locator('#settings-outcome').innerText(),
-        ),
-      { timeoutMs: 10_000 },
+      second.page.locator('#settings-outcome'),
+      /Somebody else has changed[^]*bandwidth\.up: "5M" → "3M"/,
     );
     assert.doesNotMatch(await pages.file(), /poll_interval = "2s"/);
     for (const watched of [first, second]) {
@@ -251,17 +238,9 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const users = watched.page.locator('details[data-section="smb.users"]');
     await press(users.locator('summary'));
     await press(users.locator('button', { hasText: 'Add' }));
-    await until(
-      'the text has it',
-      async () => (await watched.page.locator('#settings-text').inputValue()).includes('[[smb.users]]'),
-      { timeoutMs: 10_000 },
-    );
+    await holds(watched, 'the text has it', /\[\[smb\.users\]\]/);
     await put(watched, 'smb.users[0].password', 'of ada "\u2019s');
-    await until(
-      'the password is in the text',
-      async () => (await watched.page.locator('#settings-text').inputValue()).includes('of ada'),
-      { timeoutMs: 10_000 },
-    );
+    await holds(watched, 'the password is in the text', /of ada/);
     await press(users.locator('button', { hasText: 'Remove' }));
     await verdict(watched, 'same');
     await until('the focus in the form', () => hasFocus(watched.page.locator('#settings-fields')), {
@@ -280,11 +259,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const tokens = watched.page.locator('details[data-section="web.tokens"]');
     assert.match(await tokens.innerText(), /mountkeeper token new/);
     await press(watched.page.locator('button', { hasText: 'Office' }));
-    await until(
-      'the preset',
-      async () => /mount\.buffer_size/.test(await watched.page.locator('#settings-verdict').innerText()),
-      { timeoutMs: 10_000 },
-    );
+    await says('the preset', watched.page.locator('#settings-verdict'), /mount\.buffer_size/);
     watched.assertClean();
     await watched.context.close();
   });
@@ -295,18 +270,16 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const groups = section('groups');
     const users = section('smb.users');
     const said = watched.page.locator('#settings-verdict');
-    const says = (what: string, words: RegExp): Promise<unknown> =>
-      until(what, async () => words.test(await said.innerText()), { timeoutMs: 10_000 });
     await press(groups.locator('summary'));
     await groups.locator('input[name=entry]').fill('office');
     await press(groups.locator('button', { hasText: 'Add' }));
     await field(watched, 'groups.office').waitFor({ timeout: 10_000 });
     await put(watched, 'groups.office', 'ada');
-    await says('who is no user yet', /groups\.office\[0\] names "ada", a user of no server/);
+    await says('who is no user yet', said, /groups\.office\[0\] names "ada", a user of no server/);
     await press(users.locator('button', { hasText: 'Add' }));
     await put(watched, 'smb.users[0].name', 'ada');
     await put(watched, 'smb.users[0].password', 'of ada');
-    await says('who is added', /groups\.office[^]*ada/);
+    await says('who is added', said, /groups\.office[^]*ada/);
     await applied(watched);
     assert.match(await pages.file(), /^\[groups\]\noffice = \["ada"\]$/m);
     await press(groups.locator('button', { hasText: 'Remove' }));
@@ -314,7 +287,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await until(
       'both are gone from the text',
       async () =>
-        !/office =|smb\.users/.test(await watched.page.locator('#settings-text').inputValue()) &&
+        !/office =|smb\.users/.test(await text(watched).inputValue()) &&
         /groups\.office[^]*removed/.test(await said.innerText()) &&
         /smb\.users/.test(await said.innerText()),
       { timeoutMs: 10_000 },
@@ -364,11 +337,7 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
       [typed, from],
     );
     await page.locator('#settings-verdict button.primary').click();
-    await until(
-      'the other change is told',
-      async () => /Somebody else has changed/.test(await page.locator('#settings-outcome').innerText()),
-      { timeoutMs: 10_000 },
-    );
+    await says('the other change is told', page.locator('#settings-outcome'), /Somebody else has changed/);
     assert.equal(await guide.locator('#guide input[name=address]').inputValue(), 'nas.example');
     await watched.context.close();
   });
@@ -414,18 +383,6 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     watched.assertClean();
     await watched.context.close();
   });
-
-  const text = ({ page }: WatchedPage): Locator => page.locator('#settings-text');
-  const problem = async ({ page }: WatchedPage, path: string, said: RegExp): Promise<void> => {
-    const place = page.locator(`[data-field="${path}"] .problem`).first();
-    await until(
-      `it is said at ${path}`,
-      async () => (await place.count()) === 1 && said.test(await place.innerText()),
-      {
-        timeoutMs: 10_000,
-      },
-    );
-  };
 
   it('keeps every note of a file in which a password is also a name', async () => {
     const noted = `${pages.text}[[smb.users]] # of the office\nname = "alice" # she\npassword = "alice"\n`;
@@ -523,19 +480,11 @@ describe('the settings page', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await pass.focus();
     await watched.page.keyboard.type('x');
     await pass.press('Tab');
-    await until('what was typed alone', async () => /"?pass"? = "x"/.test(await text(watched).inputValue()), {
-      timeoutMs: 10_000,
-    });
+    await holds(watched, 'what was typed alone', /"?pass"? = "x"/);
     await put(watched, 'connections[0].options.pass', '********x');
     await problem(watched, 'connections[0].options.pass', /begins with the mask/);
     await put(watched, 'connections[0].options.pass', '');
-    await until(
-      'it is what it was',
-      async () => /"?pass"? = "\*{8}"/.test(await text(watched).inputValue()),
-      {
-        timeoutMs: 10_000,
-      },
-    );
+    await holds(watched, 'it is what it was', /"?pass"? = "\*{8}"/);
     await put(watched, 'connections[0].options.pass', 'another');
     const connections = watched.page.locator('details[data-section="connections"]');
     await press(connections.locator('> .actions button', { hasText: 'Add' }));

@@ -239,6 +239,36 @@ describe('shares on the pages', { skip: !hasBrowser && SKIPS.chromium.reason }, 
     await watched.context.close();
   });
 
+  it('names the day in a chart where the day begins for the reader', async () => {
+    const { context, page } = await WatchedPage.open(browser, origin(), { timezoneId: 'Asia/Shanghai' });
+    const begin = Date.UTC(2026, 10, 20) / 1_000;
+    // Nothing is known of the first two days: they are part of what is asked for all the same.
+    const points = Array.from({ length: 24 }, (_, hour) => [begin + (hour + 48) * 3_600, 1, 1, 1]);
+    const [from, end] = [begin, begin + 72 * 3_600];
+    await page.route('**/dashboard/charts/**', (route) =>
+      route.fulfill({ json: { stepSeconds: 3_600, from, until: end, points } }),
+    );
+    await page.addInitScript(`(() => {
+      window.written = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (...args) {
+        window.written.push(args[0]);
+        return fillText.apply(this, args);
+      };
+    })()`);
+    await page.goto(`${origin()}/shares/files`);
+    const written = (): Promise<readonly string[]> => page.evaluate('window.written');
+    await until('charts', async () => (await page.locator('.chart canvas').count()) === 3, {
+      timeoutMs: 5_000,
+    });
+    await until('the days', async () => (await written()).includes('Nov 21'), { timeoutMs: 5_000 });
+    assert.deepEqual(
+      (await written()).filter((label) => /^0?12:00.AM$/.test(label)),
+      [],
+    );
+    await context.close();
+  });
+
   it('leads to every file that waits, also where there are hundreds, and keeps each portion up to date', async () => {
     const watched = await WatchedPage.open(browser, origin());
     const { page } = watched;

@@ -10,6 +10,7 @@ import { gainsOver } from '../../../plugins/mount/releases/versions.ts';
 import { MAKE_MOUNT_TABLE, NO_MOUNT_TABLE } from '../../../plugins/nfs/ganesha.ts';
 import { PROJECT } from '../../runner/test-files.ts';
 import { sentencesIn, sources, wordsIn } from '../../support/dashboard/sentences.ts';
+import { everyUser } from '../../../core/plugins/permissions.ts';
 import type { FoundPlugin } from '../../../core/plugins/discovery/found.ts';
 import { inTreePlugins } from '../../support/plugins/in-tree.ts';
 
@@ -26,7 +27,8 @@ const ALSO = 'plugins/mount/lifecycle/fuse-access.ts';
 const OPEN = ['0.0.0.0', '127.0.0.1'].map(
   (listen) => exposureOf({ listen, password: '', users: [], tokens: [] } as never, true)?.line ?? listen,
 );
-const CONSTANTS = [...gainsOver([0, 0, 0]), ...OPEN, NO_MOUNT_TABLE, MAKE_MOUNT_TABLE];
+const EVERY_USER = Object.values(everyUser(['network'], false) ?? {});
+const CONSTANTS = [...gainsOver([0, 0, 0]), ...OPEN, ...EVERY_USER, NO_MOUNT_TABLE, MAKE_MOUNT_TABLE];
 const isTitle = /\btitle(?::| =) $/;
 const nameless = (sentence: string): string => sentence.replaceAll(/\{\w+\}/g, '{}');
 

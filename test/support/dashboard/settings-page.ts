@@ -4,6 +4,7 @@ import type { Browser, Locator } from 'playwright-core';
 import { Daemon } from '../daemon/daemon.ts';
 import { Nas } from '../nas/nas.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
+import { until } from '../platform/wait.ts';
 import { openBrowser } from './chromium.ts';
 import { press } from './keyboard.ts';
 import { WatchedPage } from './watched-page.ts';
@@ -52,6 +53,31 @@ export async function openSettings(scratch: Scratch): Promise<SettingsPages> {
 /** The field of the form for a key such as `bandwidth.up` or `shares[0].remote_path`. */
 export function field({ page }: WatchedPage, path: string): Locator {
   return page.locator(`[data-field="${path.replaceAll('"', '\\"')}"] :is(input, select, textarea)`);
+}
+
+/** The whole file, as somebody edits it. */
+export function text({ page }: WatchedPage): Locator {
+  return page.locator('#settings-text');
+}
+
+/** Waits until the text holds what fits. */
+export function holds(watched: WatchedPage, what: string, words: RegExp): Promise<unknown> {
+  return until(what, async () => words.test(await text(watched).inputValue()), { timeoutMs: 10_000 });
+}
+
+/** Waits until a problem is said at a field. */
+export function problem({ page }: WatchedPage, path: string, said: RegExp): Promise<unknown> {
+  const place = page.locator(`[data-field="${path}"] .problem`).first();
+  return until(
+    `it is said at ${path}`,
+    async () => (await place.count()) === 1 && said.test(await place.innerText()),
+    { timeoutMs: 10_000 },
+  );
+}
+
+/** Waits until a part of the page says what fits. */
+export function says(what: string, place: Locator, words: RegExp, timeoutMs = 10_000): Promise<unknown> {
+  return until(what, async () => words.test(await place.innerText()), { timeoutMs });
 }
 
 /** As by keyboard: the value, and on to the next field. */

@@ -20,6 +20,18 @@ const FOR_MICE_ALONE = `[...document.querySelectorAll('${PRESSED}')]
   .filter((one) => !one.matches('button, a[href], input, select, textarea, summary') || one.tabIndex < 0)
   .map((one) => one.outerHTML.slice(0, 120))`;
 
+const LISTEN = `(() => {
+  const isHeard = window.aloud !== undefined;
+  window.aloud = [];
+  if (isHeard) return;
+  const LIVE = '[role=alert], [role=status], [aria-live]';
+  new MutationObserver((changes) => {
+    const places = new Set(changes.map(({ target }) =>
+      (target instanceof Element ? target : target.parentElement)?.closest(LIVE)));
+    for (const place of places) if (place?.textContent) window.aloud.push(place.textContent.trim());
+  }).observe(document.body, { childList: true, characterData: true, subtree: true, attributes: true });
+})()`;
+
 /** A page that records what it must not do. */
 export class WatchedPage {
   readonly page: Page;
@@ -83,6 +95,16 @@ export class WatchedPage {
     await this.page.fill('[name=username]', 'admin');
     await this.page.fill('[name=password]', password);
     await this.page.click('button');
+  }
+
+  /** From now on: what a screen reader says by itself, as the elements say that are marked so. */
+  listen(): Promise<void> {
+    return this.page.evaluate(LISTEN);
+  }
+
+  /** What it has said since then. */
+  aloud(): Promise<readonly string[]> {
+    return this.page.evaluate('window.aloud');
   }
 
   /** The sentence's state, such as `saved`. */

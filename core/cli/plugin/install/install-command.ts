@@ -9,6 +9,7 @@ import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
 import { agreeToMore } from './consent.ts';
+import { everyUserHere } from './every-user.ts';
 import { unfitTable } from './unfit.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
 import { claimOf, examinePackage } from './judge.ts';
@@ -61,7 +62,8 @@ export async function installPlugin(what: string, isAgreed: boolean, cli: CliCon
       cli.signal.throwIfAborted();
       await store.putInPlace(name, fetched);
       const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
-      report({ name, fetched, former, source, provenance, permissions, unfit }, workshop);
+      const warning = await everyUserHere({ name, permissions }, workshop.peeked);
+      report({ name, fetched, former, source, provenance, permissions, unfit, warning }, workshop);
     }),
   );
   return EXIT.ok;
@@ -83,33 +85,41 @@ interface Result {
   readonly permissions: readonly Permission[];
   /** The sentence about a table of its that does not fit. */
   readonly unfit: string | undefined;
+  /** What its process may do beyond its permissions. */
+  readonly warning: string | undefined;
 }
 
-function report(
-  { name, fetched, former, source, provenance, permissions, unfit }: Result,
-  { cli, configFile, peeked }: Workshop,
-): void {
-  const { version, integrity, hasScripts } = fetched;
+function report(result: Result, { cli, configFile, peeked }: Workshop): void {
+  const { name, fetched, former, provenance, permissions, unfit, warning } = result;
+  const { version, integrity } = fetched;
   const isOn = enabledIn(peeked).has(name);
   if (cli.json) {
     const { package: packageName } = fetched;
     const known = { name, version, package: packageName, integrity, provenance, permissions, enabled: isOn };
-    cli.print(JSON.stringify({ ...known, former: former?.version, unfit }));
+    cli.print(JSON.stringify({ ...known, former: former?.version, unfit, warning }));
     return;
   }
   cli.print(`${name} ${version} is installed${former ? `, in place of ${former.version}` : ''}`);
-  const rows = [
+  cli.table(rowsOf(result, peeked));
+  if (warning !== undefined) cli.print(`${name}: ${warning}`);
+  if (isOn) return cli.print(onWords(configFile, unfit));
+  cli.print(`It is off. To switch it on, write into ${configFile}:\n`);
+  cli.print(`  [plugins.${name}]\n  enabled = true`);
+}
+
+function rowsOf(
+  { name, fetched, source, provenance, permissions }: Result,
+  { isolation }: Peeked,
+): readonly (readonly string[])[] {
+  const { version, integrity, hasScripts } = fetched;
+  return [
     ['  package', `${fetched.package}@${version}`],
     ...(source.kind === 'registry' ? [] : [['  from', source.spec]]),
     ['  integrity', integrity ?? 'npm names none'],
     ...(source.kind === 'registry' ? [['  provenance', provenanceText(provenance)]] : []),
-    ['  it may', mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' })],
+    ['  it may', mayOf({ permissions, isolation: isolation.get(name) ?? 'own' })],
     ...(hasScripts ? [['  scripts', 'the package has scripts for its installation; they were not run']] : []),
   ];
-  cli.table(rows);
-  if (isOn) return cli.print(onWords(configFile, unfit));
-  cli.print(`It is off. To switch it on, write into ${configFile}:\n`);
-  cli.print(`  [plugins.${name}]\n  enabled = true`);
 }
 
 function onWords(configFile: string, unfit: string | undefined): string {

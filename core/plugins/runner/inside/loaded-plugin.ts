@@ -24,13 +24,16 @@ import { answerOf, routeServer } from './route-server.ts';
 const READ_MS = 1_000;
 /** Characters of what is read that go over in a second: what is long goes less often. */
 const PACE = 262_144;
+/** For an answer that the daemon has no room for. */
+const AGAIN_MS = 100;
 /** Less than the daemon waits for the whole. */
 const ACQUIRE_MS = 25_000;
 const RELEASE_MS = 4_000;
 
 interface Voice {
   readonly log: Logger;
-  readonly say: (message: Said) => void;
+  /** False where the daemon has not read what was said before: this is not said then. Throws for what cannot be. */
+  readonly say: (message: Said) => boolean;
   /** Others share its process, so it has to be known for whom code runs: that costs memory with each promise. */
   readonly hasNeighbours: boolean;
 }
@@ -109,12 +112,16 @@ export class LoadedPlugin {
 
   async #answer(call: Extract<ToRunner, { is: 'call' }>): Promise<void> {
     const { id } = call;
-    const { say } = this.#voice;
     try {
-      say({ is: 'answer', id, value: await this.#call(call) });
+      this.#sayOnce({ is: 'answer', id, value: await this.#call(call) });
     } catch (error) {
-      say({ is: 'answer', id, problem: this.#told(error) });
+      this.#sayOnce({ is: 'answer', id, problem: this.#told(error) });
     }
+  }
+
+  /** Somebody waits for it: where the daemon has not read yet what was said before, it is said once it has. */
+  #sayOnce(answer: Said): void {
+    if (!this.#voice.say(answer)) this.#clock.after(AGAIN_MS, () => this.#sayOnce(answer));
   }
 
   async #call({ kind, index, args }: Extract<ToRunner, { is: 'call' }>): Promise<unknown> {
@@ -135,8 +142,14 @@ export class LoadedPlugin {
   #send(command: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const id = (this.#lastSent += 1);
-      this.#sent.set(id, { resolve, reject });
-      this.#voice.say({ is: 'send', id, command, args });
+      if (this.#voice.say({ is: 'send', id, command, args })) this.#sent.set(id, { resolve, reject });
+      else
+        reject(
+          new Error(
+            `ctx.send("${command}") was not sent: the daemon has not read yet what the plugin has said before; ` +
+              'say less at a time',
+          ),
+        );
     });
   }
 
@@ -144,8 +157,7 @@ export class LoadedPlugin {
   #tell(): void {
     const state = this.#read();
     const text = JSON.stringify(state);
-    if (text !== this.#lastState) this.#voice.say({ is: 'state', ...state });
-    this.#lastState = text;
+    if (text !== this.#lastState && this.#voice.say({ is: 'state', ...state })) this.#lastState = text;
     this.#cancelRead = this.#clock.after(READ_MS * Math.max(1, text.length / PACE), () => this.#tell());
   }
 

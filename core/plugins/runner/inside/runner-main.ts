@@ -47,8 +47,9 @@ const folders: [name: string, folder: string][] = [];
 const OWN = 0;
 let isEnding = false;
 
-function say(message: FromRunner): void {
-  sendTo(channel, message);
+/** False where the daemon has not read what was said before: this is lost then. */
+function say(message: FromRunner): boolean {
+  return sendTo(channel, message);
 }
 
 /** By the stack, else by whose work it was; undefined where nobody knows. */
@@ -119,7 +120,7 @@ async function declared(plugin: Plugin, log: Logger): Promise<Declaration> {
 async function begin(message: Begin, seat: number): Promise<void> {
   // In a process of its own whatever happens is its doing.
   const hasNeighbours = seat !== OWN;
-  const tell = (said: Said): void => say({ ...said, seat });
+  const tell = (said: Said): boolean => say({ ...said, seat });
   const log = runnerLog(message.logLevel, tell);
   keepsFilesIn(ownFolder({ stateDir: message.paths.stateDir, name: message.name }));
   folders.push([message.name, message.folder]);
@@ -128,10 +129,10 @@ async function begin(message: Begin, seat: number): Promise<void> {
   try {
     const plugin = await pluginOf(message, hasNeighbours);
     if (message.task === 'declare') {
-      return tell({ is: 'declared', declaration: await declared(plugin, log) });
+      return void tell({ is: 'declared', declaration: await declared(plugin, log) });
     }
     if (message.task === 'migrate')
-      return tell({ is: 'migrated', table: await plugin.config?.migrate?.({ ...message.config }) });
+      return void tell({ is: 'migrated', table: await plugin.config?.migrate?.({ ...message.config }) });
     // It was told to go while it was imported.
     if (places.get(seat) !== place) return;
     place.loaded = new LoadedPlugin(plugin, message, { log, say: tell, hasNeighbours });
@@ -157,7 +158,7 @@ async function end(reason: string): Promise<void> {
 }
 
 function take(message: ToRunner): void {
-  if (message.is === 'ping') return say({ is: 'pong' });
+  if (message.is === 'ping') return void say({ is: 'pong' });
   if (message.is === 'end') return void end(message.reason);
   takeFor(message.seat ?? OWN, message);
 }

@@ -75,6 +75,16 @@ class CannotBegin extends Error {}
 /** What it must know to be right, and can be told at any time: that of now is what counts. */
 type Told = Extract<ToRunner, { is: 'config' | 'world' | 'log-level' }>;
 
+type Answer = Extract<ToRunner, { is: 'answer' }>;
+
+/** What a runner could not be told since it does not read, from when on, and how not to try again. */
+interface Untold {
+  readonly sinceMs: number;
+  readonly kinds: Set<Told['is']>;
+  answers: Answer[];
+  cancel: () => void;
+}
+
 /** Nothing is known of a runner that does not run. */
 export class NotRunning extends Error {}
 
@@ -86,8 +96,7 @@ export class RunnerSupervisor {
   #isOver = false;
   #state: State | undefined;
   #cancelRestart: () => void = () => undefined;
-  /** What it could not be told since it does not read, from when on, and how not to try again. */
-  #untold: { readonly sinceMs: number; readonly kinds: Set<Told['is']>; cancel: () => void } | undefined;
+  #untold: Untold | undefined;
   readonly #commands: Allowance;
   readonly #notifications: Allowance;
 
@@ -170,11 +179,11 @@ export class RunnerSupervisor {
 
   /** Tells the runner, where there is one; later where it does not read now. */
   send(message: Told): void {
-    if (this.#isUp && !this.#isTold(message)) this.#tellLater(message.is);
+    if (this.#isUp && !this.#isTold(message)) this.#later().kinds.add(message.is);
   }
 
   /** False where it has to be told again. */
-  #isTold(message: Told): boolean {
+  #isTold(message: Told | Answer): boolean {
     try {
       return this.#runner?.send(message) ?? true;
     } catch (error) {
@@ -183,14 +192,15 @@ export class RunnerSupervisor {
     }
   }
 
-  #tellLater(kind: Told['is']): void {
+  /** What it is told once it reads again. */
+  #later(): Untold {
     const { clock } = this.#options;
-    this.#untold ??= {
+    return (this.#untold ??= {
       sinceMs: clock.monotonic(),
       kinds: new Set(),
+      answers: [],
       cancel: clock.after(SECOND_MS, () => this.#tellAgain()),
-    };
-    this.#untold.kinds.add(kind);
+    });
   }
 
   /** What is so now, of each kind that it has missed. */
@@ -202,7 +212,8 @@ export class RunnerSupervisor {
       return this.#runner?.kill(`it has not read what it is told for ${DEAF_MS / 1_000} s`);
     for (const message of told(begin()))
       if (kinds.has(message.is) && this.#isTold(message)) kinds.delete(message.is);
-    if (kinds.size === 0) this.#untold = undefined;
+    this.#untold.answers = this.#untold.answers.filter((answer) => !this.#isTold(answer));
+    if (kinds.size + this.#untold.answers.length === 0) this.#untold = undefined;
     else this.#untold.cancel = clock.after(SECOND_MS, () => this.#tellAgain());
   }
 
@@ -310,6 +321,7 @@ export class RunnerSupervisor {
     // By nothing else an answer is found.
     if (typeof id !== 'number') return;
     const command = textOf(given, LONGEST_COMMAND);
+    const asker = this.#runner;
     try {
       if (!this.#options.confinement.permissions.includes('send-commands'))
         throw new Error(
@@ -326,9 +338,9 @@ export class RunnerSupervisor {
       const checked = checkedArgs(command, args);
       const sent = command === 'notify' ? [this.#named(checked[0] as NotificationEvent)] : checked;
       await this.#options.ctx.send(command as keyof Commands, ...(sent as never));
-      this.#answer({ is: 'answer', id });
+      this.#answer(asker, { is: 'answer', id });
     } catch (error) {
-      this.#answer({ is: 'answer', id, problem: textOf((error as Error | null)?.message) });
+      this.#answer(asker, { is: 'answer', id, problem: textOf((error as Error | null)?.message) });
     }
   }
 
@@ -349,13 +361,12 @@ export class RunnerSupervisor {
     };
   }
 
-  /** Also while it comes up: an effect may wait for it. */
-  #answer(message: Extract<ToRunner, { is: 'answer' }>): void {
-    try {
-      this.#runner?.send(message);
-    } catch (error) {
-      this.#options.ctx.log.warn({ err: error }, 'the plugin was not answered: its process takes no more');
-    }
+  /**
+   * Also while it comes up: an effect may wait for it. Not lost where it does not read now: who waits for an answer
+   * that never comes, waits for ever. A process that came later has numbers of its own.
+   */
+  #answer(asker: Runner | undefined, message: Answer): void {
+    if (asker === this.#runner && !this.#isTold(message)) this.#later().answers.push(message);
   }
 }
 

@@ -175,6 +175,25 @@ describe('plugin check', () => {
     ]);
   });
 
+  it('tells an author of a permission that is no more, and what to do', async (t) => {
+    const { cli, out } = terminal();
+    const mountkeeper = { apiVersion: 1, permissions: ['read-status', 'change-config'] };
+    const manifest = JSON.stringify({
+      name: 'garden',
+      version: '0.1.0',
+      type: 'module',
+      main: 'index.js',
+      mountkeeper,
+    });
+    const folder = await scaffolded(await scratch(t), { 'package.json': manifest });
+    assert.equal(await checkPlugin(folder, cli), 0);
+    assert.ok(out.includes('  may: read the status'), out.join('\n'));
+    assert.match(
+      out.join('\n'),
+      /^before others use it: package\.json asks for the permission "change-config", .*; take it out$/m,
+    );
+  });
+
   it('refuses what cannot be carried, unless its sample vouches for it', async (t) => {
     const { cli, out, err } = terminal();
     const index = scaffold('garden', '0.1.0')['index.js']!.replace(

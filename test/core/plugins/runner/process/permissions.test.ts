@@ -49,6 +49,10 @@ describe('permissions in package.json', () => {
     );
   });
 
+  it('are what they were where package.json still names one that is no more', () => {
+    assert.deepEqual(permissionsOf({ permissions: ['network', 'change-config'] }), ['network']);
+  });
+
   it('are refused where they are no permissions', () => {
     assert.throws(
       () => permissionsOf({ permissions: ['root'] }),

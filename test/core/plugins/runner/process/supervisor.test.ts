@@ -12,7 +12,7 @@ import { supervisorOf } from '../../../../support/plugins/supervised-runner.ts';
 const places = { entry: '/odd.js', folder: '/', stateDir: '/', packageDir: '/', name: 'odd' };
 
 /** A supervisor over processes that are none. */
-function supervised(config: () => object = () => ({})) {
+function supervised(config: () => object = () => ({}), send: () => Promise<void> = async () => undefined) {
   const clock = createManualClock();
   const { log, entries, messages } = collectLog();
   const [crashes, absences, sent]: [Crashes, (string | undefined)[], ToRunner[]] = [[], [], []];
@@ -33,7 +33,7 @@ function supervised(config: () => object = () => ({})) {
   };
   const late: (readonly string[])[] = [];
   const supervisor = supervisorOf(
-    { log, send: async () => undefined },
+    { log, send },
     { ...places, permissions: ['send-commands'] },
     {
       clock,
@@ -178,6 +178,61 @@ describe('a process of a plugin', () => {
     (await launched(1)).onMessage({ is: 'up' });
     await clock.advance(20_000);
     assert.deepEqual([supervisor.isUp, crashes.length], [true, 1], 'the next one starts afresh');
+    await supervisor.stop('shutdown');
+  });
+
+  it('is answered once it reads again what it has sent meanwhile, each command once', async () => {
+    const { supervisor, clock, launched, sent, socket } = supervised();
+    const started = supervisor.start();
+    const runner = await launched(0);
+    runner.onMessage({ is: 'up' });
+    await started;
+    sent.length = 0;
+    socket.isFull = true;
+    runner.onMessage({ is: 'send', id: 1, command: 'reconnect', args: ['photos'] });
+    runner.onMessage({ is: 'send', id: 2, command: 'nonsense', args: [] });
+    await clock.advance(5_000);
+    assert.equal(sent.length, 0);
+    socket.isFull = false;
+    await clock.advance(5_000);
+    assert.deepEqual(
+      sent.toSorted((one, other) => Number('id' in one && one.id) - Number('id' in other && other.id)),
+      [
+        { is: 'answer', id: 1 },
+        {
+          is: 'answer',
+          id: 2,
+          problem: 'ctx.send("nonsense") cannot be carried out of a process of its own',
+        },
+      ],
+    );
+    socket.isFull = true;
+    runner.onMessage({ is: 'send', id: 3, command: 'reconnect', args: ['photos'] });
+    await clock.advance(9_000);
+    assert.equal(supervisor.isUp, true, 'the time begins anew');
+    await clock.advance(2_000);
+    assert.equal(supervisor.isUp, false, 'who never hears the answer is ended');
+    await supervisor.stop('shutdown');
+  });
+
+  it('is given no answer to what the process before it has sent', async () => {
+    let done = (): void => undefined;
+    const { supervisor, clock, launched, sent } = supervised(
+      undefined,
+      () => new Promise((resolve) => (done = resolve)),
+    );
+    const started = supervisor.start();
+    const first = await launched(0);
+    first.onMessage({ is: 'up' });
+    await started;
+    first.onMessage({ is: 'send', id: 1, command: 'reconnect', args: ['photos'] });
+    first.onEnd({ reason: 'it fell over' });
+    await clock.advance(1_000);
+    (await launched(1)).onMessage({ is: 'up' });
+    sent.length = 0;
+    done();
+    await turn();
+    assert.deepEqual(sent, [], 'it may wait for an answer of that number itself');
     await supervisor.stop('shutdown');
   });
 
