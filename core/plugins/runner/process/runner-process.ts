@@ -96,8 +96,8 @@ const LOOK_MS = 2_000;
 const SPACE_LOOK_MS = 1_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
-/** So many are told of once it answers again: about six seconds and more. */
-const NOTED_SILENT_LOOKS = 3;
+/** Who was silent for so long is told of once it answers again. */
+const NOTED_SILENCE_MS = 4_000;
 /** One that is silent again and again is told of at most this often. */
 const SAY_EVERY_MS = 60_000;
 /** Of one plugin. */
@@ -271,6 +271,8 @@ export class RunnerProcess implements Runner {
 
   async end(reason: string): Promise<void> {
     if (this.#isOver) return;
+    // Asked again it waits for the same end.
+    if (this.#isEnding) return this.#ended;
     this.#isEnding = true;
     if (!this.send({ is: 'end', reason })) this.#kill();
     const kill = (): void => {
@@ -320,7 +322,8 @@ export class RunnerProcess implements Runner {
   }
 
   #hear(message: FromRunner): void {
-    if (this.#silentLooks > NOTED_SILENT_LOOKS) this.#noteSilence();
+    // Of one look, the daemon itself may have been late.
+    if (this.#silentLooks > 1) this.#noteSilence();
     this.#silentLooks = 0;
     if (message.is === 'broke') this.#broke(message);
     else if (message.is === 'answer') this.#answer(message);
@@ -329,10 +332,12 @@ export class RunnerProcess implements Runner {
 
   #noteSilence(): void {
     const nowMs = this.#options.clock.monotonic();
-    if (nowMs - this.#saidMs < SAY_EVERY_MS) return;
+    const silentMs = nowMs - this.#silentSinceMs;
+    if (silentMs < NOTED_SILENCE_MS || nowMs - this.#saidMs < SAY_EVERY_MS) return;
     this.#saidMs = nowMs;
-    const seconds = Math.round((nowMs - this.#silentSinceMs) / 1_000);
-    this.#options.onNote(`it did not answer for about ${seconds} s: something in it loops or blocks`);
+    this.#options.onNote(
+      `it did not answer for about ${Math.round(silentMs / 1_000)} s: something in it loops or blocks`,
+    );
   }
 
   #broke({ reason, by }: Extract<FromRunner, { is: 'broke' }>): void {

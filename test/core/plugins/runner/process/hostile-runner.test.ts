@@ -47,6 +47,7 @@ export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd
 /** What these do is meant to reach further than their permissions. */
 const ALL: readonly Permission[] = ['send-commands', 'network', 'own-files', 'files', 'processes'];
 const PATIENCE = { timeoutMs: 20_000 };
+const ABANDONED = 'interval does not stop and is abandoned';
 /** How many times as fast the daemon's time goes: what it does after seconds is seen soon. */
 const QUICK = 4;
 
@@ -363,14 +364,14 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     );
     await started;
     const noted = (): readonly unknown[] => entries.flatMap(({ reason }) => reason ?? []);
-    assert.equal(await supervisor.call('tap', 0, [4_000 / QUICK]), 'back');
+    assert.equal(await supervisor.call('tap', 0, [3_000 / QUICK]), 'back');
     assert.equal(await supervisor.call('tap', 0, [0]), 'back');
     assert.deepEqual(noted(), []);
     assert.equal(await supervisor.call('tap', 0, [10_000 / QUICK]), 'back');
     await until('it is said', () => noted().length > 0, PATIENCE);
     assert.match(
       String(noted()),
-      /^it did not answer for about ([7-9]|1[01]) s: something in it loops or blocks$/,
+      /^it did not answer for about ([5-9]|1[01]) s: something in it loops or blocks$/,
     );
     assert.equal(supervisor.isUp, true);
   });
@@ -383,11 +384,36 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       { clock: quickClock(QUICK) },
     );
     await started;
-    await supervisor.stop('disable');
+    // As the daemon does: by the signal, and by the release of what holds it.
+    await Promise.all([supervisor.stop('disable'), supervisor.stop('disable')]);
+    assert.equal(entries.length, 1);
     assert.match(
       String(entries.at(-1)?.['reason']),
       /^it did not go within 5 s and was ended: a release or a run/,
     );
+  });
+
+  it('says which run of it, and which release, did not end, and each once', async () => {
+    const never = 'new Promise(() => undefined)';
+    for (const [verb, said] of [
+      [
+        `ctx.effect('bed', () => () => ${never});`,
+        /^1 effects were not released: release "bed": did not finish within 4 s$/,
+      ],
+      [
+        `ctx.every({ name: 'tick', ms: () => 50, run: () => { ctx.log.info('runs'); return ${never}; } });`,
+        undefined,
+      ],
+    ] as const) {
+      const { supervisor, started, entries, messages } = await supervised(verb);
+      await started;
+      if (said === undefined) await until('it runs', () => messages().includes('runs'), PATIENCE);
+      await Promise.all([supervisor.stop('disable'), supervisor.stop('disable')]);
+      const last = entries.filter(({ msg }) => msg !== 'runs');
+      assert.equal(last.length, 1, messages().join('|'));
+      if (said) assert.match(String((last[0]?.['err'] as Partial<Error> | undefined)?.message), said);
+      else assert.deepEqual([last[0]?.['msg'], last[0]?.['interval']], [ABANDONED, 'tick']);
+    }
   });
 
   it('is told of when it goes and has left something open, and not when it has closed all', async () => {
