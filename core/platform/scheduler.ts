@@ -15,7 +15,7 @@ import type { WorkerJobs } from './worker-jobs.ts';
  * this often.
  */
 const LOOK_MS = 30_000;
-/** How long a release waits for a job that ignores its signal. */
+/** How long a release waits for a job that ignores its signal, unless it is said. */
 const STOP_MS = 5_000;
 
 export type ScheduledJob = Job & { readonly key: string };
@@ -29,14 +29,19 @@ export interface Scheduler {
   close(): Promise<void>;
 }
 
-interface Context {
+export interface SchedulerOptions {
   readonly clock: Clock;
   readonly log: Logger;
+  /** How long a release waits for a job that ignores its signal, in milliseconds; 5 s unless said. */
+  readonly stopMs?: number;
+}
+
+interface Context extends SchedulerOptions {
   readonly workers: WorkerJobs;
 }
 
-export function createScheduler({ clock, log }: { readonly clock: Clock; readonly log: Logger }): Scheduler {
-  const context: Context = { clock, log, workers: createWorkerJobs({ clock, log }) };
+export function createScheduler(options: SchedulerOptions): Scheduler {
+  const context: Context = { ...options, workers: createWorkerJobs(options) };
   const releases = new Map<string, () => Promise<void>>();
   let closed = false;
   return {
@@ -69,7 +74,7 @@ interface Rule {
 }
 
 function schedule(job: ScheduledJob, rule: Rule, context: Context): () => Promise<void> {
-  const { clock, log } = context;
+  const { clock, log, stopMs = STOP_MS } = context;
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   const trigger = (): void => {
@@ -86,7 +91,7 @@ function schedule(job: ScheduledJob, rule: Rule, context: Context): () => Promis
     cancel();
     stopping.abort(new Error('the job is stopped'));
     if (running === undefined) return;
-    if (!(await endsWithin(clock, STOP_MS, running)))
+    if (!(await endsWithin(clock, stopMs, running)))
       log.warn({ job: job.key }, 'job does not stop and is abandoned');
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Runs what plugins have registered for commands. There is one queue of commands for all, so nobody is waited for
- * beyond a limit: a handler that fails or hangs is logged with its plugin's name, and its plugin hears of no such
- * command before the call that hangs has ended.
+ * beyond a limit, and a third party's plugin not at all: a handler that fails or hangs is logged with its plugin's
+ * name, and its plugin hears of no such command before the call that hangs has ended.
  */
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { timeBoxOr } from '../../platform/deadline.ts';
@@ -30,13 +30,12 @@ export class CommandHandlers {
 
   /** Never rejects. */
   async run(command: string, args: readonly unknown[]): Promise<void> {
-    const calls = this.#options
-      .ledgers()
-      .flatMap(({ plugin, handlers }) =>
-        handlers
-          .filter((entry) => entry.command === command)
-          .map(({ fn }) => this.#call(plugin, command, () => (fn as unknown as Handle)(...args))),
-      );
+    const calls = this.#options.ledgers().flatMap(({ plugin, handlers, routePrefix }) => {
+      const begun = handlers
+        .filter((entry) => entry.command === command)
+        .map(({ fn }) => this.#call(plugin, command, () => (fn as unknown as Handle)(...args)));
+      return routePrefix === '' ? begun : [];
+    });
     await Promise.all(calls);
   }
 

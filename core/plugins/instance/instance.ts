@@ -20,7 +20,7 @@ import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';
 
-/** How long a third party's interval may go on when its plugin goes. */
+/** How long a third party's interval may go on when its plugin goes, unless it is said. */
 const STOP_MS = 5_000;
 
 /** What instances need from the host. */
@@ -28,7 +28,7 @@ export interface InstanceEnv {
   readonly clock: Clock;
   readonly log: Logger;
   readonly scheduler: JobScheduler;
-  readonly limits?: Pick<ScopeOptions, 'acquireMs' | 'releaseMs'>;
+  readonly limits?: Pick<ScopeOptions, 'acquireMs' | 'releaseMs'> & { readonly stopMs?: number };
   /** Lowest level that the plugin logs; undefined: the level of `log`. */
   logLevel?(plugin: string): string | undefined;
   /** Whether the plugin of this name does not come with Mountkeeper. */
@@ -288,7 +288,8 @@ class ActiveInstance implements Instance {
     const { clock, scheduler } = this.#env;
     const { signal } = this.#scope;
     const isStranger = this.#env.isThirdParty(this.plugin.name);
-    const options = { clock, log: this.#log, signal, ...(isStranger && { stopMs: STOP_MS }) };
+    const stopMs = this.#env.limits?.stopMs ?? STOP_MS;
+    const options = { clock, log: this.#log, signal, ...(isStranger && { stopMs }) };
     const keep = (label: string, begin: () => Recurring | Promise<Recurring>): Promise<void> =>
       this.#scope.acquire(label, async () => {
         const one = await begin();

@@ -5,6 +5,7 @@
 import type { Awaitable, Clock, Logger, Release } from '../../contract/platform.ts';
 import { TimeBoxError, timeBox, unlessAborted } from '../../platform/deadline.ts';
 import { isA } from '../../platform/log/thrown.ts';
+import { reasonOf } from '../../sdk/reason-of.ts';
 
 export type DisposeReason = 'reload' | 'disable' | 'shutdown' | 'handover' | 'failure';
 export interface ScopeOptions {
@@ -124,6 +125,9 @@ class SerialScope implements Scope {
       );
     }
     if (errors.length > 0)
-      throw new AggregateError(errors, `${String(errors.length)} effects were not released`);
+      throw new AggregateError(
+        errors,
+        `${String(errors.length)} effects were not released: ${errors.map((error) => reasonOf(error)).join('; ')}`,
+      );
   }
 }

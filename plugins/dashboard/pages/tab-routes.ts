@@ -9,6 +9,7 @@ import { htmlAnswer, queryOf } from './answer.ts';
 import { everywhere } from '../languages.ts';
 import { createView } from '../view.ts';
 import { icon } from './nodes.ts';
+import { NotDrawn } from './not-drawn.ts';
 import { readerOf } from './preferences.ts';
 import { toHtml } from './shell.ts';
 import type { Sources } from './sources.ts';
@@ -85,6 +86,12 @@ function isFromScript({ headers }: Request): boolean {
   return headers['hx-request'] === 'true';
 }
 
+function notDrawnPart(request: Request, h: ResponseToolkit, plugin: string): ResponseObject {
+  const view = createView(readerOf(request));
+  const outcome = { ok: false, message: view.plain('not-drawn', { plugin }) };
+  return htmlAnswer(request, h, toHtml(outcomeNode(outcome, view)), 500);
+}
+
 export function partRoute(sources: Sources, options: RouteOptions): ServerRoute {
   return {
     method: 'GET',
@@ -94,7 +101,17 @@ export function partRoute(sources: Sources, options: RouteOptions): ServerRoute 
       const found = asked(sources, request);
       const part = found && own(found.owned.tab.parts, found.name);
       if (!found || !part) return goneOfPart(request, h);
-      return htmlAnswer(request, h, toHtml(await part(found.view)));
+      const { owned, view, name } = found;
+      const notDrawn = new NotDrawn(owned, sources.log, `part ${name} ${view.language}`);
+      try {
+        const drawn = toHtml(await part(view));
+        notDrawn.forget();
+        return htmlAnswer(request, h, drawn);
+      } catch (err) {
+        // The route is the dashboard's; whose part it was, the web server does not know.
+        notDrawn.tell(err, 'a part of a tab was not drawn');
+        return notDrawnPart(request, h, owned.plugin);
+      }
     },
   };
 }

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import type { PluginContext } from '../../../core/contract/plugin.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { holdings, probeEnv } from '../../support/daemon/heap-probe.ts';
 import type { Holdings } from '../../support/daemon/heap-probe.ts';
@@ -34,29 +35,60 @@ const LEFT_BEHIND =
 const SLACK = 3;
 const PATIENCE = { timeoutMs: 60_000, everyMs: 20 };
 
-/** Every verb that is carried; `word` makes it another content. */
+/** What uses each verb, all of them by the contract; `word` makes it another content. */
+function verbs(word: string): Readonly<Record<keyof PluginContext, string>> {
+  return {
+    tap: `ctx.tap('afterCycle', () => { beats += 1; });
+      ctx.tap('collectNotices', () => [{ level: 'info', message: 'the garden says ${word}' }]);
+      ctx.tap('resolveBandwidth', (budget) => budget);`,
+    handle: "ctx.handle('notify', async () => { beats += 1; });",
+    send: `ctx.every({ name: 'tell', ms: () => (hasTold ? 0 : 50), run: async () => {
+      hasTold = true;
+      await ctx.send('notify', { type: 'grown', severity: 'info', message: '${word}', data: {}, key: '${word}' });
+    } });`,
+    status: "ctx.status('garden', { default: 0, read: () => beats });",
+    shareStatus: `ctx.shareStatus({ defaults: { gardenMood: '' }, read: () => ({ gardenMood: '${word}' }) });`,
+    route: `ctx.route({ method: 'GET', path: '/', handler: () => ({ word: '${word}', heard: beats }) });`,
+    metric: `ctx.metric({ name: 'garden_beats', help: 'Beats.', read: () => beats });
+      const counted = ctx.metric({ type: 'counter', name: 'garden_drops_total', help: 'Drops.' });`,
+    tab: `ctx.tab({ id: 'garden', title: 'Garden', place: 'card', render: () => '${word}',
+      parts: { bed: () => '${word}' }, actions: { water: () => ({ ok: true, message: '${word}' }) } });`,
+    webhookFormat: `ctx.webhookFormat({ name: 'card', render: () => ({ body: '${word}' }) });`,
+    event: `const grown = ctx.event({ name: 'garden:grown', summary: 'It has grown.', value: Joi.string() });
+      ctx.every({ name: 'grow', ms: () => 100, run: async () => grown('${word}') });`,
+    on: "ctx.on('garden:grown', () => { beats += 1; });",
+    every: "ctx.every({ name: 'beat', ms: () => 50, run: async () => { beats += 1; counted.add(); } });",
+    job: "ctx.job({ name: 'daily', cron: () => '0 3 * * *', run: async () => undefined });",
+    onConfigChange: 'ctx.onConfigChange(() => { beats += 1; });',
+    config: "ctx.every({ name: 'beds', ms: () => 50 * ctx.config.beds, run: async () => undefined });",
+    log: `ctx.effect('a word', () => { ctx.log.debug('${word}'); return () => undefined; });`,
+    signal: `ctx.effect('awaited', () => {
+      ctx.signal.addEventListener('abort', () => { beats = 0; }); return () => undefined; });`,
+    effect: LEFT_BEHIND,
+    use: `ctx.effect('a listener', () => ctx.use('status').onPublish(() => { beats += 1; }));
+      ctx.effect('kept', async () => {
+        const kept = await ctx.use('store').open('words', { version: 1, initial: '' });
+        await kept.save('${word}'); return () => undefined; });`,
+    find: `ctx.tap('afterCycle', () => { beats += ctx.find('shares')?.list().length ?? 0; });`,
+    ...(ISOLATION === 'none' ? IN_DAEMON : NOT_CARRIED),
+  };
+}
+
+type Uncarried = Record<'hapi' | 'cli' | 'provide', string>;
+const NOT_CARRIED: Uncarried = { hapi: '', cli: '', provide: '' };
+const IN_DAEMON: Uncarried = {
+  hapi: `ctx.hapi({ name: 'native', register: (server) => {
+    server.route({ method: 'GET', path: '/native', handler: () => 'native' }); } }, {});`,
+  cli: "ctx.cli({ name: 'garden', summary: 'Shows the garden.', usage: 'garden', run: async () => 0 });",
+  provide: "ctx.provide('gardener', () => ({ water() {} }));",
+};
+
 function wholePlugin(word: string): string {
   return source(
     'garden',
-    `let beats = 0;
-    ctx.tap('afterCycle', () => { beats += 1; });
-    ctx.tap('collectNotices', () => [{ level: 'info', message: 'the garden says ${word}' }]);
-    ctx.tap('resolveBandwidth', (budget) => budget);
-    ctx.handle('notify', async () => { beats += 1; });
-    ctx.status('garden', { default: 0, read: () => beats });
-    ctx.shareStatus({ defaults: { gardenMood: '' }, read: () => ({ gardenMood: '${word}' }) });
-    ctx.route({ method: 'GET', path: '/', handler: () => ({ word: '${word}' }) });
-    ctx.metric({ name: 'garden_beats', help: 'Beats.', read: () => beats });
-    ctx.tab({ id: 'garden', title: 'Garden', place: 'card', render: () => '${word}' });
-    ctx.every({ name: 'beat', ms: () => 50, run: async () => { beats += 1; } });
-    ctx.job({ name: 'daily', cron: () => '0 3 * * *', run: async () => undefined });
-    ctx.onConfigChange(() => undefined);
-    ctx.effect('a listener', () => ctx.use('status').onPublish(() => { beats += 1; }));
-    ${LEFT_BEHIND}
-    ctx.effect('kept', async () => {
-      const kept = await ctx.use('store').open('words', { version: 1, initial: '' });
-      await kept.save('${word}'); return () => undefined; });`,
-    "requires: ['status', 'store'],",
+    `let beats = 0; let hasTold = false; ${Object.values(verbs(word)).join('\n')}`,
+    `requires: ['status', 'store', 'shares'], config: { schema: Joi.object({
+      beds: Joi.number().default(1).description('How many beds there are.').meta({ tier: 'live' }) }) },`,
   );
 }
 
@@ -81,12 +113,12 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
   });
   after(() => scratch.close());
 
-  const switched = (enabled: boolean): Promise<void> =>
+  const switched = (enabled: boolean, beds = 1): Promise<void> =>
     daemon.writeConfig(
       daemon.text({
         sections: {
           plugins: { dirs: [scratch.path('plugins')] },
-          'plugins.garden': { enabled, isolation: ISOLATION },
+          'plugins.garden': { enabled, isolation: ISOLATION, beds },
         } as never,
       }),
     );
@@ -112,9 +144,10 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
     await put(`load ${index}`);
     await switched(true);
     await says(`load ${index}`);
+    await switched(true, 2);
     await put(`change ${index}`);
     await says(`change ${index}`);
-    await switched(false);
+    await switched(false, 2);
     const isOff = async () => (await plugin(daemon, 'garden'))?.state === 'disabled';
     await until(
       'it is off',

@@ -3,6 +3,9 @@
  * administrator reads of it, with the plugin's name, in the list of plugins or in the log.
  */
 
+/** Asked for below its address or, with a slash in front, anywhere. A `POST` comes as from a form. */
+export type Asked = readonly [path: string, status: number, method?: 'POST'];
+
 export interface HostilePlugin {
   /** What stands in `register(ctx)`. */
   readonly body?: string;
@@ -13,17 +16,29 @@ export interface HostilePlugin {
   /** Keys of its package.json. */
   readonly manifest?: Readonly<Record<string, unknown>>;
   readonly permissions?: readonly string[];
-  /** Asked for after it is up, below its address or, with a slash in front, anywhere: `[path, status]`. */
-  readonly asked?: readonly [path: string, status: number];
+  /** Asked for at the same time, after it is up. */
+  readonly asked?: readonly Asked[];
+  /** Its own table, and what it is changed to once the plugin is up. */
+  readonly table?: readonly [first: Keys, then: Keys];
+  /** The format of webhooks that the daemon uses meanwhile; one plugin of a group has it. */
+  readonly format?: string;
   /** The reason in the list, of a plugin that is not `active`. */
   readonly listed?: RegExp;
-  /** A line in the log; the plugin stays `active`. Without both, it is `active` and did nobody any harm. */
-  readonly logged?: RegExp;
+  /** Lines in the log; the plugin stays `active`. Without both, it is `active` and did nobody any harm. */
+  readonly logged?: RegExp | readonly RegExp[];
+  /** A line in the log once it was told to go. */
+  readonly loggedAtEnd?: RegExp;
+  /** How long that may take; 90 s unless said. */
+  readonly withinMs?: number;
 }
+
+type Keys = Readonly<Record<string, number>>;
 
 const DEFAULT = ['read-status', 'send-commands', 'network', 'own-files'];
 const never = 'new Promise(() => undefined)';
 const block = 'for (;;);';
+/** And then goes on. Takes no processor time from the others. */
+const rest = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000);';
 const soon = (what: string): string =>
   `ctx.effect('timer', () => { setTimeout(() => { ${what} }, 200); return () => undefined; });`;
 const route = (handler: string, path = '/x', method = 'GET'): string =>
@@ -31,6 +46,32 @@ const route = (handler: string, path = '/x', method = 'GET'): string =>
 const thrown = (what: string): string => `() => { throw new Error('${what}'); }`;
 const cyclic = '() => { const endless = {}; endless.self = endless; return endless; }';
 const NO_ANSWER = /it did not answer for 10 s: something in it loops or blocks/;
+const NOT_GONE = /has hung.*it did not go within 5 s and was ended/;
+const WAS_SILENT = /has hung.*it did not answer for about \d+ s: something in it loops or blocks/;
+/** Sends notifications, no more than it may, which it may handle, or somebody delivers. */
+const notifies = `ctx.every({ name: 'notify', ms: () => 3_000, run: () => ctx.send('notify',
+  { type: 'hostile', severity: 'info', message: 'x', data: {}, key: String(performance.now()) }) });`;
+/** A tab with one function for all that it has. */
+const tab = (id: string, fn: string): string =>
+  `const fn = ${fn}; ctx.tab({ id: '${id}', title: 'x', render: fn, parts: { one: fn }, actions: { go: fn } });`;
+const tabAsked = (id: string, part: number): readonly Asked[] => [
+  [`/tabs/${id}`, 200],
+  [`/dashboard/parts/${id}/one`, part],
+  [`/dashboard/do/${id}/go`, 200, 'POST'],
+];
+/** By whom it is logged that they were not drawn. */
+const notDrawn = (render: string, action = render): readonly RegExp[] => [
+  new RegExp(`a part of the dashboard was not drawn.*${render}`),
+  new RegExp(`a part of a tab was not drawn.*${render}`),
+  new RegExp(`an action of the dashboard failed.*${action}`),
+];
+/** An event of its own, given twice a second and heard by itself. */
+const hears = (name: string, fn: string): string =>
+  `const give = ctx.event({ name: '${name}:tick', summary: 'x', value: Joi.any() }); ctx.on('${name}:tick', ${fn});
+  ctx.every({ name: 'give', ms: () => 500, run: async () => give(1) });`;
+const NOT_HEARD = 'plugin failed to take an event; others have heard of it';
+const format = (render: string): string =>
+  `ctx.webhookFormat({ name: 'card', render: ${render} }); ${notifies}`;
 const define = (rest: string): string =>
   `import { definePlugin } from 'mountkeeper';\nexport default definePlugin({ name: 'NAME', version: '1.0.0', ` +
   `apiVersion: 1, description: 'Hostile.', register() {}${rest} });\n`;
@@ -51,7 +92,7 @@ const THROWING: Readonly<Record<string, HostilePlugin>> = {
   },
   'route-throws': {
     body: route(thrown('out of a route')),
-    asked: ['x', 500],
+    asked: [['x', 500]],
     logged: /a route failed.*out of a route/,
   },
   'effect-throws': {
@@ -64,7 +105,7 @@ const THROWING: Readonly<Record<string, HostilePlugin>> = {
   },
   'metric-throws': {
     body: `ctx.metric({ name: 'hostile_thrown', help: 'x', read: ${thrown('out of a metric')} });`,
-    asked: ['/metrics', 200],
+    asked: [['/metrics', 200]],
     logged: /out of a metric/,
   },
   'timer-throws': {
@@ -74,6 +115,35 @@ const THROWING: Readonly<Record<string, HostilePlugin>> = {
   rejects: {
     body: soon("void Promise.reject(new Error('out of a promise'));"),
     listed: /rejection that nobody caught: out of a promise/,
+  },
+  'command-throws': {
+    body: `ctx.handle('notify', ${thrown('out of a command')}); ${notifies}`,
+    logged: /command failed.*out of a command/,
+  },
+  'share-throws': {
+    body: `ctx.shareStatus({ defaults: { shareThrows: 0 }, read: ${thrown('no mood')} });`,
+    logged: /cannot be used and is left out.*no mood/,
+  },
+  'tab-throws': {
+    body: tab('tab-throws', thrown('out of a tab')),
+    asked: tabAsked('tab-throws', 500),
+    logged: notDrawn('out of a tab'),
+  },
+  'format-throws': {
+    body: format(thrown('out of a format')),
+    format: 'format-throws/card',
+    logged: /notification not delivered.*the format .*out of a format/,
+  },
+  'event-throws': {
+    body: hears('event-throws', thrown('out of an event')),
+    logged: new RegExp(`${NOT_HEARD}.*out of an event`),
+  },
+  'change-throws': {
+    body: `ctx.onConfigChange(${thrown('out of a change')});`,
+    definition:
+      "config: { schema: Joi.object({ beds: Joi.number().meta({ tier: 'live' }).description('x.') }) },",
+    table: [{ beds: 1 }, { beds: 2 }],
+    logged: /failed to take over its changed configuration.*out of a change/,
   },
 };
 
@@ -89,7 +159,7 @@ const HANGING: Readonly<Record<string, HostilePlugin>> = {
   },
   'route-never': {
     body: route(`() => ${never}`),
-    asked: ['x', 503],
+    asked: [['x', 503]],
     logged: /a route did not answer in time/,
   },
   'effect-never': {
@@ -101,8 +171,44 @@ const HANGING: Readonly<Record<string, HostilePlugin>> = {
     listed: NO_ANSWER,
   },
   'tap-blocks': { body: `ctx.tap('afterCycle', () => { ${block} });`, listed: NO_ANSWER },
-  'route-blocks': { body: route(`() => { ${block} }`), asked: ['x', 500], listed: NO_ANSWER },
+  'route-blocks': { body: route(`() => { ${block} }`), asked: [['x', 500]], listed: NO_ANSWER },
   'effect-blocks': { body: `ctx.effect('a bed', () => { ${block} });`, listed: NO_ANSWER },
+  'command-never': {
+    body: `ctx.handle('notify', () => ${never}); ${notifies}`,
+    logged: /did not end with a command in time/,
+  },
+  'tab-never': {
+    body: tab('tab-never', `() => ${never}`),
+    asked: tabAsked('tab-never', 500),
+    logged: notDrawn('it took too long|did not finish within 10 s'),
+  },
+  'format-never': {
+    body: format(`() => ${never}`),
+    format: 'format-never/card',
+    logged: /notification not delivered.*the format .*did not finish within 5 s/,
+  },
+  'event-never': {
+    body: hears('event-never', `() => ${never}`),
+    logged: new RegExp(`${NOT_HEARD}.*did not finish within 5 s`),
+  },
+  'release-never': {
+    body: `ctx.effect('a bed', () => () => ${never});`,
+    loggedAtEnd: /plugin left something behind.*a bed.*did not finish within 4 s/,
+  },
+  'release-blocks': {
+    body: `ctx.effect('a bed', () => () => { ${block} });`,
+    loggedAtEnd: NOT_GONE,
+  },
+  'tap-rests': { body: `ctx.tap('afterCycle', () => { ${rest} });`, logged: WAS_SILENT },
+  'route-rests': { body: route(`() => { ${rest} return 'well'; }`), asked: [['x', 200]], logged: WAS_SILENT },
+  'effect-rests': {
+    body: `ctx.effect('a bed', () => { ${rest} return () => undefined; });`,
+    logged: WAS_SILENT,
+  },
+  'interval-rests': {
+    body: `ctx.every({ name: 'rest', ms: () => 2_000, run: async () => { ${rest} } });`,
+    logged: WAS_SILENT,
+  },
 };
 
 /** Gives garbage, and changes what is not its own. */
@@ -123,12 +229,32 @@ const GIVING: Readonly<Record<string, HostilePlugin>> = {
     body: "ctx.shareStatus(() => ({ mounted: false, health: 'failed', dirtyCount: 9 }));",
     logged: /is the core's own/,
   },
-  'route-garbage': { body: route(cyclic), asked: ['x', 500], logged: /a route failed/ },
+  'route-garbage': { body: route(cyclic), asked: [['x', 500]], logged: /a route failed/ },
   'effect-garbage': {
     body: "ctx.effect('a bed', () => 7);",
     listed: /did not return its release, a function/,
   },
   'tab-garbage': { body: "ctx.tab({ id: 'Not An Id' });", listed: /needs an id of lower-case letters/ },
+  'metric-garbage': {
+    body: "ctx.metric({ name: 'hostile_garbage', help: 'x', read: () => 'many' });",
+    asked: [['/metrics', 200]],
+    logged: /metric.*cannot be used and is left out/,
+  },
+  'drawing-garbage': {
+    body: tab('drawing-garbage', "() => h('script', { src: 'x' }, 'x')"),
+    asked: tabAsked('drawing-garbage', 500),
+    logged: notDrawn('script', 'an action gave no outcome'),
+  },
+  'format-garbage': {
+    body: format("() => ({ body: 7, headers: 'none' })"),
+    format: 'format-garbage/card',
+    logged: /notification not delivered.*the format .*gave no text as body/,
+  },
+  'event-garbage': {
+    body: `const give = ctx.event({ name: 'event-garbage:tick', summary: 'x', value: Joi.any() });
+      ctx.every({ name: 'give', ms: () => 500, run: async () => give((${cyclic})()) });`,
+    logged: /as an event cannot be used; nobody is told.*holds itself/,
+  },
   'core-status': {
     body: "ctx.status('allSynced', { default: true, read: () => true });",
     listed: /fills the status field "allSynced", which is the core's own/,
@@ -141,7 +267,7 @@ const GIVING: Readonly<Record<string, HostilePlugin>> = {
       process.env.PATH = '/nowhere'; } });`,
     definition: "requires: ['status'],",
   },
-  'takes-all': { body: route("() => 'mine'", '/{any*}', '*'), asked: ['api/status', 200] },
+  'takes-all': { body: route("() => 'mine'", '/{any*}', '*'), asked: [['api/status', 200]] },
   floods: {
     body: soon(`for (let i = 0; i < 100_000; i += 1)
       void ctx.send('reconnect', 'none'.repeat(100)).catch(() => undefined);`),
@@ -212,8 +338,38 @@ const GREEDY: Readonly<Record<string, HostilePlugin>> = {
     body: "ctx.effect('secrets', () => { readFileSync('/etc/passwd'); return () => undefined; });",
     listed: /without the permission "files" \(\/etc\/passwd\)/,
   },
+  leaks: {
+    body: `ctx.effect('much', () => {
+      setInterval(() => undefined, 10);
+      createServer().listen(0, '127.0.0.1', function listens() { connect(this.address().port, '127.0.0.1'); });
+      for (const detached of [true, false]) spawn('sleep', ['LEAKED'], { detached, stdio: 'ignore' });
+      return () => undefined; });`,
+    permissions: [...DEFAULT, 'processes'],
+    loggedAtEnd: /has left something open.*a server/,
+  },
   prints: {
     body: "ctx.every({ name: 'print', ms: () => 100, run: async () => console.log('x'.repeat(1e6)) });",
+  },
+};
+
+/** What is told of after a minute, and waits for the next one before; played beside all the others. */
+export const SLOW: Readonly<Record<string, HostilePlugin>> = {
+  'interval-never': {
+    body: `ctx.every({ name: 'tick', ms: () => 500, run: () => ${never} });`,
+    logged: /a run takes long; no other begins before it ends.*interval "tick"/,
+    loggedAtEnd: /interval does not stop and is abandoned.*tick/,
+    withinMs: 200_000,
+  },
+  'job-never': {
+    body: `ctx.job({ name: 'minute', cron: () => '* * * * *', run: () => ${never} });`,
+    logged: /a run takes long; no other begins before it ends.*job "minute"/,
+    loggedAtEnd: /job does not stop and is abandoned.*minute/,
+    withinMs: 200_000,
+  },
+  'job-throws': {
+    body: `ctx.job({ name: 'minute', cron: () => '* * * * *', run: ${thrown('out of a job')} });`,
+    logged: /job failed; it will run again on its schedule.*out of a job/,
+    withinMs: 200_000,
   },
 };
 

@@ -8,16 +8,17 @@ import { createServer } from 'node:net';
 import { Daemon } from '../daemon/daemon.ts';
 import { Nas } from '../nas/nas.ts';
 import { freePort } from '../platform/free-port.ts';
+import { allProcesses } from '../platform/processes.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until } from '../platform/wait.ts';
-import type { HostilePlugin } from './hostile-plugins.ts';
+import type { Asked, HostilePlugin } from './hostile-plugins.ts';
 import { inState, place, plugin, runnersOf, source } from './strangers.ts';
 
 export const PATIENCE = { timeoutMs: 90_000 };
 const IMPORTS = `
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { readFileSync, rmSync } from 'node:fs';
-void [createServer, readFileSync, rmSync];
+void [connect, createServer, readFileSync, rmSync];
 `;
 /** What any of them does once it is mended. */
 export const WELL = "ctx.route({ method: 'GET', path: '/', handler: () => 'well' });";
@@ -37,11 +38,18 @@ export class HostileTrial {
   readonly #scratch: Scratch;
   /** One of them takes it and keeps it. */
   readonly #port: number;
+  /** Seconds that the children of one sleep, as their argument. */
+  readonly #leaked: string;
+  /** What is being played, with the keys of each. */
+  readonly #on = new Map<string, Readonly<Record<string, number>>>();
+  #format: string | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
   private constructor(scratch: Scratch, daemon: Daemon, port: number) {
     this.#scratch = scratch;
     this.daemon = daemon;
     this.#port = port;
+    this.#leaked = `${port}.25`;
   }
 
   /** Resolves once the share `files`, with `a.bin`, is mounted and the good plugin is active. */
@@ -60,82 +68,117 @@ export class HostileTrial {
     return new HostileTrial(scratch, daemon, port);
   }
 
-  /** Rejects unless each is told of as it should be, and is well again once its file is. All at once. */
+  /**
+   * Rejects unless each is told of as it should be, and is well again once its file is. All at once, also beside what
+   * is being played already.
+   */
   async play(hostile: Readonly<Record<string, HostilePlugin>>): Promise<void> {
     const all = Object.entries(hostile);
     for (const [name, one] of all) await this.#lay(name, one);
-    await this.turnOn(all.map(([name]) => name));
-    await Promise.all(
-      all.map(async ([name, one]) => {
-        await this.#isNamed(name, one);
-        await this.#isMended(name);
-        if (name === 'keeps-port') await canListen(this.#port);
-      }),
-    );
-    await this.turnOn([]);
+    for (const [name, { table }] of all) this.#on.set(name, table?.[0] ?? {});
+    const format = all.map(([, one]) => one.format).find((one) => one !== undefined);
+    this.#format = format ?? this.#format;
+    await this.turnOn();
+    try {
+      await Promise.all(all.map(([name, one]) => this.#playOne(name, one)));
+    } finally {
+      for (const [name] of all) this.#on.delete(name);
+      if (format !== undefined) this.#format = undefined;
+      await this.turnOn();
+    }
     const { pid } = this.daemon;
-    await until('only the good one runs', async () => (await runnersOf(pid)).length === 1, PATIENCE);
+    const isRest = async (): Promise<boolean> => (await runnersOf(pid)).length === 1 + this.#on.size;
+    await until('only the good one runs, and what is played beside', isRest, PATIENCE);
+    const isLeft = async (): Promise<boolean> =>
+      (await allProcesses()).some(({ args }) => args.includes(this.#leaked));
+    await until('what it has started is gone', async () => !(await isLeft()), PATIENCE);
   }
 
-  /** Beside the good one. */
-  turnOn(names: readonly string[]): Promise<void> {
-    return this.daemon.writeConfig(
-      this.daemon.text({
-        sections: {
-          plugins: { dirs: [this.#scratch.path('plugins')] },
-          ...Object.fromEntries(['good', ...names].map((name) => [`plugins.${name}`, { enabled: true }])),
-        } as never,
-      }),
-    );
+  async #playOne(name: string, one: HostilePlugin): Promise<void> {
+    await this.#isNamed(name, one);
+    await this.#isMended(name, one);
+    if (one.loggedAtEnd) await this.#awaitLog(name, one.loggedAtEnd);
+    if (name === 'keeps-port') await canListen(this.#port);
+  }
+
+  /** Beside the good one and what is being played. One writes the file at a time. */
+  turnOn(more: readonly string[] = []): Promise<void> {
+    const writing = this.#writing.then(() => this.daemon.writeConfig(this.#config(more)));
+    this.#writing = writing;
+    return writing;
+  }
+
+  #config(more: readonly string[]): string {
+    const tables = [...[...more, 'good'].map((name) => [name, {}] as const), ...this.#on];
+    return this.daemon.text({
+      sections: {
+        plugins: { dirs: [this.#scratch.path('plugins')] },
+        ...Object.fromEntries(tables.map(([name, keys]) => [`plugins.${name}`, { enabled: true, ...keys }])),
+        ...(this.#format !== undefined && {
+          notifications: { webhook_url: 'http://192.0.2.1/x', webhook_format: this.#format },
+        }),
+      },
+    });
   }
 
   #lay(name: string, { body = '', definition = '', manifest, ...own }: HostilePlugin): Promise<void> {
     const text = own.entry?.replaceAll('NAME', name) ?? source(name, body, definition).replace('\n', IMPORTS);
-    return place(this.#scratch, name, text.replace('PORT', String(this.#port)), {
-      ...manifest,
-      permissions: own.permissions,
-    });
+    return place(
+      this.#scratch,
+      name,
+      text.replace('PORT', String(this.#port)).replace('LEAKED', this.#leaked),
+      { ...manifest, permissions: own.permissions },
+    );
   }
 
-  async #isLogged(name: string, sentence: RegExp): Promise<boolean> {
-    return (await this.daemon.log())
-      .replaceAll('\\"', '"')
-      .split('\n')
-      .some((line) => line.includes(` ${name}: `) && sentence.test(line));
+  /** By its name, whoever says it. */
+  async #awaitLog(name: string, sentence: RegExp, { timeoutMs } = PATIENCE): Promise<void> {
+    const isThere = async (): Promise<boolean> =>
+      (await this.daemon.log())
+        .replaceAll('\\"', '"')
+        .split('\n')
+        .some((line) => line.includes(name) && sentence.test(line));
+    await until(`${name} is logged with ${String(sentence)}`, isThere, { timeoutMs });
   }
 
   /** Rejects unless it is told of the plugin what is told of it. */
-  async #isNamed(name: string, { listed, logged, asked }: HostilePlugin): Promise<void> {
-    const { daemon } = this;
-    if (listed === undefined || asked) await inState(daemon, name, 'active', PATIENCE.timeoutMs);
-    if (asked) await this.#ask(name, asked, listed === undefined);
-    if (listed) {
-      const said = async (): Promise<boolean> => {
-        const { state = '', reason } = (await plugin(daemon, name)) ?? {};
-        return state !== 'active' && listed.test(reason ?? '');
-      };
-      await until(`${name} is listed with ${String(listed)}`, said, PATIENCE);
-    }
-    if (logged)
-      await until(`${name} is logged with ${String(logged)}`, () => this.#isLogged(name, logged), PATIENCE);
-    if (!listed) assert.equal((await plugin(daemon, name))?.state, 'active', name);
+  async #isNamed(name: string, one: HostilePlugin): Promise<void> {
+    const { listed, logged = [], asked = [] } = one;
+    await this.#comesUp(name, one);
+    await Promise.all(asked.map((one) => this.#ask(name, one, listed === undefined)));
+    if (listed) await this.#isListed(name, listed);
+    const patience = { timeoutMs: one.withinMs ?? PATIENCE.timeoutMs };
+    for (const sentence of [logged].flat()) await this.#awaitLog(name, sentence, patience);
+    if (!listed) assert.equal((await plugin(this.daemon, name))?.state, 'active', name);
   }
 
-  async #ask(
-    name: string,
-    [path, code]: readonly [path: string, status: number],
-    lives: boolean,
-  ): Promise<void> {
+  async #comesUp(name: string, { listed, asked, table }: HostilePlugin): Promise<void> {
+    if (!listed || asked) await inState(this.daemon, name, 'active', PATIENCE.timeoutMs);
+    if (!table) return;
+    this.#on.set(name, table[1]);
+    await this.turnOn();
+  }
+
+  async #isListed(name: string, sentence: RegExp): Promise<void> {
+    const said = async (): Promise<boolean> => {
+      const { state = '', reason } = (await plugin(this.daemon, name)) ?? {};
+      return state !== 'active' && sentence.test(reason ?? '');
+    };
+    await until(`${name} is listed with ${String(sentence)}`, said, PATIENCE);
+  }
+
+  async #ask(name: string, [path, code, method]: Asked, lives: boolean): Promise<void> {
     const asking = fetch(new URL(path, `http://127.0.0.1:${this.daemon.port}/ext/${name}/`), {
+      ...(method && { method, body: new URLSearchParams({ x: 'x' }) }),
       signal: AbortSignal.timeout(PATIENCE.timeoutMs),
     });
     // One whose process ends meanwhile answers as one that is just starting.
-    if (lives) assert.equal((await asking).status, code, name);
+    if (lives) assert.equal((await asking).status, code, `${name}: ${path}`);
     else await asking.catch(() => undefined);
   }
 
-  async #isMended(name: string): Promise<void> {
-    await place(this.#scratch, name, source(name, WELL));
+  async #isMended(name: string, { table, definition }: HostilePlugin): Promise<void> {
+    await place(this.#scratch, name, source(name, WELL, table && definition));
     await until(
       `${name} is well`,
       async () => {

@@ -106,11 +106,7 @@ class Carried {
     taps.forEach(({ hook, stage }, index) => this.#tap(hook as keyof Hooks, stage, index));
     commands.forEach((command, index) =>
       ctx.handle(command as 'notify', async (...args) => {
-        // Whoever sends commands waits for no other process.
-        void this.#call('handle', index, args).catch((err: unknown) =>
-          ctx.log.error({ command, err }, 'command failed'),
-        );
-        await Promise.resolve();
+        await this.#call('handle', index, args);
       }),
     );
     statusFields.forEach(({ field, ...entry }, index) =>

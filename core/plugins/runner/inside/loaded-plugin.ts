@@ -29,6 +29,8 @@ const AGAIN_MS = 100;
 /** Less than the daemon waits for the whole. */
 const ACQUIRE_MS = 25_000;
 const RELEASE_MS = 4_000;
+/** Less than that, so that it is said which run it was. */
+const STOP_MS = 3_000;
 
 interface Voice {
   readonly log: Logger;
@@ -67,7 +69,7 @@ export class LoadedPlugin {
       isThirdParty: () => true,
       runsHere: () => voice.hasNeighbours,
       logLevel: () => this.#logLevel,
-      limits: { acquireMs: ACQUIRE_MS, releaseMs: RELEASE_MS },
+      limits: { acquireMs: ACQUIRE_MS, releaseMs: RELEASE_MS, stopMs: STOP_MS },
       scheduler: lateScheduler(clock, voice.log),
       service: (name, of) => this.#copies.service(name, of),
       send: (command, args) => this.#send(command, args),
@@ -194,7 +196,7 @@ function lateScheduler(clock: Clock, log: Logger): JobScheduler {
   return {
     add: async (job): Promise<Release> => {
       made ??= import('../../../platform/scheduler.ts').then(({ createScheduler }) =>
-        createScheduler({ clock, log }),
+        createScheduler({ clock, log, stopMs: STOP_MS }),
       );
       return (await made).add(job);
     },

@@ -21,6 +21,7 @@ import { keepsFilesIn, told } from './denied.ts';
 import { LoadedPlugin } from './loaded-plugin.ts';
 import type { Heard } from './loaded-plugin.ts';
 import { placeOf } from './place.ts';
+import { OpenThings } from './open-things.ts';
 import { FrameReader, frame, sendTo } from '../protocol.ts';
 import type { Begin, FromRunner, Said, ToRunner } from '../protocol.ts';
 import { runnerLog } from './runner-log.ts';
@@ -36,6 +37,7 @@ const leave = process.exit.bind(process);
 setPriority(Math.max(getPriority(), NICENESS));
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true });
 const reader = new FrameReader();
+const openThings = new OpenThings();
 /** One plugin; `loaded` once its module is there. */
 interface Place {
   loaded?: LoadedPlugin;
@@ -154,7 +156,18 @@ async function leaveSeat(seat: number, reason: string): Promise<void> {
 async function end(reason: string): Promise<void> {
   isEnding = true;
   await Promise.all([...places.values()].map(async ({ loaded }) => loaded?.dispose(reason)));
+  await tellLeftOpen();
   leave(0);
+}
+
+/** It ends with the process; whoever wrote the plugin should know. Of several, nobody can tell whose it was. */
+async function tellLeftOpen(): Promise<void> {
+  const [seat, ...others] = places.keys();
+  if (seat === undefined || others.length > 0) return;
+  const open = await openThings.left();
+  const message =
+    'the plugin has left something open, which ends with its process; its release must close it';
+  if (open.length > 0) say({ is: 'log', seat, level: 'warn', message, fields: { open: open.join(', ') } });
 }
 
 function take(message: ToRunner): void {

@@ -51,6 +51,7 @@ function shortRun(request: RunnerRequest, task: 'declare' | 'migrate', config: o
       clock,
       confinement: { permissions, entry, folder, name, stateDir, packageDir, user },
       onLine: () => undefined,
+      onNote: () => undefined,
       onMessage: (message) => {
         if (message.is === 'declared') {
           request.onNetwork?.(runner.hasOurNetwork);

@@ -96,6 +96,10 @@ const LOOK_MS = 2_000;
 const SPACE_LOOK_MS = 1_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
+/** Who was silent for so long is told of once it answers again. */
+const NOTED_SILENCE_MS = 4_000;
+/** One that is silent again and again is told of at most this often. */
+const SAY_EVERY_MS = 60_000;
 /** Of one plugin. */
 const MOST_OPEN_CALLS = 200;
 /** Longer than anybody waits for one. */
@@ -142,6 +146,8 @@ export interface RunnerOptions {
   readonly onEnd: (end: RunnerEnd | undefined) => void;
   /** What it prints, in whole lines. */
   readonly onLine: (line: string) => void;
+  /** What somebody should know though it did not end it, as a sentence. */
+  readonly onNote: (sentence: string) => void;
   /** Default: half a core over five minutes. */
   readonly processor?: ProcessorLimit;
   /** Default: 512 MiB and 50,000 files in the folder of each plugin. */
@@ -167,6 +173,9 @@ export class RunnerProcess implements Runner {
   readonly #ended: Promise<void>;
   #lastCall = 0;
   #silentLooks = 0;
+  /** Of the first ping that it has not answered. */
+  #silentSinceMs = 0;
+  #saidMs = -Infinity;
   /** As the last look saw them: one that ends by itself leaves its children to nobody. */
   #tree: readonly Seen[] = [];
   readonly #share: ProcessorShare;
@@ -262,9 +271,17 @@ export class RunnerProcess implements Runner {
 
   async end(reason: string): Promise<void> {
     if (this.#isOver) return;
+    // Asked again it waits for the same end.
+    if (this.#isEnding) return this.#ended;
     this.#isEnding = true;
     if (!this.send({ is: 'end', reason })) this.#kill();
-    const cancel = this.#options.clock.after(END_MS, () => this.#kill(), { keepAlive: true });
+    const kill = (): void => {
+      this.#options.onNote(
+        `it did not go within ${END_MS / 1_000} s and was ended: a release or a run of it waits, loops or blocks`,
+      );
+      this.#kill();
+    };
+    const cancel = this.#options.clock.after(END_MS, kill, { keepAlive: true });
     await this.#ended;
     cancel();
   }
@@ -305,10 +322,22 @@ export class RunnerProcess implements Runner {
   }
 
   #hear(message: FromRunner): void {
+    // Of one look, the daemon itself may have been late.
+    if (this.#silentLooks > 1) this.#noteSilence();
     this.#silentLooks = 0;
     if (message.is === 'broke') this.#broke(message);
     else if (message.is === 'answer') this.#answer(message);
     else if (message.is !== 'pong') this.#options.onMessage(message);
+  }
+
+  #noteSilence(): void {
+    const nowMs = this.#options.clock.monotonic();
+    const silentMs = nowMs - this.#silentSinceMs;
+    if (silentMs < NOTED_SILENCE_MS || nowMs - this.#saidMs < SAY_EVERY_MS) return;
+    this.#saidMs = nowMs;
+    this.#options.onNote(
+      `it did not answer for about ${Math.round(silentMs / 1_000)} s: something in it loops or blocks`,
+    );
   }
 
   #broke({ reason, by }: Extract<FromRunner, { is: 'broke' }>): void {
@@ -358,6 +387,7 @@ export class RunnerProcess implements Runner {
     const problem = this.#problem();
     if (problem !== undefined && !this.#isEnding) return this.kill(problem);
     this.#forgetCalls();
+    if (this.#silentLooks === 0) this.#silentSinceMs = this.#options.clock.monotonic();
     this.#silentLooks += 1;
     this.send({ is: 'ping' });
     this.#look();

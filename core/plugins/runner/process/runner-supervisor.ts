@@ -133,6 +133,7 @@ export class RunnerSupervisor {
       confinement,
       ...(space && { space }),
       onLine: (line) => this.#lines.printed(line),
+      onNote: (reason) => this.#options.ctx.log.warn({ reason }, 'the process of the plugin has hung'),
       onMessage: (message) => {
         if (message.is === 'up') {
           // Said again it means nothing: each time, the daemon would tell all that it tells one that begins.

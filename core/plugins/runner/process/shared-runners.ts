@@ -125,9 +125,17 @@ class Company {
       clock,
       confinement: { ...options.confinement, company },
       onLine: (line) => lines.printed(line),
+      onNote: (sentence) => this.#note(sentence),
       onMessage: (message) => this.#hear(message),
       onEnd: (end) => this.#over(end),
     });
+  }
+
+  /** Nobody can know which of them it was. */
+  #note(sentence: string): void {
+    const names = this.#present();
+    const reason = names.length > 1 ? `${sentence}; it was one of ${names.join(', ')}` : sentence;
+    for (const { options } of this.#seats.values()) options.onNote(reason);
   }
 
   #hear(message: Said & Seated): void {

@@ -50,3 +50,18 @@ it('one plugin that never ends with a command holds up no other, and is not aske
   await again;
   assert.deepEqual(asked.slice(5), ['hangs', 'hangs', 'works']);
 });
+
+it("nobody waits for a third party's plugin", async () => {
+  const { log, entries } = collectLog();
+  const clock = createManualClock();
+  const stranger = {
+    ...ledger('stranger', () => new Promise(() => undefined)),
+    routePrefix: '/ext/stranger',
+  };
+  await new CommandHandlers({ ledgers: () => [stranger], clock, log }).run('notify', []);
+  await clock.advance(5_000);
+  assert.deepEqual(
+    entries.map(({ plugin, command }) => [plugin, command]),
+    [['stranger', 'notify']],
+  );
+});

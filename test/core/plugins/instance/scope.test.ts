@@ -83,6 +83,10 @@ describe('scope', () => {
     await scope.acquire('hangs', () => () => new Promise<void>(() => undefined));
     await hold('last');
     const disposed = assert.rejects(scope.dispose('shutdown'), (error: AggregateError) => {
+      assert.equal(
+        error.message,
+        '2 effects were not released: release "hangs": did not finish within 1 s; release "throws": busy',
+      );
       assert.deepEqual(
         error.errors.map((one: Error) => one.message),
         ['release "hangs"', 'release "throws"'],

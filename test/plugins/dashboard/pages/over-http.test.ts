@@ -9,6 +9,7 @@ import type { Tab, View } from '../../../../core/contract/dashboard.ts';
 import { createTestHost } from '../../../../core/testing/test-host.ts';
 import type { TestHost } from '../../../../core/testing/test-host.ts';
 import { createClock } from '../../../../core/platform/clock.ts';
+import { collectLog } from '../../../support/platform/collected-log.ts';
 import dashboard from '../../../../plugins/dashboard/index.ts';
 import { takesGzip } from '../../../../plugins/dashboard/pages/answer.ts';
 import { signOutAt, signOutRoute } from '../../../../plugins/dashboard/pages/sign-out.ts';
@@ -27,7 +28,12 @@ const tabs: readonly Tab[] = [
     texts: { en: { hello: 'Hello {name}' }, zh: { hello: '你好 {name}' } },
     render: (view: View) => html`<p class="hello" title=${HOSTILE}>${view.t('hello', { name: HOSTILE })}</p>`,
     controls: (view) => view.button({ action: 'fell', label: 'Fell', confirm: 'Fell the old tree?' }),
-    parts: { piece: (view) => html`<b>${view.query['what']}</b>` },
+    parts: {
+      piece: (view) => html`<b>${view.query['what']}</b>`,
+      dry: () => {
+        throw new Error('the well is empty');
+      },
+    },
     actions: {
       greet: (view) => ({ ok: true, message: `hello ${view.form['who'] ?? ''}` }),
       fail: () => {
@@ -146,6 +152,23 @@ describe('the pages', () => {
     assert.equal(statusCode, 200);
     assert.match(payload, /garden could not show this/);
     assert.equal((await get('/')).statusCode, 200);
+  });
+
+  it('answer for a part that fails with a sentence, and the log names its plugin once', async (t) => {
+    const { log, entries } = collectLog();
+    const other = await createTestHost({ plugins: [dashboard, garden], clock: createClock(), log });
+    t.after(() => other.close());
+    for (let time = 0; time < 2; time += 1) {
+      const { statusCode, payload } = await other.inject('/dashboard/parts/garden/dry');
+      assert.equal(statusCode, 500);
+      assert.match(payload, /class="outcome" data-tone="bad".*The plugin garden could not show this/);
+    }
+    assert.deepEqual(
+      entries
+        .filter(({ msg }) => msg === 'a part of a tab was not drawn')
+        .map(({ shownBy, tab }) => [shownBy, tab]),
+      [['garden', 'garden']],
+    );
   });
 
   it('answer parts and actions of tabs, and no others', async () => {

@@ -10,6 +10,7 @@ import { readProcStat } from '../../../../../core/platform/processes/proc-stat.t
 import { packageDir as hostDir } from '../../../../../core/plugins/discovery/stage.ts';
 import { RunnerProcess } from '../../../../../core/plugins/runner/process/runner-process.ts';
 import type { RunnerOptions } from '../../../../../core/plugins/runner/process/runner-process.ts';
+import { quickClock } from '../../../../support/platform/quick-clock.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
@@ -21,7 +22,8 @@ import type { Special } from '../../../../support/plugins/supervised-runner.ts';
 const source = (body: string): string => `import { spawn } from 'node:child_process';
 import { ftruncateSync, mkdirSync, openSync, readFileSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
-void [ftruncateSync, mkdirSync, openSync, unlinkSync, writeFileSync];
+import { createServer } from 'node:net';
+void [createServer, ftruncateSync, mkdirSync, openSync, unlinkSync, writeFileSync];
 const write = (bytes) => {
   for (let at = 0; at < bytes.length;) {
     try {
@@ -45,6 +47,9 @@ export default { name: 'odd', version: '1.0.0', apiVersion: 1, description: 'Odd
 /** What these do is meant to reach further than their permissions. */
 const ALL: readonly Permission[] = ['send-commands', 'network', 'own-files', 'files', 'processes'];
 const PATIENCE = { timeoutMs: 20_000 };
+const ABANDONED = 'interval does not stop and is abandoned';
+/** How many times as fast the daemon's time goes: what it does after seconds is seen soon. */
+const QUICK = 4;
 
 describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
   let scratch: Scratch;
@@ -349,6 +354,88 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
     ]);
   });
 
+  it('is told of when it did not answer for a while, once it does again', async () => {
+    const { supervisor, started, entries } = await supervised(
+      `ctx.tap('afterCycle', (ms) => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms); return 'back'; });`,
+      undefined,
+      ALL,
+      { clock: quickClock(QUICK) },
+    );
+    await started;
+    const noted = (): readonly unknown[] => entries.flatMap(({ reason }) => reason ?? []);
+    assert.equal(await supervisor.call('tap', 0, [3_000 / QUICK]), 'back');
+    assert.equal(await supervisor.call('tap', 0, [0]), 'back');
+    assert.deepEqual(noted(), []);
+    assert.equal(await supervisor.call('tap', 0, [10_000 / QUICK]), 'back');
+    await until('it is said', () => noted().length > 0, PATIENCE);
+    assert.match(
+      String(noted()),
+      /^it did not answer for about ([5-9]|1[01]) s: something in it loops or blocks$/,
+    );
+    assert.equal(supervisor.isUp, true);
+  });
+
+  it('is told of when it does not go, and has to be ended', async () => {
+    const { supervisor, started, entries } = await supervised(
+      "ctx.effect('stays', () => () => new Promise(() => undefined));",
+      undefined,
+      ALL,
+      { clock: quickClock(QUICK) },
+    );
+    await started;
+    // As the daemon does: by the signal, and by the release of what holds it.
+    await Promise.all([supervisor.stop('disable'), supervisor.stop('disable')]);
+    assert.equal(entries.length, 1);
+    assert.match(
+      String(entries.at(-1)?.['reason']),
+      /^it did not go within 5 s and was ended: a release or a run/,
+    );
+  });
+
+  it('says which run of it, and which release, did not end, and each once', async () => {
+    const never = 'new Promise(() => undefined)';
+    for (const [verb, said] of [
+      [
+        `ctx.effect('bed', () => () => ${never});`,
+        /^1 effects were not released: release "bed": did not finish within 4 s$/,
+      ],
+      [
+        `ctx.every({ name: 'tick', ms: () => 50, run: () => { ctx.log.info('runs'); return ${never}; } });`,
+        undefined,
+      ],
+    ] as const) {
+      const { supervisor, started, entries, messages } = await supervised(verb);
+      await started;
+      if (said === undefined) await until('it runs', () => messages().includes('runs'), PATIENCE);
+      await Promise.all([supervisor.stop('disable'), supervisor.stop('disable')]);
+      const last = entries.filter(({ msg }) => msg !== 'runs');
+      assert.equal(last.length, 1, messages().join('|'));
+      if (said) assert.match(String((last[0]?.['err'] as Partial<Error> | undefined)?.message), said);
+      else assert.deepEqual([last[0]?.['msg'], last[0]?.['interval']], [ABANDONED, 'tick']);
+    }
+  });
+
+  it('is told of when it goes and has left something open, and not when it has closed all', async () => {
+    const opens = `const timer = setInterval(() => undefined, 10); const child = spawn('sleep', ['60']);
+      const server = createServer().listen(0, '127.0.0.1');`;
+    const closes = 'clearInterval(timer); child.kill(); server.close();';
+    for (const [release, open] of [
+      ['', ['a child process, a server, a timer']],
+      [closes, []],
+    ] as const) {
+      const { supervisor, started, entries } = await supervised(
+        `ctx.effect('opens', () => { ${opens} return () => { ${release} }; });`,
+      );
+      await started;
+      await supervisor.stop('disable');
+      assert.deepEqual(
+        entries.flatMap((entry) => entry['open'] ?? []),
+        open,
+      );
+    }
+  });
+
   it('is read at a pace when it prints', async () => {
     const { supervisor, started, entries } = await supervised(`ctx.effect('prints', () => {
       const child = spawn('yes', ['x'.repeat(100)], { stdio: ['ignore', 'inherit', 'ignore'] });
@@ -432,7 +519,8 @@ describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
       const onEnd = ({ reason }) => console.log(reason);
       const places = { entry: '', folder: '/', stateDir: '/', packageDir: '/' };
       const confinement = { ...places, permissions: ['files', 'network'], name: '' };
-      const runner = new RunnerProcess({ clock, confinement, onMessage: nothing, onLine: nothing, onEnd });
+      const heard = { onMessage: nothing, onLine: nothing, onNote: nothing };
+      const runner = new RunnerProcess({ clock, confinement, ...heard, onEnd });
       try { for (;;) openSync('/dev/null'); } catch {}
       try { new RunnerProcess({ clock, confinement }); } catch (error) { console.log(error.message); }
       setTimeout(() => runner.kill('it was looked at'), 3_000);

@@ -13,6 +13,7 @@ import type { RunnerSupervisor } from '../../../../../core/plugins/runner/proces
 import { SharedRunners } from '../../../../../core/plugins/runner/process/shared-runners.ts';
 import { isAlive } from '../../../../support/platform/processes.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
+import { quickClock } from '../../../../support/platform/quick-clock.ts';
 import { createScratch } from '../../../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../../../support/platform/scratch-folder.ts';
 import { until } from '../../../../support/platform/wait.ts';
@@ -96,6 +97,17 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     await Promise.all(members.map(({ started }) => started));
     return members;
   }
+
+  it('are all told of when one of them blocks for a while', async () => {
+    const clock = quickClock(4);
+    const wait = "if (word === 'rest') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);";
+    const [rose] = await up(await member('rose', wait, { clock }), await member('tulip', '', { clock }));
+    await rose!.ask('rest');
+    const noted = (): readonly string[] =>
+      said.entries.flatMap(({ reason }) => (typeof reason === 'string' ? reason : []));
+    await until('both are told of', () => noted().length === 2, PATIENCE);
+    for (const one of noted()) assert.match(one, /did not answer for about .*; it was one of rose, tulip$/);
+  });
 
   it('are in one process, those of other permissions in another', async () => {
     const [rose, tulip, reed] = await up(
