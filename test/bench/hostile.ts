@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Scratch } from '../support/platform/scratch-folder.ts';
-import { HOSTILE, SLOW } from '../support/plugins/hostile-plugins.ts';
+import { ALL, SLOW } from '../support/plugins/hostile-plugins.ts';
 import { HostileTrial } from '../support/plugins/hostile-trial.ts';
 import { median, ms } from './figures.ts';
 import type { Figure } from './figures.ts';
@@ -16,7 +16,7 @@ export async function benchHostile(scratch: Scratch): Promise<Figure[]> {
   const asking = new Worker(new URL('asking-worker.js', import.meta.url), {
     workerData: { port: trial.daemon.port, path: '/api/status' },
   });
-  const plugins = [...HOSTILE, SLOW].flatMap((group) => Object.entries(group));
+  const plugins = [...ALL, SLOW].flatMap((group) => Object.entries(group));
   const { tookMs, failed } = await (async () => {
     try {
       for (const [name, one] of plugins) await trial.play({ [name]: one });

@@ -3,6 +3,8 @@
  * administrator reads of it, with the plugin's name, in the list of plugins or in the log.
  */
 
+import { inForm } from '../platform/long-form.ts';
+
 /** Asked for below its address or, with a slash in front, anywhere. A `POST` comes as from a form. */
 export type Asked = readonly [path: string, status: number, method?: 'POST'];
 
@@ -33,6 +35,8 @@ export interface HostilePlugin {
 }
 
 type Keys = Readonly<Record<string, number>>;
+
+type Group = Readonly<Record<string, HostilePlugin>>;
 
 const DEFAULT = ['read-status', 'send-commands', 'network', 'own-files'];
 const never = 'new Promise(() => undefined)';
@@ -77,7 +81,7 @@ const define = (rest: string): string =>
   `apiVersion: 1, description: 'Hostile.', register() {}${rest} });\n`;
 
 /** Throws: in each verb. */
-const THROWING: Readonly<Record<string, HostilePlugin>> = {
+const THROWING: Group = {
   'register-throws': {
     body: "throw new Error('out of register');",
     listed: /out of register.*register-throws\/index\.js:\d+|out of register/,
@@ -148,7 +152,7 @@ const THROWING: Readonly<Record<string, HostilePlugin>> = {
 };
 
 /** Never resolves, and blocks. */
-const HANGING: Readonly<Record<string, HostilePlugin>> = {
+const HANGING: Group = {
   'tap-never': {
     body: `ctx.tap('collectNotices', () => ${never});`,
     logged: /failed in a hook and was skipped.*did not finish within 5 s/,
@@ -212,7 +216,7 @@ const HANGING: Readonly<Record<string, HostilePlugin>> = {
 };
 
 /** Gives garbage, and changes what is not its own. */
-const GIVING: Readonly<Record<string, HostilePlugin>> = {
+const GIVING: Group = {
   'tap-garbage': {
     body: "ctx.tap('collectNotices', () => [null, 1, { level: 'loud', message: 'x' }]);",
     logged: /gave a hook what cannot be used/,
@@ -269,14 +273,14 @@ const GIVING: Readonly<Record<string, HostilePlugin>> = {
   },
   'takes-all': { body: route("() => 'mine'", '/{any*}', '*'), asked: [['api/status', 200]] },
   floods: {
-    body: soon(`for (let i = 0; i < 100_000; i += 1)
-      void ctx.send('reconnect', 'none'.repeat(100)).catch(() => undefined);`),
+    body: `ctx.every({ name: 'flood', ms: () => 50, run: async () => {
+      for (let i = 0; i < 500; i += 1) void ctx.send('reconnect', 'none').catch(() => undefined); } });`,
     listed: /it sent more than the daemon can take/,
   },
 };
 
 /** At import. */
-const IMPORTED: Readonly<Record<string, HostilePlugin>> = {
+const IMPORTED: Group = {
   'is-no-code': { entry: 'this is no code;', listed: /SyntaxError: .*is-no-code\/index\.js:\d+/ },
   'half-written': {
     entry: define('').slice(0, -20),
@@ -305,7 +309,7 @@ const IMPORTED: Readonly<Record<string, HostilePlugin>> = {
 };
 
 /** Ends, takes and breeds. */
-const GREEDY: Readonly<Record<string, HostilePlugin>> = {
+const GREEDY: Group = {
   exits: { body: soon('process.exit(0);'), listed: /it called process\.exit\(0\)/ },
   aborts: { body: soon('process.abort();'), listed: /it was ended by SIG(ABRT|SEGV)/ },
   signals: {
@@ -353,7 +357,7 @@ const GREEDY: Readonly<Record<string, HostilePlugin>> = {
 };
 
 /** What is told of after a minute, and waits for the next one before; played beside all the others. */
-export const SLOW: Readonly<Record<string, HostilePlugin>> = {
+export const SLOW: Group = {
   'interval-never': {
     body: `ctx.every({ name: 'tick', ms: () => 500, run: () => ${never} });`,
     logged: /a run takes long; no other begins before it ends.*interval "tick"/,
@@ -374,10 +378,23 @@ export const SLOW: Readonly<Record<string, HostilePlugin>> = {
 };
 
 /** By the plugin's name; groups that are tried at the same time. */
-export const HOSTILE: readonly Readonly<Record<string, HostilePlugin>>[] = [
-  THROWING,
-  HANGING,
-  GIVING,
-  IMPORTED,
-  GREEDY,
-];
+export const ALL: readonly Group[] = [THROWING, HANGING, GIVING, IMPORTED, GREEDY];
+
+/**
+ * In the long form alone: each takes about five seconds of a processor, and unit tests have what it does
+ * (test/core/plugins/odd-throws.test.ts, test/core/plugins/runner).
+ */
+const LONG: ReadonlySet<string> = new Set([
+  ...['command-throws', 'share-throws', 'format-throws', 'event-throws', 'change-throws'],
+  ...['tab-never', 'format-never', 'event-never', 'route-rests', 'effect-rests', 'interval-rests'],
+  ...['metric-garbage', 'drawing-garbage', 'format-garbage', 'event-garbage', ...Object.keys(SLOW)],
+]);
+const played = (group: Group): Group =>
+  inForm({
+    short: Object.fromEntries(Object.entries(group).filter(([name]) => !LONG.has(name))),
+    long: group,
+  });
+
+export const HOSTILE: readonly Group[] = ALL.map(played);
+/** What is played beside all others. */
+export const SLOW_ONES: Group = played(SLOW);
