@@ -1,4 +1,5 @@
 // @load loud
+// @long
 // @start 5
 /** What one protocol's client writes, all others read, and so does the NAS. */
 import assert from 'node:assert/strict';

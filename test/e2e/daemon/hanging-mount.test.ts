@@ -20,7 +20,7 @@ describe('a share that hangs', () => {
 
   before(async () => {
     scratch = await createScratch('cross-hang');
-    nas = await Nas.create(scratch, { files: { 'hung/x.bin': 50_000, 'other/film.mov': 300_000_000 } });
+    nas = await Nas.create(scratch, { files: { 'hung/x.bin': 50_000, 'other/film.mov': 80_000_000 } });
     house = await startWithExports(scratch, {
       connections: [nas.connection('nas')],
       shares: ['hung', 'other'].map((name) => ({ name, connection: 'nas', remote_path: name })),
@@ -36,7 +36,7 @@ describe('a share that hangs', () => {
       share: 'other',
       path: 'film.mov',
       sha256: await nas.checksum('other/film.mov'),
-      bytesPerSecond: 15_000_000,
+      bytesPerSecond: 7_000_000,
     });
     // Users who are caught: each in a session of its own.
     const caught = await Promise.all(

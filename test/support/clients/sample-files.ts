@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { inForm } from '../platform/long-form.ts';
 
 const NAMES = [
   'plain.txt',
@@ -47,7 +48,8 @@ const FOLDERS = ['', 'inner folder/', '子文件夹/深 deep/'];
 const SIZES = [
   0, 1, 2, 511, 512, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537, 131_073, 1_048_575, 1_048_577, 3_000_017,
 ];
-const BIG_BYTES = 300_000_000;
+/** It is carried some twenty times. */
+const BIG_BYTES = inForm({ short: 50_000_000, long: 300_000_000 });
 const TOTAL = 200;
 
 /** Path → checksum of what was laid down. */
