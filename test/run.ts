@@ -25,6 +25,7 @@ import type { Counts, Shown, Skip } from './runner/tally.ts';
 import { filesToRun, inTwoTries } from './runner/second-try.ts';
 import type { Outcome } from './runner/second-try.ts';
 import { LoadSlots } from './runner/load-slots.ts';
+import { MOST_WAITING, waitingForProcessor } from './runner/processor-pressure.ts';
 
 const BUILT = fileURLToPath(new URL('.', import.meta.url));
 const EXPECTED = join(PROJECT, 'test/expected-count.json');
@@ -136,6 +137,7 @@ async function runner(root: string, { files: all, limitMin }: Order, verdict: Ve
   const slots = await LoadSlots.open(join(root, 'slots.sock'), {
     limit: LOAD_LIMIT,
     load: (name) => loads.get(name) ?? 1,
+    isCrowded: () => waitingForProcessor() > MOST_WAITING,
   });
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());

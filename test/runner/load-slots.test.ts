@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import { until } from '../support/platform/wait.ts';
+import { sleep, until } from '../support/platform/wait.ts';
 import { LoadSlots } from './load-slots.ts';
 
 interface Asker {
@@ -15,11 +15,12 @@ interface Asker {
   mayGo: boolean;
 }
 
-async function house(t: TestContext): Promise<(name: string) => Promise<Asker>> {
+async function house(t: TestContext, isCrowded = () => false): Promise<(name: string) => Promise<Asker>> {
   const dir = await mkdtemp(join(tmpdir(), 'mk-turns-'));
   const slots = await LoadSlots.open(join(dir, 's'), {
     limit: 2,
     load: (name) => ({ lonely: 2, quiet: 0.5 })[name] ?? 1,
+    isCrowded,
   });
   t.after(async () => {
     await slots.close();
@@ -54,6 +55,22 @@ describe('turns of test files', () => {
     lonely.socket.destroy();
     await goes(last);
     last.socket.destroy();
+  });
+
+  it('lets half of it run where the machine is crowded, one of any load, the rest when it is not', async (t) => {
+    let isCrowded = true;
+    const ask = await house(t, () => isCrowded);
+    const [a, b] = [await ask('lonely'), await ask('b')];
+    await goes(a);
+    a.socket.destroy();
+    await goes(b);
+    const c = await ask('c');
+    // Asked again each second.
+    await sleep(2_500);
+    assert.equal(c.mayGo, false);
+    isCrowded = false;
+    await goes(c);
+    for (const { socket } of [b, c]) socket.destroy();
   });
 
   it('lets no more run than the limit carries, and two quiet ones where one other would', async (t) => {
