@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 
 /** At this share of the time a limit of a few seconds is missed now and then, seen on two cores. */
-export const MOST_WAITING = 0.6;
+export const MOST_WAITING = 0.75;
 
 /** Of the last ten seconds, the share in which some process waited. 0 where the kernel does not say. */
 export function waitingForProcessor(file = '/proc/pressure/cpu'): number {
