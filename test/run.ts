@@ -142,7 +142,8 @@ async function runner(root: string, { files: all, limitMin }: Order, verdict: Ve
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   const limit = setTimeout(() => {
-    console.log(`# ended after ${limitMin} min; what was still running has failed`);
+    const names = slots.names.join(', ');
+    console.log(`# ended after ${limitMin} min: what has not run has failed; running: ${names || 'none'}`);
     ending.abort();
   }, limitMin * 60_000);
   // Every scratch folder of this run lies in one folder, which must be empty again at the end.

@@ -9,6 +9,7 @@ import type { Server, Socket } from 'node:net';
 import { once } from 'node:events';
 
 interface Turn {
+  readonly name: string;
   readonly socket: Socket;
   readonly load: number;
 }
@@ -44,6 +45,11 @@ export class LoadSlots {
     return slots;
   }
 
+  /** Those whose turn it is. */
+  get names(): readonly string[] {
+    return [...this.running].map(({ name }) => name);
+  }
+
   /** Ends all connections, waiting or running; resolves when the socket is closed. */
   async close(): Promise<void> {
     clearInterval(this.again);
@@ -54,8 +60,9 @@ export class LoadSlots {
 
   private admit(socket: Socket): void {
     socket.on('error', () => undefined);
-    socket.once('data', (name) => {
-      const turn = { socket, load: this.rules.load(String(name).trim()) };
+    socket.once('data', (said) => {
+      const name = String(said).trim();
+      const turn = { name, socket, load: this.rules.load(name) };
       this.waiting.push(turn);
       socket.once('close', () => this.release(turn));
       this.next();

@@ -9,6 +9,7 @@ import { readdir } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { testFiles } from '../runner/test-files.ts';
+import { currentRclone } from '../support/nas/rclone-binaries.ts';
 import { campaign } from './campaign.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
@@ -32,7 +33,7 @@ async function main(words: readonly string[]): Promise<number> {
   );
   const child = spawn(process.execPath, ['--test', ...meant.map(([, path]) => path)], {
     stdio: 'inherit',
-    env: { ...process.env, MOUNTKEEPER_TEST_LONG: '1' },
+    env: { ...process.env, MOUNTKEEPER_TEST_LONG: '1', MOUNTKEEPER_RCLONE: currentRclone() },
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
   const [code] = (await once(child, 'close')) as [number | null];

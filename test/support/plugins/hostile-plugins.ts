@@ -381,8 +381,9 @@ export const SLOW: Group = {
 export const ALL: readonly Group[] = [THROWING, HANGING, GIVING, IMPORTED, GREEDY];
 
 /**
- * In the long form alone: each takes about five seconds of a processor, and unit tests have what it does
- * (test/core/plugins/odd-throws.test.ts, test/core/plugins/runner).
+ * In the long form alone, since each takes about five seconds of a processor. What throws is in
+ * test/core/plugins/odd-throws.test.ts too, what rests in test/core/plugins/runner; that formats and events which
+ * hang or give garbage harm nobody beside a mount, the long form alone shows.
  */
 const LONG: ReadonlySet<string> = new Set(
   [

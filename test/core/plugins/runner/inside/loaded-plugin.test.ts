@@ -6,7 +6,7 @@ import type { PluginContext } from 'mountkeeper';
 import { LoadedPlugin } from '../../../../../core/plugins/runner/inside/loaded-plugin.ts';
 import type { Begin, Said } from '../../../../../core/plugins/runner/protocol.ts';
 import { collectLog } from '../../../../support/platform/collected-log.ts';
-import { sleep, until } from '../../../../support/platform/wait.ts';
+import { until } from '../../../../support/platform/wait.ts';
 
 const BEGIN: Begin = {
   entry: '/garden/index.js',
@@ -22,7 +22,8 @@ const BEGIN: Begin = {
 
 describe('a plugin whose process is full of what the daemon has not read yet', () => {
   async function garden() {
-    const [said, daemon]: [Said[], { isFull: boolean }] = [[], { isFull: false }];
+    const said: Said[] = [];
+    const daemon = { isFull: false, refused: new Set<Said['is']>() };
     const beds = { count: 1 };
     let ctx: PluginContext | undefined;
     const plugin = definePlugin({
@@ -37,7 +38,8 @@ describe('a plugin whose process is full of what the daemon has not read yet', (
       },
     });
     const say = (message: Said): boolean => {
-      if (!daemon.isFull) said.push(message);
+      if (daemon.isFull) daemon.refused.add(message.is);
+      else said.push(message);
       return !daemon.isFull;
     };
     const loaded = new LoadedPlugin(plugin, BEGIN, { log: collectLog().log, say, hasNeighbours: false });
@@ -70,8 +72,7 @@ describe('a plugin whose process is full of what the daemon has not read yet', (
     daemon.isFull = true;
     beds.count = 2;
     loaded.take({ is: 'call', id: 7, kind: 'tap', index: 0, args: [] });
-    // The time in which both would have been said.
-    await sleep(1_500);
+    await hears('that both were refused', () => daemon.refused.has('answer') && daemon.refused.has('state'));
     assert.equal(said.length, 0);
     daemon.isFull = false;
     await hears('the answer', () => said.some((one) => one.is === 'answer'));
