@@ -47,7 +47,28 @@ function supervised(config: () => object = () => ({}), send: () => Promise<void>
   /** Before it is started, it is looked at what its plugin keeps. */
   const launched = (index: number): Promise<RunnerOptions> =>
     until('it is launched', () => runners[index], { timeoutMs: 5_000 });
-  return { launched, late, supervisor, clock, runners, crashes, absences, sent, entries, messages, socket };
+  /** The first one, once it is up. */
+  const up = async (): Promise<RunnerOptions> => {
+    const started = supervisor.start();
+    const runner = await launched(0);
+    runner.onMessage({ is: 'up' });
+    await started;
+    return runner;
+  };
+  return {
+    up,
+    launched,
+    late,
+    supervisor,
+    clock,
+    runners,
+    crashes,
+    absences,
+    sent,
+    entries,
+    messages,
+    socket,
+  };
 }
 
 describe('a process of a plugin', () => {
@@ -77,11 +98,8 @@ describe('a process of a plugin', () => {
 
   it('that cannot be told what to run, since that is too long, is no crash of the plugin', async () => {
     let config: object = {};
-    const { supervisor, clock, runners, launched, crashes, absences } = supervised(() => config);
-    const started = supervisor.start();
-    const runner = await launched(0);
-    runner.onMessage({ is: 'up' });
-    await started;
+    const { up, supervisor, clock, runners, launched, crashes, absences } = supervised(() => config);
+    const runner = await up();
     config = { long: 'x'.repeat(2_000_000) };
     runner.onEnd({ reason: 'it fell over' });
     for (let time = 0; time < 5; time += 1) {
@@ -131,11 +149,8 @@ describe('a process of a plugin', () => {
 
   it('is told what is so then once it reads again what it could not take, and nothing twice', async () => {
     let config: object = { beds: 1 };
-    const { supervisor, clock, launched, sent, socket } = supervised(() => config);
-    const started = supervisor.start();
-    const runner = await launched(0);
-    runner.onMessage({ is: 'up' });
-    await started;
+    const { up, supervisor, clock, sent, socket } = supervised(() => config);
+    await up();
     sent.length = 0;
     socket.isFull = true;
     for (const beds of [2, 3]) {
@@ -156,11 +171,8 @@ describe('a process of a plugin', () => {
   });
 
   it('is ended where it reads nothing for long, however much it says', async () => {
-    const { supervisor, clock, launched, crashes, absences, socket } = supervised();
-    const started = supervisor.start();
-    const runner = await launched(0);
-    runner.onMessage({ is: 'up' });
-    await started;
+    const { up, supervisor, clock, launched, crashes, absences, socket } = supervised();
+    const runner = await up();
     socket.isFull = true;
     for (let second = 0; second < 10; second += 1) {
       supervisor.send({ is: 'world', world: {} });
@@ -182,11 +194,8 @@ describe('a process of a plugin', () => {
   });
 
   it('is answered once it reads again what it has sent meanwhile, each command once', async () => {
-    const { supervisor, clock, launched, sent, socket } = supervised();
-    const started = supervisor.start();
-    const runner = await launched(0);
-    runner.onMessage({ is: 'up' });
-    await started;
+    const { up, supervisor, clock, sent, socket } = supervised();
+    const runner = await up();
     sent.length = 0;
     socket.isFull = true;
     runner.onMessage({ is: 'send', id: 1, command: 'reconnect', args: ['photos'] });
@@ -217,14 +226,11 @@ describe('a process of a plugin', () => {
 
   it('is given no answer to what the process before it has sent', async () => {
     let done = (): void => undefined;
-    const { supervisor, clock, launched, sent } = supervised(
+    const { up, supervisor, clock, launched, sent } = supervised(
       undefined,
       () => new Promise((resolve) => (done = resolve)),
     );
-    const started = supervisor.start();
-    const first = await launched(0);
-    first.onMessage({ is: 'up' });
-    await started;
+    const first = await up();
     first.onMessage({ is: 'send', id: 1, command: 'reconnect', args: ['photos'] });
     first.onEnd({ reason: 'it fell over' });
     await clock.advance(1_000);
@@ -237,11 +243,8 @@ describe('a process of a plugin', () => {
   });
 
   it('costs little when it sends notifications of any size, however often', async () => {
-    const { supervisor, launched, sent } = supervised();
-    const started = supervisor.start();
-    const runner = await launched(0);
-    runner.onMessage({ is: 'up' });
-    await started;
+    const { up, supervisor, sent } = supervised();
+    const runner = await up();
     const { length } = sent;
     const data = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index]));
     const event = { type: 'odd', severity: 'info', message: 'x', key: 'k' };
