@@ -108,3 +108,31 @@ ${source('garden', '')}`;
     assert.equal(existsSync(mark), false);
   });
 });
+
+describe('a plugin whose process would have the user of the daemon, and the network', () => {
+  it('is told of when it is installed, and when it is updated', async () => {
+    const scratch = await createScratch('every-user');
+    try {
+      const registry = await PackageRegistry.create(scratch);
+      // Without `setpriv` no process changes its user, as beside a daemon that is not root.
+      await mkdir(scratch.path('bin'));
+      await writeFile(scratch.path('bin', 'setpriv'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+      const env = { ...registry.env, PATH: `${scratch.path('bin')}:${process.env['PATH']}` };
+      const daemon = await Daemon.create(scratch, { connections: [], shares: [], env });
+      const publish = async (version: string): Promise<unknown> => {
+        const manifest = { name: 'pond', version, mountkeeper: { apiVersion: 1, permissions: ['network'] } };
+        return registry.publish(await registry.folder('pond', manifest, { 'index.js': source('pond', '') }));
+      };
+      const told = /^pond: over HTTP it may change the configuration, .*; set web\.password, or take "network"/m;
+      await publish('1.0.0');
+      const installed = await daemon.cli('plugin', 'install', 'pond');
+      assert.match(installed.stdout, told, installed.stderr);
+      await publish('1.1.0');
+      const updated = await daemon.cli('plugin', 'update', 'pond');
+      assert.match(updated.stdout, /^pond 1\.0\.0 -> 1\.1\.0/, updated.stderr);
+      assert.match(updated.stdout, told);
+    } finally {
+      await scratch.close();
+    }
+  });
+});

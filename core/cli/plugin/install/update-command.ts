@@ -4,6 +4,7 @@ import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
 import { agreeToMore, agreeToOlder } from './consent.ts';
+import { everyUserHere } from './every-user.ts';
 import { fetchPackage } from './fetch.ts';
 import { notInstalled, npmIn, workshopOf } from './install-command.ts';
 import type { Workshop } from './install-command.ts';
@@ -67,8 +68,9 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
       await store.putInPlace(name, fetched);
       const may = mayOf({ permissions, isolation: peeked.isolation.get(name) ?? 'own' });
       const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
+      const warning = await everyUserHere({ name, permissions }, peeked);
       tellUpdate(
-        { name, former: former.version, version, permissions, unfit },
+        { name, former: former.version, version, permissions, unfit, warning },
         `-> ${version}  ${integrity}`.trimEnd() + `; it may ${may}`,
         cli,
       );
@@ -89,9 +91,13 @@ interface Update {
   readonly permissions: readonly Permission[];
   /** What its table in the configuration lacks, and what to do. */
   readonly unfit?: string | undefined;
+  /** What its process may do beyond its permissions. */
+  readonly warning?: string | undefined;
 }
 
 function tellUpdate(update: Update, words: string, cli: CliContext): void {
-  cli.print(cli.json ? JSON.stringify(update) : `${update.name} ${update.former} ${words}`);
-  if (update.unfit !== undefined && !cli.json) cli.print(`${update.name}: ${update.unfit}`);
+  if (cli.json) return cli.print(JSON.stringify(update));
+  const { name, former, unfit, warning } = update;
+  cli.print(`${name} ${former} ${words}`);
+  for (const sentence of [unfit, warning]) if (sentence !== undefined) cli.print(`${name}: ${sentence}`);
 }

@@ -274,12 +274,14 @@ class Seat implements Runner {
   leave(reason: string, withinMs: number): Promise<boolean> {
     if (!this.#process) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const cancel = this.options.clock.after(withinMs, () => resolve(false), { keepAlive: true });
-      this.#onLeft = () => {
+      const settle = (hasLeft: boolean): void => {
         cancel();
-        resolve(true);
+        resolve(hasLeft);
       };
-      if (!this.send({ is: 'leave', reason })) this.#onLeft();
+      const cancel = this.options.clock.after(withinMs, () => settle(false), { keepAlive: true });
+      this.#onLeft = () => settle(true);
+      // One that reads nothing lets go of nothing.
+      if (!this.send({ is: 'leave', reason })) settle(false);
     });
   }
 

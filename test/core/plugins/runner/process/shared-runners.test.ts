@@ -278,6 +278,31 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     assert.deepEqual(tulip!.absences, [undefined]);
   });
 
+  it('are begun anew when one goes that does not even read that it is to go', async () => {
+    const block = "if (word === 'block') for (;;);";
+    const [rose, tulip] = await up(await member('rose', block), await member('tulip'));
+    const before = await tulip!.pid();
+    const refused = [rose!.ask('block')];
+    let isFull = false;
+    while (!isFull) {
+      const asked = rose!.ask('x'.repeat(100_000));
+      refused.push(asked);
+      isFull = await Promise.race([
+        asked.catch(({ message }: Error) => message.includes('does not take calls')),
+        new Promise<boolean>((resolve) => setImmediate(resolve, false)),
+      ]).then(Boolean);
+    }
+    const over = Promise.allSettled(refused);
+    await rose!.supervisor.stop('reload');
+    await over;
+    await until('the other is back', async () => tulip!.supervisor.isUp, PATIENCE);
+    assert.notEqual(await tulip!.pid(), before);
+    assert.match(
+      tulip!.absences.find((one) => one !== undefined) ?? '',
+      /it is renewed, since "rose" did not let go of what it holds/,
+    );
+  });
+
   it('are begun anew, without one that has gone for good, and with one that comes later', async () => {
     const leak = 'setInterval(() => { globalThis.leaked = (globalThis.leaked ?? 0) + 1; }, 10);';
     const [rose, tulip] = await up(
