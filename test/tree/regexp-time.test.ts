@@ -37,6 +37,8 @@ const QUADRATIC: readonly (readonly [source: string, flags: string])[] = [
 
 /** Enough to tell, and what is linear stays below it in most texts: 150 ms for 1 MiB. */
 const FOUND = { ms: 37.5, bytes: 262_144 };
+/** What is quadratic takes 16 times that for 1 MiB, which is below the limit. */
+const HARMLESS = { ms: 25, bytes: 262_144 };
 
 describe('patterns', () => {
   it('are found to be quadratic where they are', () => {
@@ -57,7 +59,8 @@ describe('patterns', () => {
     let slowest = 0;
     for (const [written, { source, flags, place }] of once) {
       await setImmediate();
-      const { ms, text } = worstHoldUp(source, flags);
+      const short = worstHoldUp(source, flags, HARMLESS);
+      const { ms, text } = short.ms > HARMLESS.ms ? worstHoldUp(source, flags) : { ...short, ms: 4 * short.ms };
       assert.ok(ms <= LONGEST_MS, `${place}: ${written} takes ${Math.round(ms)} ms for 1 MiB of ${text}`);
       slowest = Math.max(slowest, ms);
     }
