@@ -64,7 +64,15 @@ export type PluginState = 'disabled' | 'waiting' | 'active' | 'failed' | 'invali
  * `read-status`, `send-commands`, `network` and `own-files`.
  */
 export type Permission =
-  'read-status' | 'send-commands' | 'network' | 'own-files' | 'files' | 'processes' | 'workers' | 'addons';
+  | 'read-status'
+  | 'send-commands'
+  | 'hold-mounts'
+  | 'network'
+  | 'own-files'
+  | 'files'
+  | 'processes'
+  | 'workers'
+  | 'addons';
 
 export interface PluginInfo {
   readonly name: string;

@@ -4,7 +4,8 @@ import type { Permission, PluginInfo } from '../contract/services.ts';
 /** Each in words that follow "it may". */
 const WORDS: Readonly<Record<Permission, string>> = {
   'read-status': 'read the status',
-  'send-commands': 'hold back mounts, limit the bandwidth, reconnect shares, send notifications',
+  'send-commands': 'limit the bandwidth, reconnect shares, send notifications',
+  'hold-mounts': 'keep shares from being mounted',
   network: 'use the network and the services of this machine',
   'own-files': 'keep files in its own folder',
   files: 'read and write every file that its user can',

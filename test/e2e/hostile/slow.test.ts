@@ -51,7 +51,7 @@ describe('slow plugins of third parties', () => {
     receiver = await WebhookReceiver.start(scratch);
     for (const name of NAMES)
       await place(scratch, name, source(name, name === 'sloth' ? SLOW + TELLS : SLOW), {
-        permissions: ['read-status', 'send-commands'],
+        permissions: ['read-status', 'send-commands', 'hold-mounts'],
       });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],

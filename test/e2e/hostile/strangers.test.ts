@@ -105,10 +105,9 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
     assert.ok(sorted.length > 200 && reads > 20, `${sorted.length} answers, ${reads} reads`);
     assert.ok(median < 150 && almostAll < 1_000, `median ${median} ms, 99 % within ${almostAll} ms`);
     // Generous, for a machine with much else to do; who is held up by a plugin waits for many seconds.
-    assert.ok(
-      slowest < 5_000 && longestPauseMs > 0 && longestPauseMs < 5_000,
-      `${slowest}, ${longestPauseMs} ms`,
-    );
+    assert.ok(slowest < 5_000, `${slowest} ms`);
+    // Its process has what others leave it of the processor; one that is silent for ten seconds is ended.
+    assert.ok(longestPauseMs > 0 && longestPauseMs < 10_000, `${longestPauseMs} ms`);
   });
 
   it('are gone with the daemon', async () => {

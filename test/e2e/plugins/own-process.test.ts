@@ -349,7 +349,7 @@ describe('a plugin in a process of its own', () => {
     const { stdout } = await daemon.cli('plugin', 'list');
     assert.match(
       stdout,
-      /^garden \*\s+\S+\s+active\s+its own\s.*\(it may read the status, hold back mounts, .*, start processes\)/m,
+      /^garden \*\s+\S+\s+active\s+its own\s.*\(it may read the status, limit the bandwidth, .*, start processes\)/m,
     );
     assert.match(stdout, /^mount\s+\S+\s+active\s+daemon\s/m);
   });

@@ -137,7 +137,7 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
     });
   const put = (word: string): Promise<void> =>
     place(scratch, 'garden', wholePlugin(word), {
-      permissions: ['read-status', 'send-commands', 'own-files', 'processes'],
+      permissions: ['read-status', 'send-commands', 'hold-mounts', 'own-files', 'processes'],
     });
 
   async function round(index: number): Promise<void> {

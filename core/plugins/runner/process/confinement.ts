@@ -109,8 +109,7 @@ const TELLING_SERVICES: ReadonlySet<string> = new Set(['status', 'shares', 'conf
 /** What each hook needs; all others tell of shares. */
 const NEEDED_BY_HOOK: Readonly<Record<string, Permission | undefined>> = {
   collectNotices: undefined,
-  // What keeps a share from being mounted does more than `reconnect`.
-  beforeMount: 'send-commands',
+  beforeMount: 'hold-mounts',
   // What limits the bandwidth does what the command `bwlimit` does.
   collectShareLimits: 'send-commands',
   resolveBandwidth: 'send-commands',

@@ -44,7 +44,7 @@ describe('permissions in package.json', () => {
   it('are told with all that they allow, also where package.json says nothing', () => {
     assert.equal(
       inWords(permissionsOf({})),
-      'read the status, hold back mounts, limit the bandwidth, reconnect shares, send notifications, ' +
+      'read the status, limit the bandwidth, reconnect shares, send notifications, ' +
         'use the network and the services of this machine, keep files in its own folder',
     );
   });
@@ -234,6 +234,15 @@ describe('the process of a plugin', { timeout: 120_000 }, () => {
       );
       await declared(source('', body), ['send-commands']);
     }
+  });
+
+  it('keeps no share from being mounted without the permission for that, which nobody has by default', async () => {
+    const holds = source('', "ctx.tap('beforeMount', () => 'no');");
+    await assert.rejects(
+      declared(holds, DEFAULT_PERMISSIONS),
+      /it uses ctx\.tap\("beforeMount"\) without the permission "hold-mounts"; add "hold-mounts" to/,
+    );
+    await declared(holds, ['hold-mounts']);
   });
 
   it('is TypeScript as well, with no permission at all', async () => {
