@@ -20,6 +20,7 @@ import { takeOutDone } from '../../../../plugins/uploads/transfer/leaving/take-o
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
+import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
 import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
@@ -268,3 +269,49 @@ it('deletes what others have where a file has left that may come back, once user
   const left = await withResting(async ({ share }) => rmSync(share.at('a')));
   assert.deepEqual(left, {});
 });
+
+for (const [who, isHere] of [
+  ['its user, here', true],
+  ['others', false],
+] as const)
+  it(`sends the version of a conflict again that cannot leave yet, where its copy is deleted by ${who}`, async () => {
+    const share = new TestShare();
+    const { signal } = new AbortController();
+    const onNas = (): readonly string[] => [...treeOf(share.nas).values()].sort();
+    share.othersWrite('a', 'first', 1_700_000_000);
+    share.up();
+    writeFileSync(share.at('a'), 'mine');
+    await lookOnly(share);
+    share.othersWrite('a', 'of others');
+    await share.renew();
+    // It stays at its place here, as while somebody has it open.
+    share.live = 'drops names';
+    let uploader = share.uploader();
+    try {
+      await settle(uploader);
+      assert.deepEqual(onNas(), ['mine', 'of others']);
+      const copy = uploader.conflicts()[0]?.copy ?? '';
+      share.dropNames();
+      rmSync(isHere ? share.at(copy) : join(share.nas, copy));
+      if (!isHere) {
+        await uploader.stop();
+        uploader = share.uploader();
+      }
+      const seen: number[] = [];
+      for (let looks = 0; looks < 6; looks += 1) {
+        uploader.flush();
+        seen.push((await uploader.look(signal)).dirtyFiles);
+        await uploader.settled();
+      }
+      await settle(uploader);
+      assert.ok(
+        seen.some((count) => count > 0),
+        'it is not all on the NAS',
+      );
+      assert.deepEqual(onNas(), ['mine', 'of others']);
+      assert.equal(uploader.conflicts().length, 1);
+    } finally {
+      await uploader.stop();
+      share.close();
+    }
+  });
