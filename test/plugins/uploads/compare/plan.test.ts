@@ -133,6 +133,22 @@ describe('the plan of an upload', () => {
     assert.match(plan(unread, places, full).get('delete a')?.hold ?? '', /end is missing/);
   });
 
+  it('deletes the former name of a file after it is up by its new one, also on a NAS that shows other times', () => {
+    const changedNs = BigInt(SECOND) * 1_000_000_000n;
+    const hourLater: PlaceRecord = {
+      remote: { kind: 'file', version: { bytes: 10, modifiedMs: (SECOND + 3_600) * 1_000 } },
+      proved: { inode: '7', bytes: 10, modifiedNs: String(changedNs), changedNs: String(changedNs) },
+    };
+    const needsOf = (second: number): readonly string[] => {
+      const key = `7.${(BigInt(second) * 1_000_000_000n).toString(36)}`;
+      const renamed = entry('b', 'file', { key, inode: 7n, bytes: 10, modifiedNs: changedNs, changedNs });
+      return [...(plan([renamed], { a: hourLater, b: { remote: NOTHING } }).get('delete a')?.needs ?? [])];
+    };
+    assert.deepEqual(needsOf(SECOND - 60), ['upload b']);
+    // Another file, which was given the inode of the one that was deleted.
+    assert.deepEqual(needsOf(SECOND + 60), []);
+  });
+
   it('leaves what a renamed folder replaces in its place for as long as the folder is held', () => {
     const entries = [entry('d', 'whiteout'), entry('e', 'folder', { key: 'k', redirect: '/d' })];
     const places = { d: folder, e: folder };
