@@ -10,7 +10,7 @@ import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
 import { changeTimes, nanoseconds } from './change-times.ts';
 import { Departures } from './leaving/departures.ts';
-import { NEVER_FULL, SpaceWatch } from './space-watch.ts';
+import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
 
@@ -41,7 +41,6 @@ interface Use extends Pick<Conditions, 'isOpen' | 'inUse'> {
 }
 
 const NO_USE: Use = { isOpen: () => false, inUse: new Set(), isNone: true };
-const STEADY = 'steady';
 
 export class Planner {
   readonly departures: Departures;
@@ -116,7 +115,7 @@ export class Planner {
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };
-    const key = this.#isSteady(scan, conditions, options) ? STEADY : conditions;
+    const key = this.#isSteady(scan, options) ? conditions.isCut : conditions;
     const planned = (use: Use, isWhole: boolean): Plan => {
       const { isOpen, inUse } = use;
       return this.#memo.plan(
@@ -198,13 +197,12 @@ export class Planner {
     return { isOpen: (path) => open.has(path), inUse, isNone: open.size === 0 && inUse.size === 0 };
   }
 
-  /** True where the conditions answer alike for all entries, now and at all later looks at the same ones. */
-  #isSteady(
-    scan: Scan,
-    { isCut }: Pick<Conditions, 'isCut'>,
-    { isUrgent }: Pick<PlanningOptions, 'isUrgent'>,
-  ): boolean {
-    if (isUrgent !== undefined || isCut !== NEVER_FULL) return false;
+  /**
+   * True where the conditions answer alike for all entries, now and at all later looks at the same ones, but for what
+   * was written while the disk was full.
+   */
+  #isSteady(scan: Scan, { isUrgent }: Pick<PlanningOptions, 'isUrgent'>): boolean {
+    if (isUrgent !== undefined) return false;
     const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
     return this.#memo.newest(scan) <= nanoseconds(clock.now() - Math.max(writeBackMs(), restMs));
   }

@@ -247,7 +247,9 @@ for (const [when, isAgain] of [
 }
 
 it('takes a new file, where one has left that may come back, for a change of what users see there', async () => {
-  const changed = await withResting(async ({ share }) => writeFileSync(share.at('a'), 'theirs, changed here'));
+  const changed = await withResting(async ({ share }) =>
+    writeFileSync(share.at('a'), 'theirs, changed here'),
+  );
   assert.deepEqual(changed, { a: 'theirs, changed here' });
   const atTheEnd = await withResting(async ({ share, comeBack }) => {
     writeFileSync(share.at('a'), 'theirs, changed here');
