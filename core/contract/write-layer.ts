@@ -187,6 +187,11 @@ export interface WriteLayer {
    */
   unrestored?(): ReadonlySet<string>;
   /**
+   * Paths of files that a `takeOut` has removed, and that a later one brings back if somebody has touched them by then.
+   * Absent: what has left stays out.
+   */
+  resting?(): Promise<ReadonlySet<string>>;
+  /**
    * Lets users' calls that ask the lower layer wait, for a few seconds at most, until a `takeOut` has renewed marks, or
    * what it returns was called for all that hold them. Resolves when those that came before are answered. For a move of
    * a folder on the remote: until its mark is renewed, users find it empty.

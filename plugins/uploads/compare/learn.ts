@@ -244,7 +244,9 @@ function noteInside(
 ): void {
   for (const [path, thing] of inside) {
     const known = records.places.get(path);
-    const seen = known?.remote ?? heldAt(path, layer) ?? thing;
+    // Where a file has left, users saw what the remote has.
+    const recorded = known?.away === undefined ? known?.remote : undefined;
+    const seen = recorded ?? heldAt(path, layer) ?? thing;
     // What was on its way out of the upper folder was there for users who deleted the folder.
     if (seen.kind !== 'nothing' && (known === undefined || known.isLeaving === true))
       records.set(path, { remote: seen, isTree: true });

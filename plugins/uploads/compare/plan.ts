@@ -196,7 +196,7 @@ class Draft {
       else this.#addClean(entry, place, record);
       return;
     }
-    this.#noteCut(entry);
+    this.#noteCut(entry, place, record);
     if (entry.isUnread === true) return this.#add(entry, place, { hold: CHANGING });
     const isUnlearnt = record === undefined ? this.#isHidden(entry) : !this.#isTreeKnown(place);
     if (isUnlearnt) return this.#learn(entry, place, record !== undefined);
@@ -204,8 +204,12 @@ class Draft {
     if (record?.remote.kind === 'folder') this.#addDeletion(place, entry.path);
   }
 
-  #noteCut({ changedNs, path }: ScanEntry): void {
-    this.#hasCut ||= this.#conditions.isCut(changedNs) && !this.#conditions.isUrgent(path);
+  /** Also of one that cannot be planned yet: its time may be another by then, as where its mode is changed. */
+  #noteCut(entry: ScanEntry, place: string, record: PlaceRecord | undefined): void {
+    if (!this.#conditions.isCut(entry.changedNs) || this.#conditions.isUrgent(entry.path)) return;
+    this.#hasCut = true;
+    if (record !== undefined && !isSameWriting(record.cut, identityOf(entry)))
+      this.#cut.push({ place, entry });
   }
 
   #whyNot(entry: ScanEntry, place: string, record: PlaceRecord | undefined): Why {
@@ -224,7 +228,7 @@ class Draft {
     if (this.#conditions.late.isTorn(entry)) return MAY_BE_TORN;
     if (isSameWriting(record?.cut, identityOf(entry))) return MAY_BE_CUT;
     if (!this.#conditions.isCut(entry.changedNs)) return undefined;
-    this.#cut.push({ place, entry });
+    if (record === undefined) this.#cut.push({ place, entry });
     return MAY_BE_CUT;
   }
 

@@ -39,6 +39,8 @@ export interface TimedScan extends Scan {
   readonly startedMs: number;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
+  /** Files that had left when it began, and that might come back. */
+  readonly resting?: ReadonlySet<string>;
 }
 
 export interface Scanner {

@@ -55,7 +55,13 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
   records.set(place, { remote: NOTHING, ...(isKept && { isKept: true }) });
   // It may be on a disk that the remote has just lost.
   if (left === 'absent') tools.proved(place, record);
+  if (!isKept) sendOwners(place, tools);
   await records.saved();
+}
+
+/** Where that was a user's version in a conflict, and is still at its place here, it is here alone: it goes up. */
+function sendOwners(copy: string, { records }: StepTools): void {
+  for (const [place, record] of records.places) if (record.copy?.path === copy) records.unprove(place);
 }
 
 /**

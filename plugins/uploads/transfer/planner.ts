@@ -1,5 +1,5 @@
 /** One scan of the upper folder: from its entries to the steps to be done. */
-import type { Clock, Processes, UploadOptions } from 'mountkeeper';
+import type { Clock, Processes, UploadOptions, WriteLayer } from 'mountkeeper';
 import { LateWrites } from '../compare/late-writes.ts';
 import { learn } from '../compare/learn.ts';
 import { folded, isAtOrInside } from '../compare/paths.ts';
@@ -10,7 +10,7 @@ import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
 import { changeTimes, nanoseconds } from './change-times.ts';
 import { Departures } from './leaving/departures.ts';
-import { NEVER_FULL, SpaceWatch } from './space-watch.ts';
+import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
 
@@ -41,7 +41,6 @@ interface Use extends Pick<Conditions, 'isOpen' | 'inUse'> {
 }
 
 const NO_USE: Use = { isOpen: () => false, inUse: new Set(), isNone: true };
-const STEADY = 'steady';
 
 export class Planner {
   readonly departures: Departures;
@@ -80,12 +79,15 @@ export class Planner {
   async scan(signal: AbortSignal): Promise<TimedScan> {
     const { clock, layer } = this.#options;
     const [startedMs, startedAt] = [clock.monotonic(), clock.now()];
+    // Before the others: what comes back meanwhile is one of those, or here.
+    const resting = await restingIn(layer);
     const unrestored = layer.unrestored?.() ?? [];
     for (const place of unrestored) {
       this.departures.mayComeBack(place, startedMs);
       this.#isRevivalDue = true;
     }
-    return { ...(await this.#scanner.scan(signal)), startedMs, startedAt };
+    if (resting.size > 0) this.#isRevivalDue = true;
+    return { ...(await this.#scanner.scan(signal)), startedMs, startedAt, resting };
   }
 
   /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */
@@ -103,7 +105,7 @@ export class Planner {
     { signal, ...options }: PlanningOptions,
   ): Promise<{ readonly plan: Plan; readonly isMoreToLearn: boolean }> {
     const { clock, layer, remote, restMs = REST_BEFORE_OUT_MS, writeBackMs } = this.#options;
-    this.#revive(scan, records);
+    await this.#revive(scan, records);
     adoptMoves(scan, records);
     await this.#forgetMoves(scan, records, signal);
     const conditions = {
@@ -113,7 +115,7 @@ export class Planner {
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };
-    const key = this.#isSteady(scan, conditions, options) ? STEADY : conditions;
+    const key = this.#isSteady(scan, options) ? conditions.isCut : conditions;
     const planned = (use: Use, isWhole: boolean): Plan => {
       const { isOpen, inUse } = use;
       return this.#memo.plan(
@@ -158,18 +160,33 @@ export class Planner {
     for (const { place, entry } of cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
-    for (const place of spent) if (!this.departures.mayReturn(scan, place)) records.drop(place);
+    const isAway = (place: string): boolean =>
+      scan.resting?.has(place) === true && records.places.get(place)?.away !== undefined;
+    for (const place of spent)
+      if (!this.departures.mayReturn(scan, place) && !isAway(place)) records.drop(place);
   }
 
   /** What a former run, or this one, could not take out and is here still, or again, counts as before. */
-  #revive(scan: TimedScan, records: Records): void {
+  async #revive(scan: TimedScan, records: Records): Promise<void> {
     if (!this.#isRevivalDue) return;
     this.#isRevivalDue = false;
+    // Now: what the scan has seen at the place of one that is still away is something else.
+    const resting = await restingIn(this.#options.layer);
     for (const [place, record] of records.places) {
       if (record.isLeaving !== true) continue;
-      if (this.departures.mayReturn(scan, place)) this.#isRevivalDue = true;
-      else if (scan.entries.has(place)) records.set(place, { ...record, isLeaving: false });
+      const entry = scan.entries.get(place);
+      const { away, ...rest } = record;
+      if (this.#isUnsure(scan, place, away)) this.#isRevivalDue = true;
+      else if (away !== undefined && (away !== String(entry?.inode) || resting.has(place)))
+        records.drop(place);
+      else if (entry !== undefined) records.set(place, { ...rest, isLeaving: false });
     }
+  }
+
+  /** Whether the scan does not tell yet what has become of something that was to leave. */
+  #isUnsure(scan: TimedScan, place: string, away: string | undefined): boolean {
+    if (away === undefined) return this.departures.mayReturn(scan, place);
+    return !scan.entries.has(place) || this.departures.hasLeft(scan, place);
   }
 
   async #use({ items }: Plan, { isHurried }: Pick<PlanningOptions, 'isHurried'>): Promise<Use> {
@@ -180,13 +197,12 @@ export class Planner {
     return { isOpen: (path) => open.has(path), inUse, isNone: open.size === 0 && inUse.size === 0 };
   }
 
-  /** True where the conditions answer alike for all entries, now and at all later looks at the same ones. */
-  #isSteady(
-    scan: Scan,
-    { isCut }: Pick<Conditions, 'isCut'>,
-    { isUrgent }: Pick<PlanningOptions, 'isUrgent'>,
-  ): boolean {
-    if (isUrgent !== undefined || isCut !== NEVER_FULL) return false;
+  /**
+   * True where the conditions answer alike for all entries, now and at all later looks at the same ones, but for what
+   * was written while the disk was full.
+   */
+  #isSteady(scan: Scan, { isUrgent }: Pick<PlanningOptions, 'isUrgent'>): boolean {
+    if (isUrgent !== undefined) return false;
     const { clock, writeBackMs, restMs = REST_BEFORE_OUT_MS } = this.#options;
     return this.#memo.newest(scan) <= nanoseconds(clock.now() - Math.max(writeBackMs(), restMs));
   }
@@ -244,6 +260,10 @@ export class Planner {
         records.setMove(key, { at: record.at, ...(record.going !== undefined && { going: record.going }) });
     }
   }
+}
+
+async function restingIn(layer: Pick<WriteLayer, 'resting'>): Promise<ReadonlySet<string>> {
+  return (await layer.resting?.()) ?? new Set();
 }
 
 /**

@@ -34,12 +34,20 @@ export class RecentProofs {
     this.#proofs = this.#proofs.filter(({ atMs }) => atMs >= root.foundAtMs);
     if (!root.isLost || this.#proofs.length === 0) return;
     // The newest first: what was there before the oldest is what the right folder has.
-    for (const { place, before, after } of this.#proofs.reverse())
-      // What has become of it since is known better, but where it was proved anew, or could not leave.
-      if (isStill(records.places.get(place), after)) records.set(place, before);
+    for (const { place, before, after } of this.#proofs.reverse()) {
+      const now = records.places.get(place);
+      // What has become of it since is known better, but where it was proved anew, could not leave, or may come back.
+      if (isStill(now, after)) records.set(place, { ...before, ...departureOf(now) });
+    }
     this.#proofs = [];
     await records.saved();
   }
+}
+
+/** What is missing since it leaves, or has left, is no deletion. */
+function departureOf(now: PlaceRecord | undefined): Pick<PlaceRecord, 'isLeaving' | 'away'> {
+  if (now?.isLeaving !== true) return {};
+  return { isLeaving: true, ...(now.away !== undefined && { away: now.away }) };
 }
 
 function isStill(now: PlaceRecord | undefined, after: PlaceRecord | undefined): boolean {

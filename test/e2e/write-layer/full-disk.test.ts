@@ -14,7 +14,7 @@ import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { unlessRoot } from '../../runner/skips.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 
 const MB = 1_048_576;
 const SHARE = 's';
@@ -139,6 +139,8 @@ describe('a share with a write layer on a full disk', { skip: unlessRoot }, () =
   it('goes on by itself when there is room and the files are written again', async () => {
     const names = named('failed').map(([, name = '']) => name);
     await runClient('mount', ['-o', 'remount,size=256m', daemon.cacheDir]);
+    // What is written before it is known that there is room may be cut off, for all that anybody knows.
+    await sleep(1_000);
     for (const name of names)
       await runClient('sh', ['-c', `printf whole > '${daemon.mountPoint(SHARE)}/${name}'`]);
     const entries = async (): Promise<readonly { path: string }[]> =>

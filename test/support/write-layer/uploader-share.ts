@@ -84,6 +84,8 @@ export class TestShare {
   live: 'no' | 'remembers' | 'drops names' = 'no';
   /** What could not be brought back to the upper folder. */
   unrestored: ReadonlySet<string> = new Set();
+  /** What has left it, and may come back. */
+  resting: ReadonlySet<string> = new Set();
   #isMounted = false;
 
   constructor() {
@@ -215,6 +217,7 @@ export class TestShare {
       }),
       takeOut: async (entries) => this.#takeOut(entries),
       unrestored: () => this.unrestored,
+      resting: async () => this.resting,
       rewriteMarks: async (entries) =>
         entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
     };
@@ -368,6 +371,7 @@ function guarded<T extends object>(target: T, fault: Fault): T {
         typeof value !== 'function' ||
         name === 'nameProblem' ||
         name === 'unrestored' ||
+        name === 'resting' ||
         name === 'notePrecision'
       )
         return value;

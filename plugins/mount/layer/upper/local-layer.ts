@@ -131,6 +131,10 @@ export class LocalLayer implements WriteLayer {
     return this.#takeOut.unrestored();
   }
 
+  resting(): Promise<ReadonlySet<string>> {
+    return this.#takeOut.resting();
+  }
+
   /** Rejects when one cannot be read. */
   async #listLower(
     folders: readonly string[],

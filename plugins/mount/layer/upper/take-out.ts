@@ -55,7 +55,7 @@ export class TakeOut {
   readonly #options: TakeOutOptions;
   readonly #marks: AttributeUpkeep;
   #resting: Taken[] = [];
-  #isResumed = false;
+  #resuming: Promise<void> | undefined;
   /** What could not be brought back, or may still be on its way aside. */
   readonly #owed = new Set<Back>();
   #count = 0;
@@ -73,7 +73,7 @@ export class TakeOut {
   async take(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     await renewReserve(this.#options.paths.folder);
     await this.#restoreOwed();
-    await this.#resume();
+    await this.#resumed();
     await this.#endRest();
     const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
     const bared = await this.#marks.bare(
@@ -319,10 +319,24 @@ export class TakeOut {
     return new Set([...this.#owed].map(({ path }) => path));
   }
 
+  /** Paths of files that have left, and come back if somebody touches them within their minute. */
+  async resting(): Promise<ReadonlySet<string>> {
+    await this.#resumed();
+    const files = this.#resting.filter(({ entry }) => entry.kind === 'file');
+    return new Set(files.map(({ path }) => path));
+  }
+
+  /** Once; again where it failed. */
+  #resumed(): Promise<void> {
+    this.#resuming ??= this.#resume().catch((error: unknown) => {
+      this.#resuming = undefined;
+      throw error;
+    });
+    return this.#resuming;
+  }
+
   /** Takes over what a former daemon removed from an overlay that is still mounted. */
   async #resume(): Promise<void> {
-    if (this.#isResumed) return;
-    this.#isResumed = true;
     const sinceMs = this.#options.clock.monotonic();
     const found = [...(await leftAside(this.#options.paths))];
     for (const { folder, path, aside, stats, changedNs, isKept, noData } of found.flatMap(([folder, left]) =>

@@ -141,5 +141,12 @@ async function tidy(path: string, record: PlaceRecord | undefined, tools: StepTo
     return;
   }
   records.dropConflict({ path, copy: copy.path });
+  forgetCopy(path, tools);
   await records.saved();
+}
+
+/** If it comes back within its minute, that is told anew. */
+function forgetCopy(path: string, { records }: StepTools): void {
+  const { copy: _, ...left } = records.places.get(path) ?? { remote: NOTHING };
+  if (left.away !== undefined) records.set(path, left);
 }

@@ -29,7 +29,10 @@ export async function takeOutDone(
   }
   await records.saved();
   // The remote may be slow, or not answer: what has left and what has not is known by then.
-  for (const entry of entries) if (!taken.has(entry.path)) await noteHiding(entry, tools);
+  for (const entry of entries.filter(({ path }) => !taken.has(path))) {
+    await noteHiding(entry, tools);
+    await noteAlone(entry, tools);
+  }
   await records.saved();
   return taken;
 }
@@ -80,9 +83,15 @@ async function taking(entries: readonly LeavingEntry[], tools: StepTools): Promi
   }
 }
 
-/** Where users deleted its folder meanwhile, it is on record as what they deleted. */
-function left({ path, key }: ScanEntry, { records }: StepTools): void {
-  if (records.places.get(path)?.isLeaving === true) records.drop(path);
+/**
+ * Where users deleted its folder meanwhile, it is on record as what they deleted. What is known of a file with data
+ * stays on record until it can come back no more.
+ */
+function left({ path, kind, hasNoData, inode, key }: ScanEntry, { records }: StepTools): void {
+  const record = records.places.get(path);
+  const mayReturn = kind === 'file' && hasNoData !== true;
+  if (record?.isLeaving === true && mayReturn) records.set(path, { ...record, away: String(inode) });
+  else if (record?.isLeaving === true) records.drop(path);
   if (key !== undefined) records.setMove(key, null);
 }
 
@@ -103,6 +112,19 @@ async function noteHiding({ path, kind, copy }: LeavingEntry, tools: StepTools):
   if (!isHiding || (await ask(tools, path)).kind === 'nothing') return;
   // While the remote was asked, users may have put something there.
   if (places.get(path) === record) tools.records.set(path, { remote: NOTHING, ...record, isKept: true });
+}
+
+/**
+ * A conflict's file that stays here, where nothing is by the name that it went up by: somebody has taken that away, or
+ * given it another name. What is here would be on record as being there: it goes up again.
+ */
+async function noteAlone({ path, kind, copy }: LeavingEntry, tools: StepTools): Promise<void> {
+  const { records } = tools;
+  const record = records.places.get(path);
+  if (kind !== 'file' || copy === undefined || record?.copy?.path !== copy) return;
+  // What does not answer is asked when it is to leave again.
+  const now = await ask(tools, copy).catch(() => undefined);
+  if (now?.kind === 'nothing' && records.places.get(path) === record) records.unprove(path);
 }
 
 /** What is on record of its content is no longer all of it. */

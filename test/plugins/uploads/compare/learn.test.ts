@@ -294,6 +294,15 @@ describe('the version that users changed', () => {
     assert.deepEqual(records.places.get('d/a'), { remote: { kind: 'file', version: NOW }, isTree: true });
   });
 
+  it('is, where a file has left that may come back, what shows there', async () => {
+    records.set('d/a', { remote: { kind: 'file', version: BEFORE }, isLeaving: true, away: '7' });
+    await found(
+      { place: 'd', isTree: true },
+      { d: { name: 'd', kind: 'folder' }, 'd/a': { name: 'a', kind: 'file', version: NOW } },
+    );
+    assert.deepEqual(records.places.get('d/a'), { remote: { kind: 'file', version: NOW }, isTree: true });
+  });
+
   it('stays the one that is on record', async () => {
     records.set('a', { remote: { kind: 'file', version: NOW } });
     assert.deepEqual(await learnt({ bornMs: 0 }), { kind: 'file', version: NOW });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { planUpper } from '../../../../plugins/uploads/compare/plan.ts';
 import type { Conditions, Item, Known } from '../../../../plugins/uploads/compare/plan-types.ts';
-import { NOTHING } from '../../../../plugins/uploads/compare/records.ts';
+import { identityOf, NOTHING } from '../../../../plugins/uploads/compare/records.ts';
 import type { PlaceRecord } from '../../../../plugins/uploads/compare/records.ts';
 import type { ScanEntry } from '../../../../plugins/uploads/compare/scan.ts';
 
@@ -131,6 +131,36 @@ describe('the plan of an upload', () => {
     // Not known yet what it is.
     const unread = [entry('b', 'file', { bytes: 3, isUnread: true })];
     assert.match(plan(unread, places, full).get('delete a')?.hold ?? '', /end is missing/);
+  });
+
+  it('notes that a full disk may have cut a file off also while it is not known yet what it is', () => {
+    const unread = entry('b', 'file', { bytes: 3, isUnread: true });
+    const cutOf = (record: PlaceRecord | undefined): readonly string[] => {
+      const scan = { entries: new Map([['b', unread]]), folders: new Map<string, string>() };
+      const places = new Map(record === undefined ? [] : [['b', record] as const]);
+      const { cut } = planUpper(scan, { places, moves: new Map() }, { ...CONDITIONS, isCut: () => true });
+      return cut.map(({ place }) => place);
+    };
+    assert.deepEqual(cutOf(file), ['b']);
+    assert.deepEqual(cutOf({ ...file, cut: identityOf(unread) }), [], 'once');
+    // A record says what its users saw there, which is not known yet.
+    assert.deepEqual(cutOf(undefined), []);
+  });
+
+  it('deletes the former name of a file after it is up by its new one, also on a NAS that shows other times', () => {
+    const changedNs = BigInt(SECOND) * 1_000_000_000n;
+    const hourLater: PlaceRecord = {
+      remote: { kind: 'file', version: { bytes: 10, modifiedMs: (SECOND + 3_600) * 1_000 } },
+      proved: { inode: '7', bytes: 10, modifiedNs: String(changedNs), changedNs: String(changedNs) },
+    };
+    const needsOf = (second: number): readonly string[] => {
+      const key = `7.${(BigInt(second) * 1_000_000_000n).toString(36)}`;
+      const renamed = entry('b', 'file', { key, inode: 7n, bytes: 10, modifiedNs: changedNs, changedNs });
+      return [...(plan([renamed], { a: hourLater, b: { remote: NOTHING } }).get('delete a')?.needs ?? [])];
+    };
+    assert.deepEqual(needsOf(SECOND - 60), ['upload b']);
+    // Another file, which was given the inode of the one that was deleted.
+    assert.deepEqual(needsOf(SECOND + 60), []);
   });
 
   it('leaves what a renamed folder replaces in its place for as long as the folder is held', () => {

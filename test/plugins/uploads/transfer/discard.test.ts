@@ -246,6 +246,32 @@ describe('a waiting file that is discarded', () => {
     assert.deepEqual([onNas('d/a'), seen('d/a')], ['first', 'first']);
   });
 
+  it('is a conflict once more when it comes back, and had been one', async () => {
+    let isRefusing = true;
+    writeFileSync(share.at('d/a'), 'mine');
+    await paused((call, when) => {
+      if (call === 'takeOut' && when === 'after') share.resting = new Set(['d/a']);
+      if (call === 'upload' && when === 'before' && isRefusing) throw refusal('No.');
+    });
+    share.othersWrite('d/a', 'of others');
+    uploader.flush();
+    await uploader.look(new AbortController().signal);
+    await uploader.settled();
+    assert.equal(uploader.conflicts().length, 1);
+    const { keptAt } = await discard('d/a');
+    assert.deepEqual(uploader.conflicts(), []);
+    await settle(uploader);
+    share.down();
+    appendFileSync(keptAt, ', and more');
+    renameSync(keptAt, join(share.upper, 'd/a'));
+    share.resting = new Set();
+    share.up();
+    isRefusing = false;
+    await settle(uploader);
+    const [conflict] = uploader.conflicts();
+    assert.deepEqual([onNas('d/a'), onNas(conflict?.copy ?? '')], ['of others', 'mine, and more']);
+  });
+
   it('is watched by the layer for a minute, not until something else leaves it', async () => {
     writeFileSync(share.at('d/a'), 'mine');
     let [laterMs, calls] = [0, 0];

@@ -4,6 +4,9 @@ import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync, utimesSync, write
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteFiles } from 'mountkeeper';
+import { NOTHING, Records } from '../../../../plugins/uploads/compare/records.ts';
+import type { PlaceRecord } from '../../../../plugins/uploads/compare/records.ts';
+import { RecentProofs } from '../../../../plugins/uploads/transfer/recent-proofs.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import { clock, refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
@@ -110,6 +113,22 @@ describe('what was proved before the folder was found to be lost', () => {
     assert.equal((await look()).dirtyFiles, 1);
     await bringBack();
     assert.equal(treeOf(share.nas).get('seen/old'), undefined);
+  });
+
+  it('is no deletion where it has left, and comes back if somebody touches it', async () => {
+    const records = await Records.open(share.records, 'upper');
+    try {
+      const before: PlaceRecord = { remote: NOTHING, sending: { bytes: 4, modifiedMs: SECOND } };
+      const proved = { inode: '7', bytes: 4, modifiedNs: '1', changedNs: '1' };
+      const proofs = new RecentProofs();
+      records.set('a', { remote: { kind: 'file', version: before.sending! }, proved });
+      proofs.add('a', before, records, 1);
+      records.set('a', { ...records.places.get('a')!, isLeaving: true, away: '7' });
+      await proofs.review({ root: { foundAtMs: 0, isLost: true } } as unknown as RemoteFiles, records);
+      assert.deepEqual(records.places.get('a'), { ...before, isLeaving: true, away: '7' });
+    } finally {
+      await records.close();
+    }
   });
 
   it('is believed where the folder has been found since', async () => {

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
+  linkSync,
   mkdtempSync,
   readFileSync,
   renameSync,
@@ -18,7 +20,8 @@ import { takeOutDone } from '../../../../plugins/uploads/transfer/leaving/take-o
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
-import { refusal, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
+import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
 
@@ -46,6 +49,7 @@ it('notes what has left and what has not before it asks the remote about a white
       [...records.places].map(([path, { isLeaving }]) => [path, isLeaving]),
       [
         ['hidden', false],
+        ['gone', true],
         ['kept', false],
       ],
     );
@@ -169,3 +173,147 @@ it('neither deletes nor forgets what could not be brought back: a later change m
     share.close();
   }
 });
+
+/** `a` was written here and replaced by others, so that it has left, and may come back for a minute. */
+async function withResting(
+  act: (kit: { readonly share: TestShare; readonly comeBack: () => Promise<void> }) => Promise<void>,
+  isAgain = false,
+): Promise<Record<string, string>> {
+  const share = new TestShare();
+  const [mine, away] = [join(share.upper, 'a'), join(share.root, 'away')] as const;
+  share.hasHashes = true;
+  share.up();
+  const begin = (): ShareUploader =>
+    share.uploader(
+      (call, when) => {
+        if (call === 'takeOut' && when === 'after' && !existsSync(mine)) share.resting = new Set(['a']);
+      },
+      { clean: { listingAgeMs: () => HOUR, keepMs: () => HOUR, minFreeBytes: () => 0 } },
+    );
+  let uploader = begin();
+  try {
+    writeFileSync(share.at('a'), 'mine');
+    linkSync(mine, away);
+    await settle(uploader);
+    share.othersWrite('a', 'of others');
+    uploader.refreshed('', true);
+    for (let turn = 0; turn < 3; turn += 1) await settle(uploader);
+    assert.deepEqual([readFileSync(share.at('a'), 'utf8'), ...share.resting], ['of others', 'a']);
+    if (isAgain) {
+      await uploader.stop();
+      uploader = begin();
+      await settle(uploader);
+    }
+    const comeBack = async (): Promise<void> => {
+      share.down();
+      if (!existsSync(mine)) renameSync(away, mine);
+      share.resting = new Set();
+      share.up();
+      await settle(uploader);
+    };
+    await act({ share, comeBack });
+    for (let turn = 0; turn < 2; turn += 1) await settle(uploader);
+    assert.deepEqual(
+      share.conflicts.map(({ path, what }) => [path, what]),
+      treeOf(share.nas).size < 2 ? [] : [['a', 'changed']],
+    );
+    return Object.fromEntries(treeOf(share.nas));
+  } finally {
+    await uploader.stop();
+    share.close();
+  }
+}
+
+for (const [when, isAgain] of [
+  ['', false],
+  [', also after a restart', true],
+] as const) {
+  it(`replaces nothing of others by what comes back within its minute, untouched but for its mode${when}`, async () => {
+    const left = await withResting(async ({ share, comeBack }) => {
+      chmodSync(join(share.root, 'away'), 0o640);
+      await comeBack();
+    }, isAgain);
+    assert.deepEqual(left, { a: 'of others' });
+  });
+
+  it(`puts beside the version of others what was written to before it came back within its minute${when}`, async () => {
+    const left = await withResting(async ({ share, comeBack }) => {
+      appendFileSync(join(share.root, 'away'), ', and more');
+      await comeBack();
+    }, isAgain);
+    assert.deepEqual(Object.values(left).sort(), ['mine, and more', 'of others']);
+    assert.equal(left['a'], 'of others');
+  });
+}
+
+it('takes a new file, where one has left that may come back, for a change of what users see there', async () => {
+  const changed = await withResting(async ({ share }) =>
+    writeFileSync(share.at('a'), 'theirs, changed here'),
+  );
+  assert.deepEqual(changed, { a: 'theirs, changed here' });
+  const atTheEnd = await withResting(async ({ share, comeBack }) => {
+    writeFileSync(share.at('a'), 'theirs, changed here');
+    await comeBack();
+  });
+  assert.deepEqual(atTheEnd, { a: 'theirs, changed here' });
+});
+
+it('takes its other name, which users give to its place while it may come back, for a change as well', async () => {
+  const left = await withResting(async ({ share }) => {
+    share.down();
+    linkSync(join(share.root, 'away'), join(share.upper, 'a'));
+    share.up();
+  });
+  assert.deepEqual(left, { a: 'mine' });
+});
+
+it('deletes what others have where a file has left that may come back, once users delete that', async () => {
+  const left = await withResting(async ({ share }) => rmSync(share.at('a')));
+  assert.deepEqual(left, {});
+});
+
+for (const [who, isHere] of [
+  ['its user, here', true],
+  ['others', false],
+] as const)
+  it(`sends the version of a conflict again that cannot leave yet, where its copy is deleted by ${who}`, async () => {
+    const share = new TestShare();
+    const { signal } = new AbortController();
+    const onNas = (): readonly string[] => [...treeOf(share.nas).values()].sort();
+    share.othersWrite('a', 'first', 1_700_000_000);
+    share.up();
+    writeFileSync(share.at('a'), 'mine');
+    await lookOnly(share);
+    share.othersWrite('a', 'of others');
+    await share.renew();
+    // It stays at its place here, as while somebody has it open.
+    share.live = 'drops names';
+    let uploader = share.uploader();
+    try {
+      await settle(uploader);
+      assert.deepEqual(onNas(), ['mine', 'of others']);
+      const copy = uploader.conflicts()[0]?.copy ?? '';
+      share.dropNames();
+      rmSync(isHere ? share.at(copy) : join(share.nas, copy));
+      if (!isHere) {
+        await uploader.stop();
+        uploader = share.uploader();
+      }
+      const seen: number[] = [];
+      for (let looks = 0; looks < 6; looks += 1) {
+        uploader.flush();
+        seen.push((await uploader.look(signal)).dirtyFiles);
+        await uploader.settled();
+      }
+      await settle(uploader);
+      assert.ok(
+        seen.some((count) => count > 0),
+        'it is not all on the NAS',
+      );
+      assert.deepEqual(onNas(), ['mine', 'of others']);
+      assert.equal(uploader.conflicts().length, 1);
+    } finally {
+      await uploader.stop();
+      share.close();
+    }
+  });

@@ -38,6 +38,7 @@ describe('a file that is given up', () => {
   let paths: LayerPaths;
   let clock: ReturnType<typeof createManualClock>;
   let taker: TakeOut;
+  let begin: () => TakeOut;
   /** In place of what does nothing. */
   let told: Partial<TakeOutOptions>;
   /** Runs when the kernel is told to drop its names. */
@@ -79,7 +80,8 @@ describe('a file that is given up', () => {
       },
       holdCalls: () => told.holdCalls?.() ?? (() => undefined),
     };
-    taker = new TakeOut(options as unknown as TakeOutOptions);
+    begin = () => new TakeOut(options as unknown as TakeOutOptions);
+    taker = begin();
   });
 
   const at = (path: string): string => join(paths.upper, path);
@@ -225,6 +227,17 @@ describe('a file that is given up', () => {
     renameSync(away, paths.upper);
     await taker.take([]);
     assert.deepEqual([readFileSync(at('a'), 'utf8'), ...taker.unrestored()], ['mine']);
+  });
+
+  it('is told as one that may come back until its minute is over, also after a restart', async () => {
+    writeFileSync(at('a'), 'mine');
+    assert.deepEqual([...(await taker.resting())], []);
+    await giveUp('a');
+    assert.deepEqual([...(await taker.resting())], ['a']);
+    taker = begin();
+    assert.deepEqual([...(await taker.resting())], ['a']);
+    await rest();
+    assert.deepEqual([...(await taker.resting())], []);
   });
 
   it('stays, and the next start is not in the way of it, where the path would be too long or is taken', async () => {
