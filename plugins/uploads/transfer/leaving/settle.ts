@@ -10,7 +10,7 @@ import { inFolder } from '../../compare/list-entries.ts';
 import { ancestors, parentOf } from '../../compare/paths.ts';
 import { findPlaces, originsOf, sharedNames } from '../../compare/places.ts';
 import type { PendingMove } from '../../compare/places.ts';
-import { Records } from '../../compare/records.ts';
+import { isFileIn, Records } from '../../compare/records.ts';
 import { createScanner } from '../../compare/scan.ts';
 import type { Scan, ScanEntry } from '../../compare/scan.ts';
 import { adoptMoves } from '../planner.ts';
@@ -28,7 +28,9 @@ interface Settling {
 
 export async function settleUpper(options: SettleOptions, processes: Pick<Processes, 'run'>): Promise<void> {
   const stats = await lstat(options.upper, { bigint: true });
-  const records = await Records.open(options.records, `${stats.ino} ${stats.birthtimeNs}`);
+  const records = await Records.open(options.records, `${stats.ino} ${stats.birthtimeNs}`, (place) =>
+    isFileIn(options.upper, place),
+  );
   try {
     const scan = await createScanner(options.upper, processes).scan(options.signal);
     adoptMoves(scan, records);
