@@ -11,6 +11,7 @@ import type {
   UploadOptions,
 } from 'mountkeeper';
 import { NOTHING_LATE, noteLateWrites } from './compare/late-writes.ts';
+import { shownPath } from './compare/names.ts';
 import { planUpper } from './compare/plan.ts';
 import { Records } from './compare/records.ts';
 import { createScanner } from './compare/scan.ts';
@@ -184,6 +185,6 @@ async function waiting(
   return {
     count: items.length,
     bytes: items.reduce((sum, { bytes }) => sum + bytes, 0),
-    paths: items.slice(0, MOST_PATHS).map(({ path }) => path),
+    paths: items.slice(0, MOST_PATHS).map(({ path }) => shownPath(path)),
   };
 }

@@ -8,13 +8,15 @@ import { join } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 import { undefinedWhenMissing } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
+import { bytesOf, isText, textOf } from './names.ts';
+import { below } from './paths.ts';
 
 const FORMAT = '%y %i %s %T@ %C@ %P\\0';
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 1_073_741_824;
 /** Most entries that are read without `find`, which reads many at less cost. */
 const FEW = 256;
-/** Node's replacement for bytes that are not valid UTF-8. */
+/** Node's replacement for bytes that are not valid UTF-8. Names may have it, too. */
 const NO_TEXT = '\uFFFD';
 
 /** Longer than a tick of any kernel (10 ms), by which kernels before 6.13 note times. */
@@ -53,7 +55,7 @@ export class EntryList {
     if (few !== undefined) return few;
     const text = await find(this.#upper, what, { processes: this.#processes, signal });
     if (what === 'all') this.#hasFew = text.split('\0', this.#few + 2).length <= this.#few + 1;
-    return text;
+    return text.includes(NO_TEXT) ? this.#withNames(text, what, signal) : text;
   }
 
   /** Whoever puts something into a folder changes its times: of most shares nothing waits, and each is asked often. */
@@ -82,32 +84,44 @@ export class EntryList {
     try {
       const upper = await realpath(this.#upper);
       if (!(await lookAt('', upper, found))) return undefined;
-      for (let next = 0; next < found.length; next += 1) {
-        signal.throwIfAborted();
-        const { path, stats } = found[next]!;
-        if (!stats.isDirectory()) continue;
-        const isListed = await inFolder(join(upper, path), async (folder) => {
-          const names = await entriesOf(folder, what);
-          if (found.length + names.length > this.#few || names.some((name) => name.includes(NO_TEXT)))
-            return false;
-          for (const name of names)
-            await lookAt(path === '' ? name : `${path}/${name}`, join(folder, name), found);
-          return true;
-        });
-        if (!isListed) return undefined;
-      }
+      if (!(await lookInside(found, { upper, what, most: this.#few, signal }))) return undefined;
     } catch {
       // `find` meets the same, and says it.
       signal.throwIfAborted();
       return undefined;
     }
     if (what === 'all') this.#noteBare(found, beganMs);
-    const isAsked = ({ stats }: Found): boolean => what === 'all' || stats.isDirectory();
-    return found
-      .filter(isAsked)
-      .map((one) => `${lineOf(one)}\0`)
-      .join('');
+    return linesOf(found, what);
   }
+
+  /** `find` prints the bytes of names, which came here as text: what may be none is read once more. */
+  async #withNames(text: string, what: 'all' | 'folders', signal: AbortSignal): Promise<string> {
+    const upper = await realpath(this.#upper);
+    const lines = text.split('\0').slice(0, -1);
+    const unsure = lines.filter((line) => line.includes(NO_TEXT));
+    const found: Found[] = [];
+    for (const folder of new Set(unsure.map(folderOfUnsure)))
+      await inFolder(join(upper, folder), async (held) => {
+        for (const name of await entriesOf(held, what))
+          if (!isText(name) || name.includes(NO_TEXT))
+            await lookAt(below(folder, name), join(held, name), found);
+        return true;
+      });
+    await lookInside(found, { upper, what, most: Infinity, signal });
+    const plain = lines.filter((line) => !line.includes(NO_TEXT)).map((line) => `${line}\0`);
+    return plain.join('') + linesOf(found, what);
+  }
+}
+
+/** The folder of the first name that may be no text, in the line of an entry. */
+function folderOfUnsure(line: string): string {
+  const names = line.replace(/^(?:[^ ]* ){5}/, '').split('/');
+  return names
+    .slice(
+      0,
+      names.findIndex((name) => name.includes(NO_TEXT)),
+    )
+    .join('/');
 }
 
 interface Found {
@@ -122,27 +136,61 @@ interface Found {
  */
 export async function inFolder(folder: string, work: (held: string) => Promise<boolean>): Promise<boolean> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-  const handle = await open(folder, flags).catch(undefinedWhenMissing);
+  const handle = await open(bytesOf(folder), flags).catch(undefinedWhenMissing);
   if (handle === undefined) return true;
   try {
     const held = `/proc/${process.pid}/fd/${handle.fd}`;
-    if ((await readlink(held)) !== folder) throw new Error(`${folder} is being renamed`);
+    if (!(await readlink(held, 'buffer')).equals(bytesOf(folder)))
+      throw new Error(`${folder} is being renamed`);
     return await work(held);
   } finally {
     await handle.close();
   }
 }
 
+interface Looking {
+  readonly upper: string;
+  readonly what: 'all' | 'folders';
+  readonly most: number;
+  readonly signal: AbortSignal;
+}
+
+/** Adds all that is in the folders so far. False where there are more than so many. */
+async function lookInside(found: Found[], { upper, what, most, signal }: Looking): Promise<boolean> {
+  for (let next = 0; next < found.length; next += 1) {
+    signal.throwIfAborted();
+    const { path, stats } = found[next]!;
+    if (!stats.isDirectory()) continue;
+    const isListed = await inFolder(join(upper, path), async (folder) => {
+      const names = await entriesOf(folder, what);
+      if (found.length + names.length > most) return false;
+      for (const name of names) await lookAt(below(path, name), join(folder, name), found);
+      return true;
+    });
+    if (!isListed) return false;
+  }
+  return true;
+}
+
 /** False for one that is not there any more. */
 async function lookAt(path: string, at: string, found: Found[]): Promise<boolean> {
-  const stats = await lstat(at, { bigint: true }).catch(undefinedWhenMissing);
+  const stats = await lstat(bytesOf(at), { bigint: true }).catch(undefinedWhenMissing);
   if (stats !== undefined) found.push({ path, stats });
   return stats !== undefined;
 }
 
 async function entriesOf(folder: string, what: 'all' | 'folders'): Promise<readonly string[]> {
-  const entries = (await readdir(folder, { withFileTypes: true }).catch(undefinedWhenMissing)) ?? [];
-  return entries.filter((entry) => what === 'all' || entry.isDirectory()).map(({ name }) => name);
+  const options = { withFileTypes: true, encoding: 'buffer' } as const;
+  const entries = (await readdir(folder, options).catch(undefinedWhenMissing)) ?? [];
+  return entries.filter((entry) => what === 'all' || entry.isDirectory()).map(({ name }) => textOf(name));
+}
+
+function linesOf(found: readonly Found[], what: 'all' | 'folders'): string {
+  const isAsked = ({ stats }: Found): boolean => what === 'all' || stats.isDirectory();
+  return found
+    .filter(isAsked)
+    .map((one) => `${lineOf(one)}\0`)
+    .join('');
 }
 
 function lineOf({ path, stats }: Found): string {
@@ -159,10 +207,10 @@ function typeOf(stats: BigIntStats): string {
   return stats.isSocket() ? 's' : 'b';
 }
 
-/** As `find` prints times. */
+/** As `find` prints times: those before 1970 count forward from the second before. */
 function seconds(ns: bigint): string {
-  if (ns < 0n) throw new RangeError('a time before 1970');
-  return `${ns / 1_000_000_000n}.${String(ns % 1_000_000_000n).padStart(9, '0')}0`;
+  const fraction = ((ns % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+  return `${(ns - fraction) / 1_000_000_000n}.${String(fraction).padStart(9, '0')}0`;
 }
 
 async function find(upper: string, what: 'all' | 'folders', { processes, signal }: Asking): Promise<string> {

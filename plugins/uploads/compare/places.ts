@@ -3,6 +3,7 @@
  * folder that users renamed is still at its former place, with all its content, until it has been renamed
  * on the remote, too; the same holds for a file without data.
  */
+import { isText } from './names.ts';
 import type { MoveRecord } from './records.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 import { ancestors, below, carried, isAtOrInside, isInside, nameOf, parentOf, PathIndex } from './paths.ts';
@@ -185,7 +186,7 @@ function markedSource(entry: ScanEntry, above: string | undefined, known: Moves)
 /**
  * The kernel may have cached an older mark than the one on disk: while that is possible, the mark counts as
  * stale. A file without data whose move is done needs no mark and can be removed, unless its folder shows
- * nothing of the lower layer.
+ * nothing of the lower layer. Where the name is no text, the mark waits for another one.
  */
 function staleMarks(
   origins: ReadonlyMap<string, PendingMove>,
@@ -196,8 +197,11 @@ function staleMarks(
   const canGo = ({ kind, path }: ScanEntry, source: string): boolean =>
     kind === 'file' && source === path && !pure.has(parentOf(path));
   const stale = [...origins].filter(
-    ([, { entry, source, going }]) =>
-      going === undefined && !canGo(entry, source) && (isRemembered(entry) || entry.movedFrom !== source),
+    ([path, { entry, source, going }]) =>
+      going === undefined &&
+      isText(path) &&
+      !canGo(entry, source) &&
+      (isRemembered(entry) || entry.movedFrom !== source),
   );
   return new Map(stale.map(([path, { source }]) => [path, source]));
 }

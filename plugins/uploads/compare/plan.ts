@@ -12,6 +12,7 @@
  */
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, depth, folded, parentOf, PathIndex } from './paths.ts';
+import { isText, shownPath } from './names.ts';
 import { idOf, orderItems } from './order.ts';
 import { findPlaces, isFree, isInCircle, isTargetHere } from './places.ts';
 import type { PendingMove, Places } from './places.ts';
@@ -58,6 +59,8 @@ const REMOVED_WITH_CUT =
   'been seen to, or at once with `queue --send`.';
 const SECOND_NAME =
   'It is a second name (a hard link) of a file that only the NAS has; no NAS keeps that. Copy the file instead.';
+const LEFT_BY_NO_TEXT =
+  'What was in it has a name now that is not valid UTF-8; it goes once that is renamed.';
 const CHANGING = 'It was changed while it was looked at; it is looked at again in a moment.';
 /** `mount.write_back` may be hours: the queue says when that is. */
 const NOT_QUIET = 'It goes up once nobody has changed it for a while.';
@@ -130,7 +133,8 @@ class Draft {
     if (this.#unlearnt.has(parentOf(entry.path)) && entry.kind === 'folder') this.#unlearnt.add(entry.path);
     if (this.#places.shared.get(entry.path) === false) return this.#addSecondName(entry);
     if (place === undefined) return this.#addDisplaced(entry);
-    if (entry.kind === 'whiteout') this.#addWhiteout(entry, place);
+    if (!isText(place)) this.#addNoText(entry, place);
+    else if (entry.kind === 'whiteout') this.#addWhiteout(entry, place);
     else this.#addWanted(entry, place);
   }
 
@@ -145,6 +149,14 @@ class Draft {
         isRefused: true,
         hold: 'The remote takes files and folders only, with names that are valid UTF-8.',
       });
+  }
+
+  /** The remote is not asked for it, nor told to delete it: that would be about another name. */
+  #addNoText(entry: ScanEntry, place: string): void {
+    if (entry.kind === 'file') this.#noteCut(entry);
+    if (entry.kind === 'whiteout') return this.#add({ ...entry, kind: 'other' }, place, {});
+    this.wanted.set(place, entry);
+    this.#add(entry, place, {});
   }
 
   #addSecondName(entry: ScanEntry): void {
@@ -337,9 +349,9 @@ class Draft {
   /** The sentence about a name that the remote would give back as another one; of a folder, for all in it. */
   #unkept(place: string): string | undefined {
     for (const name of place.split('/')) {
-      const problem = this.#conditions.nameProblem(name);
-      if (problem !== undefined)
-        return `The remote cannot keep the name ${JSON.stringify(name)}: ${problem}. Rename it.`;
+      const problem = isText(name) ? this.#conditions.nameProblem(name) : 'it is not valid UTF-8';
+      const quoted = isText(name) ? JSON.stringify(name) : `"${shownPath(name)}"`;
+      if (problem !== undefined) return `The remote cannot keep the name ${quoted}: ${problem}. Rename it.`;
     }
     return undefined;
   }
@@ -403,6 +415,8 @@ class Draft {
   /** For what it replaces it must be known what users saw of it. */
   #isTargetLearnt({ entry }: PendingMove): boolean {
     const { path } = entry;
+    // It cannot go there.
+    if (!isText(path)) return true;
     const record = this.#known.places.get(path);
     const isLearnt = record === undefined ? !this.#isHidden(entry) : this.#isTreeKnown(path);
     if (!isLearnt && !this.#unlearnt.has(parentOf(path))) {
@@ -434,8 +448,14 @@ class Draft {
     const { entry } = move;
     this.#put(
       { action: 'move', path: entry.path, place: entry.path, bytes: 0, entry, move: { ...move, isDetour } },
-      { hold },
+      { hold: hold ?? this.#leftByNoText(move) },
     );
+  }
+
+  /** Its mark is not written anew before it has another name: where the folder went, it could not even be renamed. */
+  #leftByNoText({ source, going }: PendingMove): string | undefined {
+    const isLeft = this.#places.bySource.inside(source).some(({ entry }) => !isText(entry.path));
+    return isLeft && going === undefined ? LEFT_BY_NO_TEXT : undefined;
   }
 
   /** Plans deletions of recorded places that users no longer want. */

@@ -9,8 +9,8 @@ import { open, readFile } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Conflict, RemoteVersion, UpperEntry } from 'mountkeeper';
-import { makeFolder, writeWhole, keepReserve, renewReserve, withReserve } from 'mountkeeper';
-import { carried, folded, isAtOrInside } from './paths.ts';
+import { lstatIfThere, makeFolder, writeWhole, keepReserve, renewReserve, withReserve } from 'mountkeeper';
+import { ancestors, carried, folded, isAtOrInside } from './paths.ts';
 import { Twins } from './twins.ts';
 
 /** What the remote has at a place: a version, a folder or nothing. */
@@ -444,4 +444,14 @@ export function mayBeThere({ remote, sending, isMaking }: PlaceRecord): boolean 
 /** True when a file of the user may be there: one that users saw, or one that was being uploaded. */
 export function mayBeFile(record: PlaceRecord | undefined): boolean {
   return record?.remote.kind === 'file' || record?.sending !== undefined;
+}
+
+/** For `Records.open`. Follows no link that users may have put in the place of a folder. */
+export function isFileIn(upper: string, place: string): boolean {
+  const kindOf = (path: string) => lstatIfThere(join(upper, path));
+  return (
+    ancestors(place)
+      .reverse()
+      .every((folder) => kindOf(folder)?.isDirectory() === true) && kindOf(place)?.isFile() === true
+  );
 }

@@ -8,10 +8,9 @@ import type { Processes, UpperEntry } from 'mountkeeper';
 import { EntryList } from './list-entries.ts';
 import { readMarks } from './marks.ts';
 import type { Marks } from './marks.ts';
+import { bytesOf } from './names.ts';
 import { below, nameOf, parentOf } from './paths.ts';
 
-/** Node's replacement for bytes that are not valid UTF-8. */
-const NO_TEXT = '\uFFFD';
 /** How often folders that are renamed during the scan are read again. */
 const MOST_TURNS = 3;
 
@@ -97,9 +96,7 @@ export function createScanner(
       const isSame = one?.inode === inode && one.changedNs === changedNs;
       return isSame && one.isPassing !== true && one.isYoung !== true;
     };
-    const marked = lines.filter(
-      ({ type, path }) => (type === 'd' || type === 'f') && !path.includes(NO_TEXT),
-    );
+    const marked = lines.filter(({ type }) => type === 'd' || type === 'f');
     const asked = marked.filter((line) => !isKnown(line));
     const nowMs = now();
     const marks = await readMarks(
@@ -122,10 +119,10 @@ export function createScanner(
     const whiteouts = await whiteoutInodes(upper, lines);
     known = await readingsOf(lines, signal);
     const folders = lines.filter(({ type }) => type === 'd');
-    if (folders.some(({ path }) => !path.includes(NO_TEXT) && !known.has(path))) return undefined;
+    if (folders.some(({ path }) => !known.has(path))) return undefined;
     const entries = new Map<string, ScanEntry>();
-    const parts: EntryParts = { upper, whiteouts, readings: known, lowers: new Map([['', '']]) };
-    for (const line of lines) entries.set(line.path, await entryOf(line, parts));
+    const parts: EntryParts = { whiteouts, readings: known, lowers: new Map([['', '']]) };
+    for (const line of lines) entries.set(line.path, entryOf(line, parts));
     const scan = { entries, folders: standOf([root!, ...folders]), listing: text };
     const isSteady = [...known.values()].every(({ isYoung }) => isYoung !== true);
     if (isSteady && [...entries.values()].every(isRead)) last = { text, scan };
@@ -160,7 +157,7 @@ async function readingOf(
   { upper, nowMs }: { readonly upper: string; readonly nowMs: number },
 ): Promise<Reading | undefined> {
   // Gone, or out of reach: nothing is known of a file then, and a folder lets the scan be taken anew.
-  const stats = await lstat(join(upper, path), { bigint: true }).catch(() => undefined);
+  const stats = await lstat(bytesOf(join(upper, path)), { bigint: true }).catch(() => undefined);
   if (stats?.ino !== inode) return undefined;
   const isPassing = type === 'f' && stats.ctimeNs !== changedNs;
   const isYoung = type === 'f' && Number(changedNs / 1_000_000n) > nowMs - TICK_MS;
@@ -220,7 +217,7 @@ async function whiteoutInodes(upper: string, lines: readonly Line[]): Promise<Re
   for (const { type, inode, path } of lines) {
     if (type !== 'c' || looked.has(inode)) continue;
     // Gone meanwhile, or its path is too long for any call: another link to it may tell.
-    const stats = await lstat(join(upper, path)).catch(() => undefined);
+    const stats = await lstat(bytesOf(join(upper, path))).catch(() => undefined);
     if (stats === undefined) continue;
     looked.add(inode);
     if (stats.isCharacterDevice() && stats.rdev === 0) found.add(inode);
@@ -229,19 +226,15 @@ async function whiteoutInodes(upper: string, lines: readonly Line[]): Promise<Re
 }
 
 interface EntryParts {
-  readonly upper: string;
   readonly whiteouts: ReadonlySet<bigint>;
   readonly readings: ReadonlyMap<string, Reading>;
   /** The lower path of each folder so far; undefined for a folder whose lower layer is hidden. */
   readonly lowers: Map<string, string | undefined>;
 }
 
-async function entryOf(line: Line, parts: EntryParts): Promise<ScanEntry> {
+function entryOf(line: Line, parts: EntryParts): ScanEntry {
   const { type, path, inode, bytes, modifiedNs, changedNs } = line;
   const about = { path, inode, bytes, modifiedNs, changedNs, isOpaque: false };
-  // Its name is no text: it cannot be reached by it.
-  if (path.includes(NO_TEXT) && (await lstat(join(parts.upper, path)).catch(() => undefined)) === undefined)
-    return { ...about, kind: 'other' };
   if (type === 'c' && parts.whiteouts.has(inode)) return { ...about, kind: 'whiteout' };
   if (type !== 'd' && type !== 'f') return { ...about, kind: 'other' };
   return { ...about, ...markedEntry(line, parts) };

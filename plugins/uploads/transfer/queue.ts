@@ -3,6 +3,7 @@
  * memory.
  */
 import type { QueueEntry, RemoteFailure } from 'mountkeeper';
+import { shownPath } from '../compare/names.ts';
 import { folded, isAtOrInside } from '../compare/paths.ts';
 import type { Item, Plan } from '../compare/plan-types.ts';
 import { versionIn } from './leaving/given-up.ts';
@@ -316,7 +317,7 @@ export class Queue {
       const run = this.running.get(item.id);
       const one = this.#tries.get(item.id);
       return {
-        path: item.path,
+        path: shownPath(item.path),
         action: item.action,
         bytes: item.bytes,
         sentBytes: run?.sentBytes ?? 0,
@@ -339,7 +340,7 @@ export class Queue {
 
   waiting(now: number): Waiting[] {
     return this.items.map((item) => ({
-      path: item.path,
+      path: shownPath(item.path),
       spots: [item.path, ...spots(item), ...(item.move?.going === undefined ? [] : [item.move.going])],
       reason: this.running.has(item.id) ? 'It is on its way.' : this.reason(item, now),
     }));

@@ -5,12 +5,9 @@
  */
 import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
-import { lstatIfThere } from 'mountkeeper';
 import type { Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
-import { ancestors } from '../compare/paths.ts';
-import { Records } from '../compare/records.ts';
+import { isFileIn, Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
 import { resolveConflict } from '../conflicts/resolve.ts';
 import type { Keep } from '../conflicts/resolve.ts';
@@ -542,14 +539,4 @@ export class ShareUploader implements ManagedUploads {
     this.#records = await this.#opening;
     return this.#records;
   }
-}
-
-/** Follows no link that users may have put in the place of a folder. */
-function isFileIn(upper: string, place: string): boolean {
-  const kindOf = (path: string) => lstatIfThere(join(upper, path));
-  return (
-    ancestors(place)
-      .reverse()
-      .every((folder) => kindOf(folder)?.isDirectory() === true) && kindOf(place)?.isFile() === true
-  );
 }

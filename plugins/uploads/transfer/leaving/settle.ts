@@ -7,10 +7,11 @@ import { lstat, realpath, rmdir, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Processes, SettleOptions } from 'mountkeeper';
 import { inFolder } from '../../compare/list-entries.ts';
+import { isText, openedEntry } from '../../compare/names.ts';
 import { ancestors, parentOf } from '../../compare/paths.ts';
 import { findPlaces, originsOf, sharedNames } from '../../compare/places.ts';
 import type { PendingMove } from '../../compare/places.ts';
-import { Records } from '../../compare/records.ts';
+import { isFileIn, Records } from '../../compare/records.ts';
 import { createScanner } from '../../compare/scan.ts';
 import type { Scan, ScanEntry } from '../../compare/scan.ts';
 import { adoptMoves } from '../planner.ts';
@@ -28,7 +29,9 @@ interface Settling {
 
 export async function settleUpper(options: SettleOptions, processes: Pick<Processes, 'run'>): Promise<void> {
   const stats = await lstat(options.upper, { bigint: true });
-  const records = await Records.open(options.records, `${stats.ino} ${stats.birthtimeNs}`);
+  const records = await Records.open(options.records, `${stats.ino} ${stats.birthtimeNs}`, (place) =>
+    isFileIn(options.upper, place),
+  );
   try {
     const scan = await createScanner(options.upper, processes).scan(options.signal);
     adoptMoves(scan, records);
@@ -126,7 +129,7 @@ function spent({ records, scan }: Settling): ScanEntry[] {
   };
   const found: ScanEntry[] = [];
   for (const entry of [...scan.entries.values()].reverse()) {
-    if (isArrived(entry) || isPlain(entry)) found.push(entry);
+    if (isText(entry.path) && (isArrived(entry) || isPlain(entry))) found.push(entry);
     else filled.add(parentOf(entry.path));
   }
   return found;
@@ -164,14 +167,24 @@ async function setMark(
 ): Promise<void> {
   const change =
     value === undefined ? ['-x', MARK] : ['-n', MARK, '-v', `0x${Buffer.from(value).toString('hex')}`];
-  await atPlace(path, options, async (place) => {
+  const write = async (...args: readonly string[]): Promise<void> => {
     const { code, stderr } = await processes.run({
       command: 'setfattr',
-      args: ['-h', ...change, '--', place],
+      args: [...change, ...args],
       timeoutMs: TIMEOUT_MS,
       signal: options.signal,
     });
     if (code !== 0)
       throw new Error(`the mark of ${path} in the upper folder cannot be written: ${stderr.trim()}`);
+  };
+  await atPlace(path, options, async (place) => {
+    if (isText(path)) return write('-h', '--', place);
+    // Arguments of a process are text.
+    const handle = await openedEntry(place);
+    try {
+      await write('--', `/proc/${process.pid}/fd/${handle.fd}`);
+    } finally {
+      await handle.close();
+    }
   });
 }

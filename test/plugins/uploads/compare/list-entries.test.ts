@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Processes } from 'mountkeeper';
 import { EntryList } from '../../../../plugins/uploads/compare/list-entries.ts';
+import { bytesOf } from '../../../../plugins/uploads/compare/names.ts';
 import { sleep } from '../../../support/platform/wait.ts';
 import { processes } from '../../../support/write-layer/uploader-share.ts';
 
@@ -120,10 +121,40 @@ describe('the entries of an upper folder', () => {
     assert.equal((await list.read('all', signal)).split('\0').length, 3);
   });
 
-  it('are left to find where a name is no text', async () => {
-    execFileSync('sh', ['-c', String.raw`: > "$1/$(printf '\377')"`, 'sh', upper]);
-    assert.equal((await new EntryList(upper, counting).read('all', signal)).split('\0').length, 3);
-    assert.deepEqual(started, ['find']);
+  it('have each a path of its own, by which it is reached, where names are no text', async () => {
+    const paths = [
+      'a',
+      'd',
+      'd/a\uFFFD',
+      'd/a\udcff',
+      'd/a\udcfe',
+      'd/a\udcff/\udc80',
+      'd/a\udcff/\udc80/ü💾',
+      'd/z',
+    ];
+    mkdirSync(bytesOf(join(upper, 'd/a\udcff/\udc80')), { recursive: true });
+    mkdirSync(join(upper, 'd/a\uFFFD'));
+    for (const path of ['a', 'd/a\udcfe', 'd/a\udcff/\udc80/ü💾', 'd/z'])
+      writeFileSync(bytesOf(join(upper, path)), '');
+    const pathsIn = (text: string): string[] =>
+      sorted(text)
+        .flatMap((line) => (line === '' ? [] : line.split(' ').slice(5).join(' ')))
+        .toSorted();
+    for (const few of [undefined, 0]) {
+      const list = new EntryList(upper, counting, few);
+      assert.deepEqual(pathsIn(await list.read('all', signal)), ['', ...paths].toSorted());
+      const folders = ['', 'd', 'd/a\uFFFD', 'd/a\udcff', 'd/a\udcff/\udc80'];
+      assert.deepEqual(pathsIn(await list.read('folders', signal)), folders.toSorted());
+    }
+    assert.deepEqual(started, ['find', 'find']);
+  });
+
+  it('are listed alike, also with times before 1970', async () => {
+    writeFileSync(join(upper, 'old'), '');
+    execFileSync('touch', ['-d', '1960-01-01T00:00:00.25Z', join(upper, 'old')]);
+    const few = await new EntryList(upper, counting).read('all', signal);
+    assert.deepEqual(started, []);
+    assert.equal(few, await new EntryList(upper, processes, 0).read('all', signal));
   });
 
   it('are not told where the folder is gone', async () => {

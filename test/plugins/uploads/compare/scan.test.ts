@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Processes } from 'mountkeeper';
+import { bytesOf } from '../../../../plugins/uploads/compare/names.ts';
 import { createScanner } from '../../../../plugins/uploads/compare/scan.ts';
 import { processes, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
@@ -28,8 +29,9 @@ describe('the scanner', () => {
   });
   afterEach(() => share.close());
 
-  const seen = async (): Promise<Record<string, string>> => {
-    const { entries } = await createScanner(share.upper, processes).scan(new AbortController().signal);
+  const seen = async (fewEntries?: number): Promise<Record<string, string>> => {
+    const scanner = createScanner(share.upper, processes, { fewEntries });
+    const { entries } = await scanner.scan(new AbortController().signal);
     return Object.fromEntries(
       [...entries.values()].map(({ path, kind, bytes, hasNoData, isOpaque, movedFrom }) => [
         path,
@@ -159,9 +161,48 @@ describe('the scanner', () => {
       shows: { ['n'.repeat(250)]: 'folder opaque', [`${'n'.repeat(250)}/${'m'.repeat(250)}`]: 'folder' },
     },
     'a link': { act: (at) => symlinkSync('a', at('l')), shows: { l: 'other' } },
-    'a name that is no text': {
-      act: (at) => writeFileSync(Buffer.concat([Buffer.from(at('x')), Buffer.from([0xff])]), ''),
-      shows: { 'x\uFFFD': 'other' },
+    'names that are no text': {
+      act: (at) => {
+        writeFileSync(bytesOf(at('x\udcff')), '');
+        renameSync(at('a'), bytesOf(at('a\udce9')));
+        renameSync(at('d'), bytesOf(at('ü\udce9')));
+        rmSync(bytesOf(at('ü\udce9/f')));
+        writeFileSync(bytesOf(at('ü\udce9/💾')), '12');
+        mkdirSync(bytesOf(at('ü\udce9/\udc80')));
+      },
+      shows: {
+        'x\udcff': 'file 0',
+        a: 'whiteout',
+        'a\udce9': 'file 10 without data from a',
+        d: 'whiteout',
+        // Each byte of such a name counts by itself.
+        '\udcc3\udcbc\udce9': 'folder from d',
+        '\udcc3\udcbc\udce9/f': 'whiteout',
+        '\udcc3\udcbc\udce9/💾': 'file 2',
+        '\udcc3\udcbc\udce9/\udc80': 'folder opaque',
+      },
+    },
+    'names with the sign for what is no text': {
+      act: (at) => {
+        mkdirSync(at('x\uFFFD'));
+        writeFileSync(at('x\uFFFD/f'), '');
+        renameSync(at('d'), at('d\uFFFD'));
+        renameSync(at('d\uFFFD/s'), at('d\uFFFD/t'));
+        // They look alike.
+        renameSync(at('e'), bytesOf(at('x\udcff')));
+        writeFileSync(bytesOf(at('x\udcff/f')), '12');
+      },
+      shows: {
+        'x\uFFFD': 'folder opaque',
+        'x\uFFFD/f': 'file 0',
+        d: 'whiteout',
+        'd\uFFFD': 'folder from d',
+        'd\uFFFD/s': 'whiteout',
+        'd\uFFFD/t': 'folder from d/s',
+        e: 'whiteout',
+        'x\udcff': 'folder from e',
+        'x\udcff/f': 'file 2',
+      },
     },
   };
 
@@ -169,6 +210,7 @@ describe('the scanner', () => {
     it(`shows ${what}`, async () => {
       act((path) => share.at(path));
       assert.deepEqual(await seen(), shows);
+      assert.deepEqual(await seen(0), shows, 'by find');
     });
   }
 

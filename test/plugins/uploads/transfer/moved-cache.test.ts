@@ -20,11 +20,13 @@ describe('a cache on another disk', () => {
     await settle(uploader);
     await uploader.stop();
   };
-  const move = (): void => {
+  /** To another disk, and the share is mounted there. */
+  const move = async (): Promise<void> => {
     share.down();
     execFileSync('cp', ['-a', share.upper, `${share.upper}.copy`]);
     rmSync(share.upper, { recursive: true });
     renameSync(`${share.upper}.copy`, share.upper);
+    await share.settle();
     share.up();
   };
 
@@ -41,7 +43,7 @@ describe('a cache on another disk', () => {
 
   it('replaces nothing that others saved meanwhile; what waits goes up', async () => {
     for (const path of ['changed', 'clean']) put(path, 'of others since', SECOND + 1_000);
-    move();
+    await move();
     await run();
     const found = treeOf(share.nas);
     assert.equal(found.get('changed'), 'of others since');
@@ -58,7 +60,7 @@ describe('a cache on another disk', () => {
   });
 
   it('is no conflict where nobody else was there', async () => {
-    move();
+    await move();
     await run();
     assert.deepEqual(
       treeOf(share.nas),
