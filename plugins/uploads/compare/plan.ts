@@ -153,7 +153,7 @@ class Draft {
 
   /** The remote is not asked for it, nor told to delete it: that would be about another name. */
   #addNoText(entry: ScanEntry, place: string): void {
-    if (entry.kind === 'file') this.#noteCut(entry);
+    if (entry.kind === 'file') this.#noteCut(entry, place, this.#known.places.get(place));
     if (entry.kind === 'whiteout') return this.#add({ ...entry, kind: 'other' }, place, {});
     this.wanted.set(place, entry);
     this.#add(entry, place, {});
