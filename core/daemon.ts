@@ -11,13 +11,12 @@ import type { NotificationEvent } from './contract/notifications.ts';
 import type { Release } from './contract/platform.ts';
 import type { Command } from './commands.ts';
 import { installedFolder } from './plugins/discovery/installed.ts';
-import { discoverBy, enabledPlugins, Rediscovery } from './plugins/discovery/rediscovery.ts';
+import { discoverBy, enabledPlugins, isolationsOf, Rediscovery } from './plugins/discovery/rediscovery.ts';
 import { watchPlugins } from './plugins/discovery/watch.ts';
 import { buildParts, closeParts, pluginsOf, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
-import { isolationsIn } from './config/peek.ts';
 import { protocolNotice } from './config/checks/protocols.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
@@ -332,7 +331,7 @@ export class Daemon {
       'configuration applied',
     );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
-    const isStale = host.isStale(enabledPlugins(next), isolationsIn(next.config.plugins));
+    const isStale = host.isStale(enabledPlugins(next), isolationsOf(next));
     // Watched first: a change that comes while they are read is told of.
     if (isElsewhere) await this.#watchPluginDirs(next);
     if (isElsewhere || isStale) await this.#discover(() => next);

@@ -279,7 +279,8 @@ export interface Logins {
  */
 export interface ConfigContribution<C extends object = object> {
   /**
-   * Section name; several plugins may add different keys to one section. Absent: the keys are in
+   * Section name; plugins that come with Mountkeeper may add different keys to one section, a third party's has one
+   * of its own. Absent: the keys are in
    * `[plugins.<name>]`.
    */
   readonly section?: string;

@@ -383,7 +383,7 @@ describe('discovery', () => {
       problem(found, 'empty'),
       /its entry dist\/index\.js does not exist; name a \.js, \.mjs or \.ts file/,
     );
-    assert.match(problem(found, 'nosy'), /clash.*web\.port/);
+    assert.match(problem(found, 'nosy'), /clash.*the section \[web\] is not its own/);
     assert.match(problem(found, 'keyed'), /clash.*name/);
     assert.match(problem(found, 'notes'), /has no readable package\.json; add one/);
   });
