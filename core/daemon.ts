@@ -18,6 +18,7 @@ import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
 import { protocolNotice } from './config/checks/protocols.ts';
+import { unfitNotice } from './config/checks/unfit-table.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
 import type { LeftFiles } from './shares/supervisor.ts';
@@ -172,12 +173,13 @@ export class Daemon {
       );
     if (config.current === loaded) config.commit(check.loaded);
     if (this.#applied === loaded) this.#applied = check.loaded;
-    this.#noticeProtocols();
+    this.#noticeLacks();
   }
 
-  #noticeProtocols(): void {
+  #noticeLacks(): void {
     const { host, status } = this.#parts;
     status.setStanding('protocols', protocolNotice(this.#applied.config, host.protocols()));
+    status.setStanding('unfit', unfitNotice(this.#applied));
   }
 
   reopenLog(): void {
@@ -213,7 +215,7 @@ export class Daemon {
     if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
     await this.#watchPluginDirs(config.current, this.#parts.pluginsReadAtMs);
     this.#warnIfUnguarded();
-    this.#noticeProtocols();
+    this.#noticeLacks();
     await this.#endAttempt();
     await this.#noticeTakenBack();
     this.#notifier.ready();
@@ -342,7 +344,7 @@ export class Daemon {
     );
     if (diff.changes.some(({ path }) => WEB_PLACE.test(path))) await this.#listen(next);
     this.#warnIfUnguarded();
-    this.#noticeProtocols();
+    this.#noticeLacks();
     this.#parts.status.setStanding(
       'restart',
       restartNotice(config.compare(this.#startedWith.config, next.config)),

@@ -53,6 +53,8 @@ export interface LoadedConfig {
   readonly origin?: ConfigOrigin;
   /** Whose request brought it; absent for a document that was read from the file. */
   readonly requestedBy?: Requester;
+  /** Third parties' plugins that it does not fit, and which are left out: why, by name. Absent where there are none. */
+  readonly unfit?: ReadonlyMap<string, string>;
 }
 
 /**
