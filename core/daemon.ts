@@ -11,14 +11,14 @@ import type { NotificationEvent } from './contract/notifications.ts';
 import type { Release } from './contract/platform.ts';
 import type { Command } from './commands.ts';
 import { installedFolder } from './plugins/discovery/installed.ts';
-import { discoverBy, enabledPlugins, Rediscovery } from './plugins/discovery/rediscovery.ts';
+import { discoverBy, enabledPlugins, isolationsOf, Rediscovery } from './plugins/discovery/rediscovery.ts';
 import { watchPlugins } from './plugins/discovery/watch.ts';
 import { buildParts, closeParts, pluginsOf, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
 import { reloadFile } from './reload-file.ts';
-import { isolationsIn } from './config/peek.ts';
 import { protocolNotice } from './config/checks/protocols.ts';
+import { unfitNotice } from './config/checks/unfit-table.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
 import type { LeftFiles } from './shares/supervisor.ts';
@@ -173,12 +173,13 @@ export class Daemon {
       );
     if (config.current === loaded) config.commit(check.loaded);
     if (this.#applied === loaded) this.#applied = check.loaded;
-    this.#noticeProtocols();
+    this.#noticeLacks();
   }
 
-  #noticeProtocols(): void {
+  #noticeLacks(): void {
     const { host, status } = this.#parts;
     status.setStanding('protocols', protocolNotice(this.#applied.config, host.protocols()));
+    status.setStanding('unfit', unfitNotice(this.#applied));
   }
 
   reopenLog(): void {
@@ -214,7 +215,7 @@ export class Daemon {
     if ((await readFile(config.file, 'utf8').catch(() => undefined)) !== config.current.text) changed();
     await this.#watchPluginDirs(config.current, this.#parts.pluginsReadAtMs);
     this.#warnIfUnguarded();
-    this.#noticeProtocols();
+    this.#noticeLacks();
     await this.#endAttempt();
     await this.#noticeTakenBack();
     this.#notifier.ready();
@@ -332,7 +333,7 @@ export class Daemon {
       'configuration applied',
     );
     const isElsewhere = former.config.plugins.dirs.join() !== next.config.plugins.dirs.join();
-    const isStale = host.isStale(enabledPlugins(next), isolationsIn(next.config.plugins));
+    const isStale = host.isStale(enabledPlugins(next), isolationsOf(next));
     // Watched first: a change that comes while they are read is told of.
     if (isElsewhere) await this.#watchPluginDirs(next);
     if (isElsewhere || isStale) await this.#discover(() => next);
@@ -343,7 +344,7 @@ export class Daemon {
     );
     if (diff.changes.some(({ path }) => WEB_PLACE.test(path))) await this.#listen(next);
     this.#warnIfUnguarded();
-    this.#noticeProtocols();
+    this.#noticeLacks();
     this.#parts.status.setStanding(
       'restart',
       restartNotice(config.compare(this.#startedWith.config, next.config)),

@@ -104,7 +104,7 @@ export async function openInTree(
     secrets,
     host,
     config,
-    checkFile: (change) => configBy(() => change(host.entries())).loadFile(),
+    checkFile: (change) => configBy(() => change(host.entries())).loadFile({ isStarting: false }),
     isOn: (plugin) =>
       peeked.switched.get(plugin) ??
       host.entries().find((entry) => entry.owner === plugin)?.enabledByDefault ??

@@ -34,8 +34,8 @@ export interface LoadOptions {
   readonly origin: ConfigOrigin;
   /** The running configuration, if there is one. */
   readonly current: Config | undefined;
-  /** Warnings about the document from before it was loaded. */
-  readonly told?: readonly string[];
+  /** Third parties' plugins that are left out of `assembly`: sentences by their names. */
+  readonly unfit?: ReadonlyMap<string, string>;
   /** Secrets that the sender left masked. */
   readonly kept?: readonly KeptSecret[];
   /** By the path of a secret that the sender left masked: a name under which none is known. */
@@ -76,20 +76,24 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
   // document names.
   const untrusted = untrustedProblems(parsed.document, config, options);
   if (untrusted.length > 0) return failure('validate', locate([...problems, ...untrusted], text));
-  const secrets = secretProblems(config, options.services.secrets, options.isOffline);
+  const secrets = secretProblems(config, {
+    document: parsed.document,
+    secrets: options.services.secrets,
+    isOffline: options.isOffline,
+  });
   const wrong = [...problems, ...secrets.filter(({ isWarning }) => isWarning !== true)];
   if (wrong.length > 0) return failure('validate', locate(wrong, text));
   const found = await pluginFindings(config, { ...options, isStarting: isStarting(options) });
   if (found.problems.length > 0) return failure('validate', locate(found.problems, text));
   const document = deepFreeze(parsed.document);
+  const { origin, requestedBy, unfit = new Map<string, string>() } = options;
   const all = Object.freeze([
-    ...(options.told ?? []),
+    ...[...unfit].map(([plugin, reason]) => `plugin ${plugin}: ${reason}`),
     ...warnings(document, options.assembly),
     ...told,
     ...secrets.map(({ message }) => message),
     ...found.warnings,
   ]);
-  const { origin, requestedBy } = options;
   return {
     ok: true,
     loaded: Object.freeze({
@@ -99,6 +103,7 @@ async function loadSteps(text: string, options: LoadOptions): Promise<LoadResult
       warnings: all,
       origin,
       ...(requestedBy && { requestedBy }),
+      ...(unfit.size > 0 && { unfit }),
     }),
   };
 }

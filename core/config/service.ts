@@ -25,6 +25,7 @@ import { copy, parseDocument } from '../sdk/toml/document.ts';
 import { holdsSecrets, redact } from './secrets/redact.ts';
 import { renderDocument } from './render.ts';
 import { partUnfit } from './checks/unfit-table.ts';
+import type { Parted } from './checks/unfit-table.ts';
 import { assemble } from './schema/schema.ts';
 import { restoredText, shownText, unrestored } from './secrets/shown-text.ts';
 import { isSecretPath, secretPaths } from './secrets/secret-paths.ts';
@@ -74,9 +75,10 @@ export interface ConfigServiceOptions {
 export interface OwnedConfigService extends ConfigService {
   /**
    * Reads and checks the file. A missing or unreadable file is a failed check. `isStrict`: so is one that
-   * names a protocol which nobody knows; for people, not for a daemon, which would not start.
+   * names a protocol which nobody knows; for people, not for a daemon, which would not start. `isStarting`: third
+   * parties' plugins that the file does not fit are left out; by default where nothing runs and nobody is strict.
    */
-  loadFile(options?: { readonly isStrict?: boolean }): Promise<ConfigCheck>;
+  loadFile(options?: { readonly isStrict?: boolean; readonly isStarting?: boolean }): Promise<ConfigCheck>;
   /** Whether this text is running, or was read and refused. */
   isKnown(text: string): boolean;
   /** Makes an accepted document the running one. */
@@ -113,10 +115,14 @@ class FileConfigService implements OwnedConfigService {
   async check(given: string, origin: ConfigOrigin, { keepSecrets = false } = {}): Promise<ConfigCheck> {
     const restored =
       keepSecrets && this.#current ? restoredText(given, this.#current, this.#assemble()) : unrestored(given);
-    return this.#reviewed(await this.#check(restored, origin, origin === 'http'));
+    return this.#reviewed(await this.#check(restored, origin, { isStrict: origin === 'http' }));
   }
 
-  async #check(restored: Restored, origin: ConfigOrigin, isStrict: boolean): Promise<ConfigCheck> {
+  async #check(
+    restored: Restored,
+    origin: ConfigOrigin,
+    { isStrict = false, isStarting = false } = {},
+  ): Promise<ConfigCheck> {
     const { text, kept, strange } = restored;
     const { services, strangers } = this.#options;
     // Before everything else, because the rest of the check needs every plugin imported.
@@ -124,7 +130,7 @@ class FileConfigService implements OwnedConfigService {
       ? await admitThirdParty(text, { origin, current: this.#current?.config, strangers: strangers() })
       : [];
     if (refused.length > 0) return failure('validate', locate(refused, text));
-    const { assembly, warnings } = this.#assembleFor(text, origin);
+    const { assembly, unfit } = this.#assembleFor(text, origin, isStarting);
     const current = this.#comparable(assembly);
     const result = await load(text, {
       file: this.file,
@@ -135,7 +141,7 @@ class FileConfigService implements OwnedConfigService {
       current,
       kept,
       strange,
-      told: warnings,
+      unfit,
       isStrict,
       isOffline: this.#options.isOffline,
       requestedBy: this.#options.requester?.(),
@@ -153,14 +159,18 @@ class FileConfigService implements OwnedConfigService {
     return objection === undefined ? check : failure('validate', [{ message: objection }]);
   }
 
-  async loadFile({ isStrict = false } = {}): Promise<ConfigCheck> {
+  async loadFile(options: { isStrict?: boolean; isStarting?: boolean } = {}): Promise<ConfigCheck> {
+    const { isStrict = false } = options;
+    const { isStarting = this.#current === undefined && !isStrict } = options;
     let read: { readonly text: string; readonly isOpen: boolean };
     try {
       read = await readText(this.file);
     } catch (error) {
       return failure('parse', [{ message: `the configuration file cannot be read: ${readReason(error)}` }]);
     }
-    const check = await this.#reviewed(await this.#check(unrestored(read.text), 'file', isStrict));
+    const check = await this.#reviewed(
+      await this.#check(unrestored(read.text), 'file', { isStrict, isStarting }),
+    );
     this.#refused = check.ok ? undefined : read.text;
     return check.ok && read.isOpen ? this.#withWarning(check) : check;
   }
@@ -211,9 +221,7 @@ class FileConfigService implements OwnedConfigService {
     { origin, keepSecrets = false, isTakingBack = false }: ConfigApplication,
     text: string,
   ): Promise<ConfigCheck> {
-    return isTakingBack
-      ? this.#check(unrestored(text), origin, false)
-      : this.check(text, origin, { keepSecrets });
+    return isTakingBack ? this.#check(unrestored(text), origin) : this.check(text, origin, { keepSecrets });
   }
 
   /** Writes before it sends. Resolves with what failed. */
@@ -319,16 +327,18 @@ class FileConfigService implements OwnedConfigService {
     return this.#assembly;
   }
 
-  /** What third parties' plugins whose tables wait for their migration declare is left out. */
+  /** What third parties' plugins declare that is not fulfilled is left out, where that may be. */
   #assembleFor(
     text: string,
     origin: ConfigOrigin,
-  ): { readonly assembly: Assembly; readonly warnings: readonly string[] } {
+    isStarting: boolean,
+  ): { readonly assembly: Assembly; readonly unfit: Parted['unfit'] } {
     const parsed = parseDocument(text);
-    if ('problem' in parsed) return { assembly: this.#assemble(), warnings: [] };
+    if ('problem' in parsed) return { assembly: this.#assemble(), unfit: new Map() };
     const running = this.#current?.document;
-    const { entries, warnings } = partUnfit(this.#options.entries(), parsed.document, { origin, running });
-    return { assembly: warnings.length === 0 ? this.#assemble() : assemble(entries), warnings };
+    const moment = { origin, running, isStarting };
+    const { entries, unfit } = partUnfit(this.#options.entries(), parsed.document, moment);
+    return { assembly: unfit.size === 0 ? this.#assemble() : assemble(entries), unfit };
   }
 
   /**

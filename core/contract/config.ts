@@ -53,6 +53,8 @@ export interface LoadedConfig {
   readonly origin?: ConfigOrigin;
   /** Whose request brought it; absent for a document that was read from the file. */
   readonly requestedBy?: Requester;
+  /** Third parties' plugins that it does not fit, and which are left out: why, by name. Absent where there are none. */
+  readonly unfit?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -279,7 +281,8 @@ export interface Logins {
  */
 export interface ConfigContribution<C extends object = object> {
   /**
-   * Section name; several plugins may add different keys to one section. Absent: the keys are in
+   * Section name; plugins that come with Mountkeeper may add different keys to one section, a third party's has one
+   * of its own. Absent: the keys are in
    * `[plugins.<name>]`.
    */
   readonly section?: string;

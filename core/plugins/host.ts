@@ -167,6 +167,7 @@ class Host implements PluginHost {
   #stopping = false;
   readonly #discoveries = createSerialQueue();
   #lastConfig: Config | undefined;
+  #unfit: LoadedConfig['unfit'];
   #lastDiscovery: DiscoveryRequest = { thirdPartyDirs: [], stateDir: '', enabled: new Set() };
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
@@ -284,6 +285,7 @@ class Host implements PluginHost {
 
   apply(next: LoadedConfig): Promise<void> {
     this.#lastConfig = next.config;
+    this.#unfit = next.unfit;
     return actAsCore(() => this.#queue.push(next.config));
   }
 
@@ -310,6 +312,7 @@ class Host implements PluginHost {
   }
 
   async inspect(next: LoadedConfig): Promise<void> {
+    this.#unfit = next.unfit;
     const members = planMembers(this.#request(next.config));
     const builder = createBuilder({ projectors: [this.#hookProjector], isActive: this.#isActive });
     this.#swap(members, await builder.build(ledgersOf(members)));
@@ -394,6 +397,7 @@ class Host implements PluginHost {
       make: this.#make,
       isCoreService: this.#isCoreService,
       condemned: this.#brokenOff.reasons,
+      unfit: this.#unfit,
     };
   }
 

@@ -12,8 +12,11 @@ import { configStep, isEnabled, ownConfig } from './instance/own-config.ts';
 
 /** A failed attempt. It is not repeated before something has changed that could matter. */
 export interface Failure {
-  /** `broken off`: while it ran; it is tried again as soon as it is forgiven. */
-  readonly stage: 'declare' | 'activate' | 'broken off';
+  /**
+   * `configure`: by what the document says; tried again as soon as that is another. `broken off`: while it ran; it is
+   * tried again as soon as it is forgiven.
+   */
+  readonly stage: 'configure' | 'declare' | 'activate' | 'broken off';
   readonly reason: string;
   readonly plugin: Plugin;
   readonly config: object;
@@ -48,6 +51,8 @@ export interface ChangeRequest {
    * code changes.
    */
   readonly condemned?: ReadonlyMap<Plugin, string>;
+  /** Plugins whose keys in the document do not fit, with the reason. */
+  readonly unfit?: ReadonlyMap<string, string> | undefined;
 }
 
 /** The next plugin set. Failed plugins are tried again only when the set changes anyway. */
@@ -87,11 +92,11 @@ function choose(found: FoundPlugin, request: ChangeRequest, retry: boolean): Mem
   };
   if (!member.enabled) return member;
   if (!found.plugin) return { ...member, instance: living(running) };
-  const wanted = wantedOf(found.plugin, request.config);
+  const wanted = wantedOf(found.plugin, request);
   const guilt = request.condemned?.get(found.plugin);
   if (guilt !== undefined) return brokenOff(member, found.plugin, { reason: guilt, running });
   if ('reason' in wanted)
-    return { ...member, instance: living(running), failure: { ...wanted, stage: 'declare' } };
+    return { ...member, instance: living(running), failure: { ...wanted, stage: 'configure' } };
   if (isHeld(before, wanted, retry)) return { ...member, instance: running, failure: before?.failure };
   return (
     keep(member, before, wanted) ?? renew(member, { ...wanted, previous: living(running) }, request.make)
@@ -113,7 +118,12 @@ interface Wanted {
   readonly config: object;
 }
 
-function wantedOf(plugin: Plugin, config: Config): Wanted | (Wanted & { readonly reason: string }) {
+function wantedOf(
+  plugin: Plugin,
+  { config, unfit }: ChangeRequest,
+): Wanted | (Wanted & { readonly reason: string }) {
+  const reason = unfit?.get(plugin.name);
+  if (reason !== undefined) return { plugin, config: {}, reason };
   try {
     return { plugin, config: ownConfig(plugin, config) };
   } catch (error) {
@@ -130,7 +140,7 @@ function living(instance: Instance | undefined): Instance | undefined {
  * unless that would disturb what is running.
  */
 function isHeld(before: Member | undefined, wanted: Wanted, retry: boolean): boolean {
-  if (!before?.failure || before.failure.stage === 'broken off') return false;
+  if (!before?.failure || ['configure', 'broken off'].includes(before.failure.stage)) return false;
   if (!isSameTry(before.failure, wanted.plugin, wanted.config)) return false;
   return !retry || (before.failure.stage === 'activate' && before.instance !== undefined);
 }

@@ -6,6 +6,7 @@ import { dirname, join, normalize, sep } from 'node:path';
 import type { Config, ConfigProblem, Secrets, ShareConfig } from '../../contract/config.ts';
 import { suggestion } from '../schema/did-you-mean.ts';
 import { isTable } from '../../sdk/toml/document.ts';
+import type { Document } from '../../sdk/toml/document.ts';
 import { joinPath } from '../../sdk/toml/path.ts';
 import type { Segment } from '../../sdk/toml/path.ts';
 import { isCredentialName, isReference } from '../secrets/secrets.ts';
@@ -132,9 +133,14 @@ function overlap(mountPoint: string, folder: string, key: string): string | unde
  * References that cannot be resolved. A file on a share is not touched: it could hang the daemon. `isOffline`: of the
  * daemon's environment and credentials nothing is known here, so what is missing there is a warning.
  */
-export function secretProblems(config: Config, secrets: Secrets, isOffline = false): ConfigProblem[] {
+export function secretProblems(
+  config: Config,
+  { document, secrets, isOffline = false }: SecretChecks,
+): ConfigProblem[] {
   const mounts = placed(config.shares).map(({ folder }) => folder);
-  return references(config, []).flatMap(({ path, reference }) => {
+  // One that is written nowhere is the default of a plugin's schema, which could keep the daemon from its start by it.
+  const written = references(config, []).filter(({ path }) => isReference(valueAt(document, path)));
+  return written.flatMap(({ path, reference }) => {
     const label = joinPath(path);
     const folder = 'file' in reference ? asFolder(dirname(reference.file)) : undefined;
     if (folder !== undefined && mounts.some((mount) => folder.startsWith(mount))) {
@@ -149,6 +155,21 @@ export function secretProblems(config: Config, secrets: Secrets, isOffline = fal
       return [{ path: label, message: `${message}; the daemon may have it all the same`, isWarning: true }];
     }
   });
+}
+
+interface SecretChecks {
+  /** As written. */
+  readonly document: Document;
+  readonly secrets: Secrets;
+  readonly isOffline?: boolean | undefined;
+}
+
+function valueAt(document: Document, path: readonly Segment[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? (value as Record<Segment, unknown>)[key] : undefined,
+    document,
+  );
 }
 
 /** In the daemon's environment, or with its credentials. */

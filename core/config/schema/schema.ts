@@ -87,7 +87,7 @@ function assembleAnew(entries: readonly ContributionEntry[]): Assembly {
   const own = new Map<string, Part>();
   for (const entry of entries) {
     try {
-      const additions = contributed(entry);
+      const additions = contributed(entry, parts);
       for (const [name, addition] of additions) assertDisjoint(parts.get(name), addition);
       for (const [name, addition] of additions) join(parts, name, addition);
       own.set(entry.owner, ownTable(entry));
@@ -104,7 +104,7 @@ export function contributionProblems(entries: readonly ContributionEntry[]): Rea
   return new Map(assemble(entries).rejected.map(({ owner, reason }) => [owner, reason]));
 }
 
-function contributed(entry: ContributionEntry): (readonly [string, Part])[] {
+function contributed(entry: ContributionEntry, parts: Parts): (readonly [string, Part])[] {
   const { section, schema, share } = entry.contribution;
   if (entry.owner === 'dirs')
     throw new Error('a plugin cannot be called "dirs", since [plugins] has a key of that name');
@@ -113,6 +113,11 @@ function contributed(entry: ContributionEntry): (readonly [string, Part])[] {
   if (section !== undefined) {
     if (OWN_NAMES.has(section) || !/^[a-z][a-z0-9_]*$/.test(section))
       throw new Error(`plugin ${entry.owner}: "${section}" cannot be the name of its section`);
+    // Beside its keys there would be those of others, passwords among them.
+    if (entry.thirdParty && parts.has(section))
+      throw new Error(
+        `plugin ${entry.owner}: the section [${section}] is not its own, as a third party's has to be`,
+      );
     additions.push([section, partOf(schema, section, entry.owner)]);
   }
   if (share !== undefined) {

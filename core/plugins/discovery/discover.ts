@@ -6,6 +6,8 @@
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { shareKeysIn } from '../../config/checks/unfit-table.ts';
+import type { ConfigContribution } from '../../contract/config.ts';
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Logger } from '../../contract/platform.ts';
 import type { Isolation } from '../../config/checks/third-party.ts';
@@ -399,22 +401,28 @@ async function moduleOf(
 }
 
 /**
- * Of several plugins with the same name or the same configuration key, the first one keeps it. In-tree
- * plugins come first, broken ones last.
+ * Of several plugins with the same name, the same configuration key or section, the first one keeps it. In-tree
+ * plugins come first, those that are broken or off last.
  */
 function refuseClashes(found: readonly FoundPlugin[]): FoundPlugin[] {
   const kept = new Map<string, FoundPlugin>();
   const refused: FoundPlugin[] = [];
-  const isBroken = (one: FoundPlugin): boolean => one.thirdParty && one.problem !== undefined;
+  const isIdle = (one: FoundPlugin): boolean => one.thirdParty && one.plugin === undefined;
   for (const one of [...found].sort(
-    (a, b) => Number(a.thirdParty) - Number(b.thirdParty) || Number(isBroken(a)) - Number(isBroken(b)),
+    (a, b) => Number(a.thirdParty) - Number(b.thirdParty) || Number(isIdle(a)) - Number(isIdle(b)),
   )) {
     const first = kept.get(one.name);
     if (first) refused.push(refuseName(one, first));
     else kept.set(one.name, one);
   }
-  const problems = contributionProblems([...kept.values()].flatMap(entryOf));
-  return [...[...kept.values()].map((one) => refuseKeys(one, problems.get(one.name))), ...refused];
+  // What is refused keeps what the document says by its keys valid, unless that clashes, too.
+  const settled = refuseAllKeys(refuseAllKeys([...kept.values()]));
+  return [...settled, ...refused];
+}
+
+function refuseAllKeys(found: readonly FoundPlugin[]): readonly FoundPlugin[] {
+  const problems = contributionProblems(found.flatMap(entryOf));
+  return found.map((one) => refuseKeys(one, problems.get(one.name)));
 }
 
 function refuseName(one: FoundPlugin, first: FoundPlugin): BrokenPlugin {
@@ -434,6 +442,16 @@ function refuseName(one: FoundPlugin, first: FoundPlugin): BrokenPlugin {
   );
 }
 
+/** As its package.json names them. */
+function keysAlone(config: Plugin['config']): ConfigContribution | undefined {
+  const { section, share } = config ?? {};
+  if (section === undefined && share === undefined) return undefined;
+  return dormantContribution({
+    ...(section !== undefined && { section }),
+    shareKeys: share ? shareKeysIn(share) : [],
+  });
+}
+
 function refuseKeys(one: FoundPlugin, problem: string | undefined): FoundPlugin {
   if (problem === undefined) return one;
   if (one.problem !== undefined) {
@@ -441,6 +459,7 @@ function refuseKeys(one: FoundPlugin, problem: string | undefined): FoundPlugin 
     return rest;
   }
   const { name, version, description, thirdParty, guard, folder, isolation } = one;
+  const contribution = thirdParty ? keysAlone(one.plugin?.config) : undefined;
   return broken(folder, `its configuration keys clash: ${problem}; give the key another name`, {
     name,
     version,
@@ -448,5 +467,6 @@ function refuseKeys(one: FoundPlugin, problem: string | undefined): FoundPlugin 
     thirdParty,
     guard,
     ...(isolation && { isolation }),
+    ...(contribution && { contribution }),
   });
 }

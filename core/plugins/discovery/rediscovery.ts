@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../../contract/config.ts';
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { createLatestQueue } from '../../sdk/latest.ts';
 import { isolationsIn } from '../../config/peek.ts';
+import type { Isolation } from '../../config/checks/third-party.ts';
 import type { DiscoveryRequest } from './discover.ts';
 import { searchedFolders } from './installed.ts';
 
@@ -64,14 +65,18 @@ export async function discoverBy(
   const { plugins, supervisor } = loaded.config;
   const thirdPartyDirs = await searchedFolders(plugins.dirs, supervisor.state_dir);
   if (current() !== loaded) return discoverBy(current, discover);
-  const isolation = isolationsIn(plugins);
   await discover({
     thirdPartyDirs,
     stateDir: supervisor.state_dir,
     enabled: enabledPlugins(loaded),
-    isolation,
+    isolation: isolationsOf(loaded),
   });
   return loaded;
+}
+
+/** By the text alone: no schema of a plugin decides where its code runs. */
+export function isolationsOf({ document }: LoadedConfig): ReadonlyMap<string, Isolation> {
+  return isolationsIn(document['plugins']);
 }
 
 /** Names of plugins that the document switches on; in-tree plugins are on by default. */

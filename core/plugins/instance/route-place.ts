@@ -9,14 +9,35 @@ export function routePrefixOf(plugin: string): string {
   return `/ext/${plugin}`;
 }
 
+/** Those of `{name*20}` count. */
+const MOST_SEGMENTS = 20;
+
+/**
+ * What would hold up the daemon, as a sentence. The web server makes a pattern of each segment with a parameter, and
+ * asks it before it knows who asks: with `/{a}x{b}x{c}x{d}z`, a long address is tried in all ways there are.
+ */
+export function pathProblem(path: string): string | undefined {
+  const segments = path.split('/').slice(1);
+  if (segments.some((one) => one.split('{').length > 2))
+    return `a route has two parameters between two slashes, and can have one there: ${JSON.stringify(path)}`;
+  const times = segments.map((one) => Number(/\*(\d+)\}/.exec(one)?.[1] ?? 1));
+  return times.reduce((sum, one) => sum + one, 0) > MOST_SEGMENTS
+    ? `a route has more than ${MOST_SEGMENTS} parts between slashes: ${JSON.stringify(path)}`
+    : undefined;
+}
+
 /**
  * A path as it is served: as it stands where it is below the prefix, and with the prefix in front everywhere else.
- * Throws for what does not begin with a slash, which would be another plugin's place.
+ * Throws for what does not begin with a slash, which would be another plugin's place, and for what would hold up the
+ * daemon.
  */
 export function placedPath(path: string, prefix: string): string {
-  if (prefix === '' || path === prefix || path.startsWith(`${prefix}/`)) return path;
+  if (prefix === '') return path;
   if (typeof path !== 'string' || !path.startsWith('/'))
     throw new Error(`the path ${JSON.stringify(path)} of a route must begin with "/"`);
+  const problem = pathProblem(path);
+  if (problem !== undefined) throw new Error(problem);
+  if (path === prefix || path.startsWith(`${prefix}/`)) return path;
   return path === '/' ? prefix : `${prefix}${path}`;
 }
 

@@ -213,6 +213,38 @@ describe("a third party's plugin and the document", () => {
     );
   });
 
+  it('keeps no daemon from its start by what it takes, nor a later change, and gets no wrong keys anew', async () => {
+    const opened = stranger({ schema: Joi.object({ colour: Joi.forbidden() }) });
+    const text = `${ON}colour = "red"\n`;
+    writeFileSync(opened.file, text, { mode: 0o600 });
+    assert.match(refused(await opened.service.loadFile({ isStrict: true })).message, /colour/);
+    assert.match(refused(await opened.service.check(text, 'file')).message, /colour/);
+    const loaded = accepted(await opened.service.loadFile());
+    assert.match(loaded.unfit?.get('odd') ?? '', /\[plugins\.odd\] does not fit .*colour is not allowed/);
+    assert.deepEqual([loaded.config.shares.length, loaded.warnings.length], [1, 1]);
+    opened.service.commit(loaded);
+    for (const origin of ['file', 'http'] as const) {
+      const next = accepted(await opened.service.check(text.replace('"photos"', '"pictures"'), origin));
+      assert.ok(next.unfit?.has('odd'), origin);
+      assert.match(
+        refused(await opened.service.check(text.replace('red', 'blue'), origin)).message,
+        /colour/,
+      );
+    }
+    const mended = accepted(await opened.service.check(ON, 'file'));
+    assert.equal(mended.unfit, undefined);
+  });
+
+  it('keeps no daemon from its start by a secret that its schema names and the file does not', async () => {
+    const schema = Joi.object({ token: Joi.any().default({ env: 'NOWHERE' }) });
+    accepted(await stranger({ schema }).service.check(ON, 'file'));
+    const written = `${ON}token = { env = "NOWHERE" }\n`;
+    assert.match(
+      refused(await stranger({ schema }).service.check(written, 'file')).message,
+      /token.*NOWHERE/,
+    );
+  });
+
   it('has twenty sentences at the most, each of one line', async () => {
     const loud = { message: `\u001b[31mbad\u001b[0m\n\u202e${'x'.repeat(1_000)}` };
     const opened = await running(opinions(Array.from({ length: 100_000 }, () => loud)));

@@ -89,6 +89,26 @@ describe('routes of a third party', () => {
   });
 });
 
+describe('a path of a third party that takes the web server for ever', () => {
+  const SLOW = '/{a}x{b}x{c}x{d}x{e}x{f}x{g}x{h}z';
+  const declared: Readonly<Record<string, (ctx: PluginContext) => void>> = {
+    'as a route': (ctx) => ctx.route(page(SLOW, '')),
+    'by a native hapi plugin': (ctx) =>
+      ctx.hapi(
+        native((server) => server.route(page(SLOW, ''))),
+        {},
+      ),
+  };
+  for (const [how, declare] of Object.entries(declared))
+    it(`is refused, and asked of nobody: ${how}`, async (t) => {
+      const test = await beside(t, declare);
+      const { state, reason } = test.info('theirs');
+      assert.match(state, /^(?:failed|invalid)$/);
+      assert.match(reason ?? '', /two parameters between two slashes/);
+      assert.equal(await status(test, `/ext/theirs/${'x'.repeat(40)}`), 404);
+    });
+});
+
 describe('a native hapi plugin of a third party', () => {
   it('may be a whole module, and acts on its own routes alone in what hapi calls later', async (t) => {
     const spoil = (_request: Request, h: ResponseToolkit) => h.response('spoilt').takeover();

@@ -373,6 +373,41 @@ describe('configuration of a plugin', () => {
     }, TypeError);
   });
 
+  it("is nobody else's keys where it is a third party's, whatever its schema says of the section", async (t) => {
+    const copy = Joi.any().meta({ tier: 'live' });
+    const schemas = [
+      Joi.object({ copy: copy.default(Joi.ref('password')) }),
+      Joi.object({ copy }).rename('password', 'copy'),
+      Joi.object({ copy }).prefs({ noDefaults: true }),
+    ];
+    for (const schema of schemas) {
+      let seen: unknown;
+      const { log } = collectLog();
+      const test = await createTestHost({
+        plugins: [
+          small('guard', [], {
+            config: { section: 'web', schema: Joi.object({ password: Joi.string().default('') }) },
+          }),
+          small('a', [], {
+            config: { section: 'web', schema },
+            declare: (ctx) =>
+              ctx.effect('look', () => {
+                seen = ctx.config;
+                return () => undefined;
+              }),
+          }),
+        ],
+        strangers: ['a'],
+        config: { web: { password: 'p' }, plugins: { a: { enabled: true } } },
+        log,
+      });
+      t.after(() => test.close());
+      const { web } = test.config.current.config as unknown as { web: Record<string, unknown> };
+      assert.deepEqual([seen, web['password'], web['copy']], [{}, 'p', undefined]);
+      assert.equal(typeof web['port'], 'number');
+    }
+  });
+
   it('reaches the other listeners though one of them throws', async (t) => {
     const heard: string[] = [];
     const test = await open(t, [

@@ -204,7 +204,8 @@ describe('the plugin that the README shows', () => {
     await inState('rude', 'failed');
     assert.equal(
       (await listed('rude'))?.reason,
-      'its configuration [plugins.rude] is not valid: greeting must be a string',
+      'its table [plugins.rude] does not fit this version, which has no migration: greeting must be a string; ' +
+        'change it by hand',
     );
     assert.equal((await daemon.get('/ext/rude/hello')).status, 404);
   });

@@ -36,19 +36,78 @@ export function carriedSchema(what: string, schema: Schema): object {
 }
 
 /**
- * In the daemon: throws what Joi throws for what is no description, and where a reference leads out of the
- * schema: the plugin's section stands in the whole document, with the secrets of all others. Throws also for what
- * could take the daemon's time or memory without an end.
+ * In the daemon: throws what Joi throws for what is no description, and where a reference leads to anything but keys
+ * of the schema: the plugin's section stands in the whole document, with the secrets of all others, and the core's own
+ * keys stand beside those of the plugin. Throws also for what could take the daemon's time or memory without an end,
+ * and for what the schema says beyond its keys: merged with the core's, it would change those.
  */
 export function builtSchema<S extends Schema = ObjectSchema>(carried: object): S {
   const built = joi.build(carried as Description) as S;
   // Joi notes on a schema which references lead above it, but not those to the root, nor those in messages.
   const { refs } = (built as unknown as { _refs: { refs: readonly unknown[] } })._refs;
-  if (refs.length > 0 || leadsOut(carried)) throw new Error('a reference in it leads out of its own section');
-  const odd = growing(carried);
+  if (refs.length > 0 || leadsOut(carried) || leadsBeside(carried, tableOf(carried)))
+    throw new Error('a reference in it leads out of its own section');
+  const odd = growing(carried) ?? beyondKeys(carried);
   if (odd !== undefined) throw new Error(odd);
   timePatterns(built);
   return built;
+}
+
+/** Of a description: what holds schemas of values that are one level further down. */
+const DEEPER = new Set(['keys', 'items', 'ordered']);
+
+interface Reference {
+  readonly path: readonly unknown[];
+  readonly type?: unknown;
+  readonly ancestor?: unknown;
+}
+
+function tableOf(carried: object): Table {
+  const { keys = {} } = carried as { readonly keys?: object };
+  return { above: 0, own: new Set(Object.keys(keys)) };
+}
+
+interface Table {
+  /** Levels between here and the schema's table; what is not known to be deeper counts as here. */
+  readonly above: number;
+  readonly own: ReadonlySet<unknown>;
+}
+
+/**
+ * Whether a reference leads above the schema's table, or to what stands in it and is no key of the schema's own. Joi
+ * itself notes none in `then`, in `empty` and in the names of a pattern.
+ */
+function leadsBeside(value: unknown, table: Table): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { ref } = value as { readonly ref?: unknown };
+  if (isTable(ref) && Array.isArray(ref['path']) && isForeign(ref as unknown as Reference, table))
+    return true;
+  const below = { ...table, above: table.above + 1 };
+  return Object.entries(value).some(([key, part]) => {
+    if (isForPeople(key, part)) return false;
+    return DEEPER.has(key)
+      ? Object.values(part as object).some((one) => leadsBeside(one, below))
+      : leadsBeside(part, table);
+  });
+}
+
+function isForeign({ path, type = 'value', ancestor = 1 }: Reference, { above, own }: Table): boolean {
+  if (type !== 'value') return false;
+  if (typeof ancestor !== 'number' || ancestor > above) return true;
+  return ancestor === above && !own.has(path[0]);
+}
+
+/** What a table may say beside its keys, each harmless to the keys of others in it. */
+const OF_TABLE = new Set(['type', 'keys', 'flags', 'metas', 'notes', 'tags', 'examples']);
+const FLAGS_OF_TABLE = new Set(['description', 'unknown', 'default']);
+
+/** A rule about the table as a whole (`when`, `rename`, `max`, `and`, …), as a sentence. */
+function beyondKeys(carried: object): string | undefined {
+  const { flags = {} } = carried as { readonly flags?: object };
+  const odd =
+    Object.keys(carried).find((one) => !OF_TABLE.has(one)) ??
+    Object.keys(flags).find((one) => !FLAGS_OF_TABLE.has(one));
+  return odd && `"${odd}" is said of the table as a whole, and only its keys can have rules`;
 }
 
 /** What a few lines of a schema make out of little, and the daemon does nothing else meanwhile; as a sentence. */

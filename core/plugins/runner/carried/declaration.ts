@@ -8,6 +8,7 @@ import type { Role, RouteAccess } from '../../../contract/http.ts';
 import type { Plugin } from '../../../contract/plugin.ts';
 import type { Texts } from '../../../sdk/texts.ts';
 import type { Ledger } from '../../instance/ledger.ts';
+import { pathProblem } from '../../instance/route-place.ts';
 import { carriedTab } from './carried-tab.ts';
 import type { CarriedTab } from './carried-tab.ts';
 import { carriedSchema } from './carried-schema.ts';
@@ -281,8 +282,10 @@ export function checkedDeclaration(sent: unknown): Declaration {
   refuseManyOrDeep(sent);
   const { error, value } = shape.validate(sent, { convert: false });
   if (error) throw new Error(`what it declares cannot be used: ${error.message}`);
-  const { config, shareStatus } = value as Declaration;
+  const { config, routes, shareStatus } = value as Declaration;
   refuseLarge([config?.schema, config?.share]);
+  const problem = routes.map(({ path }) => pathProblem(path)).find((one) => one !== undefined);
+  if (problem !== undefined) throw new Error(`what it declares cannot be used: ${problem}`);
   if (JSON.stringify(shareStatus).length > MOST_SHARE_DEFAULTS)
     throw new Error(
       'what it declares cannot be used: the defaults of ctx.shareStatus() have more than ' +

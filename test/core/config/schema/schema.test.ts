@@ -263,6 +263,34 @@ describe('the assembled schema', () => {
     );
   });
 
+  it("leaves out a third party's that stands in a section of somebody else, on or off", () => {
+    const stranger = (owner: string, section: string, schema = Joi.object({ copy: Joi.any() })) =>
+      entry(owner, { section, schema }, { thirdParty: true, enabledByDefault: false });
+    const open = Joi.object().unknown();
+    const asked = [
+      stranger('reads', 'web', Joi.object({ copy: Joi.any().default(Joi.ref('password')) })),
+      stranger('takes', 'web', Joi.object({ copy: Joi.any() }).rename('password', 'copy')),
+      stranger('opens', 'cache', open),
+      stranger('joins', 'smb'),
+      stranger('garden', 'garden'),
+      stranger('second', 'garden'),
+    ];
+    const { rejected, schema } = assemble([...sampleEntries(), ...asked]);
+    assert.deepEqual(
+      rejected.map(({ owner }) => owner),
+      ['reads', 'takes', 'opens', 'joins', 'second'],
+    );
+    assert.equal(
+      rejected[0]?.reason,
+      "plugin reads: the section [web] is not its own, as a third party's has to be",
+    );
+    const document = { connections: [], web: { password: 'p' }, garden: { copy: 1 } };
+    const { value, error } = schema.validate(document) as Joi.ValidationResult<typeof document>;
+    assert.equal(error, undefined);
+    assert.deepEqual([value?.web.password, Object.keys(value?.web ?? {}).includes('copy')], ['p', false]);
+    assert.match(schema.validate({ ...document, cache: { dri: '/x' } }).error?.message ?? '', /dri/);
+  });
+
   it('keeps rules between the keys of one plugin', () => {
     const paired = entry('paired', {
       section: 'web',

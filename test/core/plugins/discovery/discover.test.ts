@@ -157,6 +157,28 @@ describe("a third party's plugin that nobody vouches for", () => {
     assert.equal(error, undefined);
     assert.equal((await at.discover(20_000, undefined, ['garden']))[0]?.problem, undefined);
   });
+
+  it('leaves the document valid with its keys, too, where its schema is refused in the end', async (t) => {
+    const at = await folders(t);
+    await at.plugin(
+      'garden',
+      shell(
+        'garden',
+        '',
+        "config: { section: 'beds', schema: Joi.object({ rows: Joi.number() }), " +
+          'share: Joi.object({ bed: Joi.required() }) },',
+      ),
+      { mountkeeper: { section: 'beds', shareKeys: ['bed'] } },
+    );
+    const found = await at.discover(20_000, undefined, []);
+    assert.match(problem(found, 'garden'), /must not make a document invalid/);
+    const { error } = assemble(found.flatMap(entryOf)).schema.validate({
+      connections: [],
+      shares: [{ name: 'a', connection: 'b', bed: 1 }],
+      beds: { rows: 'many' },
+    });
+    assert.equal(error, undefined);
+  });
 });
 
 describe('discovery', () => {
@@ -383,7 +405,7 @@ describe('discovery', () => {
       problem(found, 'empty'),
       /its entry dist\/index\.js does not exist; name a \.js, \.mjs or \.ts file/,
     );
-    assert.match(problem(found, 'nosy'), /clash.*web\.port/);
+    assert.match(problem(found, 'nosy'), /clash.*the section \[web\] is not its own/);
     assert.match(problem(found, 'keyed'), /clash.*name/);
     assert.match(problem(found, 'notes'), /has no readable package\.json; add one/);
   });

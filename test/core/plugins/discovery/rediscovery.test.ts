@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { LoadedConfig } from '../../../../core/contract/config.ts';
 import type { DiscoveryRequest } from '../../../../core/plugins/discovery/discover.ts';
-import { discoverBy, Rediscovery } from '../../../../core/plugins/discovery/rediscovery.ts';
+import { discoverBy, isolationsOf, Rediscovery } from '../../../../core/plugins/discovery/rediscovery.ts';
 import { createManualClock } from '../../../../core/testing/manual-clock.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
 
@@ -77,7 +77,12 @@ describe('reading the plugin folders again', () => {
     t.after(() => rm(stateDir, { recursive: true, force: true }));
     const loaded = (enabled: boolean, dir: string): LoadedConfig =>
       ({
-        config: { plugins: { dirs: [dir], garden: { enabled } }, supervisor: { state_dir: stateDir } },
+        // As a schema of its own would have it: that does not decide where its code runs.
+        config: {
+          plugins: { dirs: [dir], garden: { enabled, isolation: 'none' }, pond: { isolation: 'own' } },
+          supervisor: { state_dir: stateDir },
+        },
+        document: { plugins: { garden: { enabled }, pond: { isolation: 'shared' } } },
       }) as never;
     let current = loaded(false, '/before');
     const requests: DiscoveryRequest[] = [];
@@ -92,5 +97,7 @@ describe('reading the plugin folders again', () => {
       requests.map(({ thirdPartyDirs, enabled }) => [thirdPartyDirs, [...enabled]]),
       [[['/after'], ['garden']]],
     );
+    assert.deepEqual([...(requests[0]?.isolation ?? [])], [['pond', 'shared']]);
+    assert.deepEqual([...isolationsOf(next)], [['pond', 'shared']]);
   });
 });

@@ -39,6 +39,84 @@ describe('references in a carried schema', () => {
   });
 });
 
+describe('a carried schema and the keys of others beside its own', () => {
+  const any = Joi.any();
+  const own = Joi.object({ copy: any });
+  /** What each says of the whole table, as Joi describes it. */
+  const evil: Readonly<Record<string, Joi.ObjectSchema>> = {
+    whens: own.when(any, { otherwise: Joi.object({ isolation: any.empty('own').default('none') }) }),
+    renames: own.rename('password', 'copy'),
+    dependencies: own.without('password', 'copy'),
+    patterns: own.pattern(/^p/, Joi.forbidden()),
+    preferences: own.prefs({ noDefaults: true }),
+    rules: own.max(0),
+    allow: own.valid('x'),
+    invalid: own.invalid('x'),
+    strip: own.strip(),
+    presence: own.forbidden(),
+    only: own.allow('x').only(),
+    result: own.raw(),
+    empty: own.empty(Joi.object({ password: any })),
+    failover: own.failover({}),
+    label: own.label('x'),
+    id: own.id('x'),
+    alterations: own.alter({ x: (schema) => schema.max(0) }),
+  };
+  for (const [what, schema] of Object.entries(evil))
+    it(`is refused for what it says of the table as a whole: ${what}`, () => {
+      assert.throws(() => carriedSchema('the schema', schema), /cannot be carried/);
+      const sent = JSON.parse(JSON.stringify(schema.describe())) as object;
+      assert.throws(() => builtSchema(sent), /said of the table as a whole|is not|Invalid|must be/);
+    });
+
+  it('may say what it is for, and that other keys may stand there, too', () => {
+    const schema = Joi.object({ copy: any })
+      .unknown()
+      .default()
+      .description('Copies.')
+      .meta({ tier: 'live' });
+    assert.equal(builtSchema(carriedSchema('the schema', schema)).validate({ x: 1 }).error, undefined);
+  });
+
+  it('is refused for a reference of a key to one of theirs, in whatever way', () => {
+    const secret = Joi.ref('password');
+    const ways: readonly Joi.ObjectSchema[] = [
+      Joi.object({ copy: any.default(secret) }),
+      Joi.object({ copy: any.default(Joi.ref('users.0.password')) }),
+      Joi.object({ copy: any.default(Joi.ref('..')) }),
+      Joi.object({ copy: any.failover(secret) }),
+      Joi.object({ copy: any.valid(secret) }),
+      Joi.object({ copy: any.valid(Joi.in('users')) }),
+      Joi.object({ copy: any.invalid(secret) }),
+      Joi.object({ copy: any.empty(Joi.valid(secret)) }),
+      Joi.object({ copy: any.when('password', { is: 'x', otherwise: Joi.forbidden() }) }),
+      Joi.object({ copy: any.when(secret, { is: 'x', otherwise: Joi.forbidden() }) }),
+      Joi.object({ copy: any.when('copy2', { is: secret, otherwise: Joi.forbidden() }), copy2: any }),
+      Joi.object({ copy: Joi.alternatives().conditional('isolation', { is: 'own', otherwise: any }) }),
+      Joi.object({ copy: Joi.alternatives(Joi.valid(secret), Joi.number()) }),
+      Joi.object({ copy: Joi.number().min(secret) }),
+      Joi.object({ copy: Joi.array().items(any.default(Joi.ref('...password'))) }),
+      Joi.object({ deep: Joi.object({ copy: any.default(Joi.ref('...password')) }) }),
+      Joi.object({ deep: Joi.object({ copy: any.default(Joi.ref('...')) }) }),
+      // Joi notes none of these.
+      Joi.object({ copy: any.when('on', { is: true, otherwise: any.default(secret) }), on: any }),
+      Joi.object({
+        copy: any.when('on', { is: true, otherwise: any.default(Joi.ref('....web.password')) }),
+        on: any,
+      }),
+      Joi.object({ copy: any.when(Joi.valid(Joi.ref('....web.password')), { otherwise: any }) }),
+      Joi.object({ copy: any.empty(Joi.valid(Joi.ref('....web.password'))) }),
+      Joi.object({ copy: Joi.object().pattern(Joi.valid(Joi.ref('....web.password')), any) }),
+      Joi.object({ copy: Joi.array().has(Joi.valid(Joi.ref('.....web.password'))) }),
+      Joi.object({ keys: Joi.object({ items: any.default(Joi.ref('...password')) }) }),
+    ];
+    for (const [index, schema] of ways.entries()) {
+      const sent = JSON.parse(JSON.stringify(schema.describe())) as object;
+      assert.throws(() => builtSchema(sent), /leads out of its own section/, String(index));
+    }
+  });
+});
+
 describe('what would take for ever, or all memory, in a carried schema', () => {
   const ways = (count: number): readonly Joi.Schema[] => Array.from({ length: count }, () => Joi.link('#t'));
   const longer = Joi.string().default(Joi.x('{a}'.repeat(20)));

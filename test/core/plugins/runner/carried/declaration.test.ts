@@ -343,6 +343,26 @@ describe('what cannot be carried', () => {
     assert.equal(carriedFrom(checkedDeclaration(most)).config?.schema.validate({ k1: 'x' }).error, undefined);
   });
 
+  it('has no routes that the web server would look for without an end', () => {
+    const good = sentBy(plugin(() => undefined));
+    const route = (path: string) => ({ method: 'GET', path, options: {} });
+    const at = (...paths: string[]) => ({ ...good, routes: paths.map(route) });
+    const TWO = /two parameters between two slashes/;
+    const MANY = /more than 20 parts between slashes/;
+    const evil = {
+      '/{a}x{b}x{c}x{d}x{e}x{f}x{g}x{h}z': TWO,
+      '/beds/{a}-{b}': TWO,
+      '/{p*1000000}': MANY,
+      '/{p*21}': MANY,
+      '/{p*10}/{q*11}': MANY,
+      ['/x'.repeat(21)]: MANY,
+    };
+    for (const [path, reason] of Object.entries(evil))
+      assert.throws(() => checkedDeclaration(at('/', path)), reason, path);
+    const fine = ['/', '/{a}/{b}', '/bed-{a}.json', '/{p*20}', '/x/{p*}', '/{p?}', '/x'.repeat(20)];
+    assert.equal(checkedDeclaration(at(...fine)).routes.length, fine.length);
+  });
+
   it('is no declaration that a hostile runner made up', () => {
     const good = sentBy(plugin(() => undefined));
     for (const bad of [
