@@ -96,6 +96,8 @@ const LOOK_MS = 2_000;
 const SPACE_LOOK_MS = 1_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
+/** An answer may be on its way. */
+const SILENT_MS = 1_000;
 /** Who was silent for so long is told of once it answers again. */
 const NOTED_SILENCE_MS = 4_000;
 /** One that is silent again and again is told of at most this often. */
@@ -245,6 +247,12 @@ export class RunnerProcess implements Runner {
 
   call(kind: CallKind, index: number, args: readonly unknown[], of: Seated = {}): Promise<unknown> {
     const open = [...this.#calls.values()].filter(({ seat }) => seat === of.seat);
+  /** Whether a ping waits for its answer. */
+  get isSilent(): boolean {
+    const silentMs = this.#options.clock.monotonic() - this.#silentSinceMs;
+    return this.#silentLooks > 0 && silentMs > SILENT_MS;
+  }
+
     if (open.length >= MOST_OPEN_CALLS)
       return Promise.reject(new Error(`${MOST_OPEN_CALLS} calls before this one have no answer yet`));
     return new Promise((resolve, reject) => {
