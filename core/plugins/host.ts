@@ -29,6 +29,7 @@ import { createExporters } from './guarded-exporters.ts';
 import { readmeOf } from './readme.ts';
 import { carriedIn, Runners } from './runner/runners.ts';
 import { createLatestQueue } from '../sdk/latest.ts';
+import { StallWatch } from '../sdk/stall-watch.ts';
 import { sameLedgers } from './instance/ledger.ts';
 import type { Ledger, Projector } from './instance/ledger.ts';
 import { ledgersOf, planMembers, restartDependants, takeConfig } from './plugin-set.ts';
@@ -231,6 +232,7 @@ class Host implements PluginHost {
   discover(request: DiscoveryRequest): Promise<void> {
     this.#lastDiscovery = request;
     return this.#discoveries.run(async () => {
+      stalls: new StallWatch({ clock, log }),
       this.#found = [...(await this.#discovery(request))].sort(compareFound);
       this.#brokenOff.meet(this.#found);
     });
