@@ -60,7 +60,8 @@ describe('patterns', () => {
     for (const [written, { source, flags, place }] of once) {
       await setImmediate();
       const short = worstHoldUp(source, flags, HARMLESS);
-      const { ms, text } = short.ms > HARMLESS.ms ? worstHoldUp(source, flags) : { ...short, ms: 4 * short.ms };
+      const { ms, text } =
+        short.ms > HARMLESS.ms ? worstHoldUp(source, flags) : { ...short, ms: 4 * short.ms };
       assert.ok(ms <= LONGEST_MS, `${place}: ${written} takes ${Math.round(ms)} ms for 1 MiB of ${text}`);
       slowest = Math.max(slowest, ms);
     }

@@ -123,7 +123,8 @@ describe('a plugin whose process would have the user of the daemon, and the netw
         const manifest = { name: 'pond', version, mountkeeper: { apiVersion: 1, permissions: ['network'] } };
         return registry.publish(await registry.folder('pond', manifest, { 'index.js': source('pond', '') }));
       };
-      const told = /^pond: over HTTP it may change the configuration, .*; set web\.password, or take "network"/m;
+      const told =
+        /^pond: over HTTP it may change the configuration, .*; set web\.password, or take "network"/m;
       await publish('1.0.0');
       const installed = await daemon.cli('plugin', 'install', 'pond');
       assert.match(installed.stdout, told, installed.stderr);

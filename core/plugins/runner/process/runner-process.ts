@@ -109,6 +109,8 @@ const CALL_MS = 60_000;
 const END_MS = 5_000;
 const LAST_WORDS_MS = 500;
 const KEPT_OUTPUT = 8_192;
+/** As a shell says it that cannot start what it is to start. */
+const NO_ROOM = /Cannot fork|Resource temporarily unavailable/;
 /** What is read of each of its outputs in a second; it waits where it prints more. */
 const MOST_PRINTED_BYTES = 1_048_576;
 const SECOND_MS = 1_000;
@@ -119,6 +121,8 @@ export interface RunnerEnd {
   readonly reason: string;
   /** The plugin that has ended it, where the stack says so. */
   readonly by?: string | undefined;
+  /** The machine may have ended it, or have had no room for it. */
+  readonly mayPass?: true;
   /** The plugin is not to blame: it comes back after so long, in milliseconds, and this does not count. */
   readonly againMs?: number;
 }
@@ -184,6 +188,7 @@ export class RunnerProcess implements Runner {
   readonly #space: OwnSpace;
   #reason: string | undefined;
   #by: string | undefined;
+  #mayPass = false;
   #isEnding = false;
   #hasExited = false;
   #isOver = false;
@@ -228,6 +233,7 @@ export class RunnerProcess implements Runner {
       });
       child.once('error', (error) => {
         this.#reason ??= `it could not be started: ${error.message}`;
+        this.#mayPass = true;
         this.#over(null, null);
         resolve();
       });
@@ -241,18 +247,18 @@ export class RunnerProcess implements Runner {
     return !permissions.includes('network') && !hasOwnNetwork(this.#child.pid ?? 0);
   }
 
-  send(message: ToRunner): boolean {
-    return sendTo(this.#channel, message);
-  }
-
-  call(kind: CallKind, index: number, args: readonly unknown[], of: Seated = {}): Promise<unknown> {
-    const open = [...this.#calls.values()].filter(({ seat }) => seat === of.seat);
   /** Whether a ping waits for its answer. */
   get isSilent(): boolean {
     const silentMs = this.#options.clock.monotonic() - this.#silentSinceMs;
     return this.#silentLooks > 0 && silentMs > SILENT_MS;
   }
 
+  send(message: ToRunner): boolean {
+    return sendTo(this.#channel, message);
+  }
+
+  call(kind: CallKind, index: number, args: readonly unknown[], of: Seated = {}): Promise<unknown> {
+    const open = [...this.#calls.values()].filter(({ seat }) => seat === of.seat);
     if (open.length >= MOST_OPEN_CALLS)
       return Promise.reject(new Error(`${MOST_OPEN_CALLS} calls before this one have no answer yet`));
     return new Promise((resolve, reject) => {
@@ -462,7 +468,8 @@ export class RunnerProcess implements Runner {
     for (const { reject } of this.#calls.values()) reject(new Error('its process has ended'));
     this.#calls.clear();
     for (const stream of this.#child.stdio) stream?.destroy();
-    this.#options.onEnd(this.#isEnding ? undefined : { reason, by: this.#by });
+    const end = { reason, by: this.#by, ...(this.#mayPass && { mayPass: true as const }) };
+    this.#options.onEnd(this.#isEnding ? undefined : end);
   }
 
   #causeOf(code: number | null, signal: string | null): string {
@@ -471,6 +478,7 @@ export class RunnerProcess implements Runner {
     const syntax = syntaxProblem(this.#output);
     if (syntax !== undefined) return syntax;
     const ended = signal ?? (this.#options.confinement.user && signalIn(code));
+    this.#mayPass = Boolean(ended) || NO_ROOM.test(this.#output);
     if (ended) return `it was ended by ${ended}`;
     return `it ended with exit code ${code ?? 'unknown'}`;
   }
