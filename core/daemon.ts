@@ -74,8 +74,10 @@ export class Daemon {
     this.#startedWith = parts.config.current;
     this.#entrance = new WebEndpoint(parts);
     parts.active.web = this.#entrance;
-    const { clock, log, processes, status } = parts;
+    const { clock, host, log, processes, status } = parts;
     this.#rediscovery = new Rediscovery({ clock, log, run: () => this.#rediscover() });
+    parts.active.passing = (isPassing) => this.#rediscovery.passing(isPassing);
+    this.#rediscovery.passing(host.isPassing);
     this.#notifier = new SystemdNotifier({ clock, log, processes, env, lookedAtMs: () => status.lookedAtMs });
     status.onPublish((snapshot) => this.#notifier.saw(snapshot));
   }

@@ -68,6 +68,8 @@ export interface Parts {
     shares: Pick<Supervisor, 'live' | 'find'> | undefined;
     bandwidth: (() => BandwidthState) | undefined;
     web: WebService | undefined;
+    /** Told after each look for plugins whether it is worth another try. */
+    passing: ((isPassing: boolean) => void) | undefined;
   };
   /** Counts failed starts with third-party plugins. */
   readonly attempt: StartAttempt;
@@ -124,7 +126,12 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     answered: (request) => void host.hooks.observe('afterRequest', request),
     hsts: () => web().tls?.hsts === true,
   });
-  const active: Parts['active'] = { shares: undefined, bandwidth: undefined, web: undefined };
+  const active: Parts['active'] = {
+    shares: undefined,
+    bandwidth: undefined,
+    web: undefined,
+    passing: undefined,
+  };
   const services: Partial<Services> = {
     clock,
     processes,
@@ -159,6 +166,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     log,
     scheduler,
     send: (name, ...args) => sendCommand({ commands, config }, name, args),
+    onPassing: (isPassing) => active.passing?.(isPassing),
     onSwitchedOff: (plugin, reason) =>
       status.setStanding(
         `switched off ${plugin}`,

@@ -6,7 +6,7 @@ import { hang, wrap } from './wrap.ts';
 type Described = Pick<CliCommand, 'name' | 'usage' | 'summary'>;
 
 export const PLUGIN_USAGE =
-  'list | enable NAME | log-level NAME LEVEL | new NAME [--ts] | check DIR | search WORDS | ' +
+  'list | enable NAME | log-level NAME LEVEL | new NAME [--ts] | check DIR [--yes] | search WORDS | ' +
   'install PACKAGE[@VERSION] | install FOLDER | ' +
   'install TARBALL [--yes] | update [NAME] [--yes] | ' +
   'migrate NAME [--yes] | remove NAME [--force]';

@@ -185,12 +185,12 @@ function isConfined({ routePrefix, guard }: Ledger): boolean {
 async function registerLedger(
   server: Server,
   ledger: Ledger,
-  { clock, routeMs }: RoutingOptions,
+  { clock, routeMs, stalls }: RoutingOptions & { readonly stalls: StallWatch },
 ): Promise<void> {
   if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
   const { plugin: name, routePrefix: prefix } = ledger;
   const owns = ({ route }: Request): boolean => ownerOf(route.realm, server.realm) === name;
-  const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock };
+  const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock, stalls };
   await server.register({
     name,
     register: async (given: Server) => {
@@ -206,11 +206,12 @@ async function registerLedger(
 }
 
 async function assemble(server: Server, options: RoutingOptions): Promise<void> {
+  const stalls = new StallWatch(options);
   for (const ledger of inOrder(options.ledgers)) {
     // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
     await new Promise((resolve) => setImmediate(resolve));
     try {
-      const registering = actAs(ledger.actor, () => registerLedger(server, ledger, options));
+      const registering = actAs(ledger.actor, () => registerLedger(server, ledger, { ...options, stalls }));
       await inTime(registering, options.clock);
     } catch (error) {
       throw new Error(`routes of plugin ${ledger.plugin}: ${messageOf(error)}`, { cause: undefined });
@@ -218,7 +219,7 @@ async function assemble(server: Server, options: RoutingOptions): Promise<void> 
   }
   const { ledgers, log, clock, routeMs } = options;
   const actors = new Map(ledgers.map(({ plugin, actor }) => [plugin, actor]));
-  watchHandlers(server, new StallWatch(options), (plugin) => actors.get(plugin));
+  watchHandlers(server, stalls, (plugin) => actors.get(plugin));
   const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
   const thirdPartyAt = (realm: ServerRealm): string | undefined => {
     const owner = ownerOf(realm, server.realm);

@@ -19,7 +19,7 @@ import { actAsCore } from './instance/acting-plugin.ts';
 import { CommandHandlers } from './instance/command-handlers.ts';
 import { discoverPlugins } from './discovery/discover.ts';
 import type { Discovery, DiscoveryRequest } from './discovery/discover.ts';
-import { compareFound, entryOf, onUnlessSaid, protocolsOf } from './discovery/found.ts';
+import { compareFound, entryOf, isPassing, onUnlessSaid, protocolsOf } from './discovery/found.ts';
 import type { ContributionEntry, FoundPlugin } from './discovery/found.ts';
 import { EventBus } from './instance/event-bus.ts';
 import { createInstance } from './instance/instance.ts';
@@ -29,6 +29,7 @@ import { createExporters } from './guarded-exporters.ts';
 import { readmeOf } from './readme.ts';
 import { carriedIn, Runners } from './runner/runners.ts';
 import { createLatestQueue } from '../sdk/latest.ts';
+import { StallWatch } from '../sdk/stall-watch.ts';
 import { sameLedgers } from './instance/ledger.ts';
 import type { Ledger, Projector } from './instance/ledger.ts';
 import { ledgersOf, planMembers, restartDependants, takeConfig } from './plugin-set.ts';
@@ -63,6 +64,8 @@ export interface PluginHostOptions {
    * once that is over.
    */
   readonly onNotKept?: (plugin: string, reason: string | undefined) => void;
+  /** Told after each look for plugins: whether one could not be loaded, and may be later. */
+  readonly onPassing?: (isPassing: boolean) => void;
   readonly send: <K extends keyof Commands>(command: K, ...args: Commands[K]['args']) => Promise<void>;
   /** Deadlines in milliseconds, for tests. */
   readonly limits?: {
@@ -88,6 +91,8 @@ export interface PluginHost {
   isStale(enabled: ReadonlySet<string>, isolation?: ReadonlyMap<string, Isolation>): boolean;
   /** Third-party plugins as the configuration's checks see them. */
   readonly strangers: ThirdPartyPlugins;
+  /** Whether one could not be loaded, and may be later. */
+  readonly isPassing: boolean;
   entries(): readonly ContributionEntry[];
   /** Third-party plugins, and folders of them, that are on and cannot be used; found, not yet applied. */
   refused(): readonly { readonly name: string; readonly reason: string }[];
@@ -135,6 +140,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       ...request,
       runners,
       ...(strangersOff !== undefined && { strangersOff }),
+      inUse: () => host.copiesInUse(),
       inTree: dirs.inTree,
       log,
       importMs: limits?.importMs ?? 10_000,
@@ -166,6 +172,8 @@ class Host implements PluginHost {
   #reported: readonly PluginInfo[] = [];
   #stopping = false;
   readonly #discoveries = createSerialQueue();
+  /** Where the copy lies that each third party's plugin was loaded from. */
+  readonly #copies = new WeakMap<Plugin, string>();
   #lastConfig: Config | undefined;
   #unfit: LoadedConfig['unfit'];
   #lastDiscovery: DiscoveryRequest = { thirdPartyDirs: [], stateDir: '', enabled: new Set() };
@@ -225,6 +233,7 @@ class Host implements PluginHost {
       logLevel: (name) => this.#lastConfig && logLevelOf(name, this.#lastConfig),
       send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
       give: ({ name }, value) => events.give(name, value),
+      stalls: new StallWatch({ clock, log }),
     };
   }
 
@@ -232,9 +241,28 @@ class Host implements PluginHost {
   discover(request: DiscoveryRequest): Promise<void> {
     this.#lastDiscovery = request;
     return this.#discoveries.run(async () => {
-      this.#found = [...(await this.#discovery(request))].sort(compareFound);
+      this.#found = (await this.#discovery(request)).map((one) => this.#hopeful(one)).sort(compareFound);
+      for (const one of this.#found)
+        if (one.plugin && one.stagedFolder !== undefined) this.#copies.set(one.plugin, one.stagedFolder);
+      this.#options.onPassing?.(this.isPassing);
       this.#brokenOff.meet(this.#found);
     });
+  }
+
+  /** Whoever reads why it is not up should know that nothing has to be done. */
+  #hopeful(one: FoundPlugin): FoundPlugin {
+    const isTried = this.#options.onPassing && isPassing(one);
+    return isTried ? { ...one, problem: `${one.problem}; it is tried again` } : one;
+  }
+
+  /** Of what was found last, of what lives, and of what comes back when its successor does not come up. */
+  copiesInUse(): ReadonlySet<string> {
+    const instances = [...this.#members.values()].flatMap(({ instance, previous }) => [instance, previous]);
+    const plugins = [
+      ...this.#found.map(({ plugin }) => plugin),
+      ...[...this.#instances, ...instances].map((instance) => instance?.plugin),
+    ];
+    return new Set(plugins.flatMap((plugin) => (plugin && this.#copies.get(plugin)) ?? []));
   }
 
   isStale(enabled: ReadonlySet<string>, isolation: ReadonlyMap<string, Isolation> = new Map()): boolean {
@@ -264,6 +292,10 @@ class Host implements PluginHost {
         });
       },
     };
+  }
+
+  get isPassing(): boolean {
+    return this.#found.some(isPassing);
   }
 
   entries(): readonly ContributionEntry[] {

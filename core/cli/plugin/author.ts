@@ -1,6 +1,5 @@
 /** `mountkeeper plugin list | new NAME | check DIR`: tools for authors of plugins. */
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { goneIn, inWords } from '../../plugins/permissions.ts';
@@ -16,9 +15,10 @@ import { discoverPlugins, examinePlugin } from '../../plugins/discovery/discover
 import type { DiscoveryOptions } from '../../plugins/discovery/discover.ts';
 import { entryOf, protocolsOf } from '../../plugins/discovery/found.ts';
 import type { FoundPlugin, UsablePlugin } from '../../plugins/discovery/found.ts';
-import { dryRun } from '../../plugins/instance/instance.ts';
 import { contributedBy } from '../../plugins/contributed.ts';
 import { NAME } from '../../plugins/discovery/manifest.ts';
+import { VOUCH } from '../../plugins/runner/protocol.ts';
+import { ROOM } from './install/judge.ts';
 import { scaffold } from './scaffold.ts';
 import type { Language } from './scaffold.ts';
 import { packageDir } from '../../plugins/discovery/stage.ts';
@@ -105,9 +105,13 @@ function quoted(folder: string): string {
   return /^[\w./@-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", "'\\''")}'`;
 }
 
-/** Checks a plugin folder as the daemon would, without activating anything, and says what to repair. */
-export async function checkPlugin(dir: string, cli: CliContext): Promise<number> {
-  const stateDir = await mkdtemp(path.join(tmpdir(), 'mountkeeper-check-'));
+/**
+ * Looks at a plugin folder as the daemon would, without activating anything, and says what to repair. Its code is
+ * loaded where the daemon would load it. One whose sample asks for the daemon itself is loaded here, with all that
+ * the caller may do, and a package can ask for that by itself: so somebody has to agree.
+ */
+export async function checkPlugin(dir: string, isAgreed: boolean, cli: CliContext): Promise<number> {
+  const stateDir = await mkdtemp(ROOM);
   const options = {
     inTree: path.join(packageDir, 'dist', 'plugins'),
     thirdPartyDirs: [],
@@ -116,11 +120,15 @@ export async function checkPlugin(dir: string, cli: CliContext): Promise<number>
     importMs: IMPORT_MS,
   };
   try {
-    const found = await examinePlugin(dir, 'none', options);
-    const isolation = found.plugin ? await isolationInSample(found) : 'own';
+    const isolation = await isolationInSample(path.resolve(dir));
+    const isRefused = isolation === 'none' && !isAgreed;
+    // Nothing of one that is not enabled is run.
+    const examine = (): Promise<FoundPlugin> =>
+      examinePlugin(dir, isolation, isRefused ? { ...options, enabled: new Set() } : options);
+    const found = await examine();
     const problems = found.plugin
-      ? [...(await allProblems(found, options)), ...(await carryingProblems(dir, isolation, options))]
-      : [found.problem ?? 'it cannot be loaded'];
+      ? await allProblems({ found, again: await examine() }, options)
+      : [carryingHint(found.problem) ?? notAgreed(dir)];
     const advice = found.plugin ? await paperAdvice(found) : [];
     if (cli.json)
       cli.print(
@@ -136,11 +144,33 @@ export async function checkPlugin(dir: string, cli: CliContext): Promise<number>
     else print(found, { isolation, problems, advice }, cli);
     return problems.length === 0 ? EXIT.ok : EXIT.failure;
   } finally {
-    await rm(stateDir, { recursive: true, force: true });
+    // A process that has said what it declares may be on its way out.
+    await rm(stateDir, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-async function allProblems(found: UsablePlugin, options: DiscoveryOptions): Promise<readonly string[]> {
+/** Only the author can set it for all users. */
+function carryingHint(problem: string | undefined): string | undefined {
+  return problem?.includes(VOUCH) ? `${problem}; as its author, set it in its sample.toml, too` : problem;
+}
+
+function notAgreed(dir: string): string {
+  return (
+    'its sample.toml says isolation = "none", so its code would be run here, with all that you may do; ' +
+    `where you vouch for it: mountkeeper plugin check ${quoted(dir)} --yes`
+  );
+}
+
+interface Examined {
+  readonly found: UsablePlugin;
+  /** Loaded once more, in another process. */
+  readonly again: FoundPlugin;
+}
+
+async function allProblems(
+  { found, again }: Examined,
+  options: DiscoveryOptions,
+): Promise<readonly string[]> {
   const { plugin, folder } = found;
   const { log, stateDir } = options;
   const clock = createClock();
@@ -151,8 +181,8 @@ async function allProblems(found: UsablePlugin, options: DiscoveryOptions): Prom
   };
   const entries = [...(await discoverPlugins(options)), found].flatMap(entryOf);
   const isSteady =
-    JSON.stringify(describeLedger(dryRun(plugin, log, true))) ===
-    JSON.stringify(describeLedger(found.ledger));
+    again.plugin !== undefined &&
+    JSON.stringify(describeLedger(again.ledger)) === JSON.stringify(describeLedger(found.ledger));
   return [
     ...(isSteady
       ? []
@@ -191,21 +221,13 @@ async function goneAdvice(folder: string): Promise<readonly string[]> {
 }
 
 /** What its users are told to set: a plugin that cannot be carried must say so itself. */
-async function isolationInSample({ folder, name }: UsablePlugin): Promise<Isolation> {
+async function isolationInSample(folder: string): Promise<Isolation> {
   // Advice says that it is missing.
   const text = await readFile(path.join(folder, 'sample.toml'), 'utf8').catch(() => '');
   const parsed = parseDocument(text);
-  return ('document' in parsed && isolationsIn(parsed.document['plugins']).get(name)) || 'own';
-}
-
-async function carryingProblems(
-  dir: string,
-  isolation: Isolation,
-  options: DiscoveryOptions,
-): Promise<readonly string[]> {
-  if (isolation === 'none') return [];
-  const { problem } = await examinePlugin(dir, isolation, options);
-  return problem === undefined ? [] : [`${problem}; as its author, set it in its sample.toml, too`];
+  return (
+    ('document' in parsed && isolationsIn(parsed.document['plugins']).get(path.basename(folder))) || 'own'
+  );
 }
 
 function hasSample(folder: string): Promise<boolean> {

@@ -52,7 +52,11 @@ const ACTIONS: Readonly<Record<string, Usage>> = {
     run: ([name = ''], { args, configFile }, context) =>
       migratePlugin(name, { configFile, isAgreed: args.rest.includes('--yes') }, context),
   },
-  check: { words: [1, 1], run: ([folder = ''], _, context) => checkPlugin(folder, context) },
+  check: {
+    words: [1, 1],
+    option: '--yes',
+    run: ([folder = ''], { args }, context) => checkPlugin(folder, args.rest.includes('--yes'), context),
+  },
   search: { words: [0, Infinity], run: (words, _, context) => searchPlugins(words, context) },
   install: {
     words: [1, 1],

@@ -5,6 +5,7 @@
  * repair.
  */
 import { lstat, readdir, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { shareKeysIn } from '../../config/checks/unfit-table.ts';
 import type { ConfigContribution } from '../../contract/config.ts';
@@ -20,7 +21,9 @@ import { installedFolder } from './installed.ts';
 import { manifestProblem, pickPlugin, readPackage, thirdPartyProblem, versioned } from './manifest.ts';
 import type { PackageManifest } from './manifest.ts';
 import { sentence } from '../../platform/log/thrown.ts';
+import { createClock } from '../../platform/clock.ts';
 import { importModule, loadModule } from '../../platform/load-module.ts';
+import { createSemaphore } from '../../platform/semaphore.ts';
 import {
   judgeContent,
   judgePassage,
@@ -28,6 +31,7 @@ import {
   resolveTrusted,
   Untrusted,
 } from '../../platform/files/ownership.ts';
+import { MayPass, mayPass } from './may-pass.ts';
 import { missingPackage } from './missing-package.ts';
 import { preflight } from './preflight.ts';
 import { isCarried, Runners } from '../runner/runners.ts';
@@ -49,6 +53,8 @@ export interface DiscoveryOptions {
   /** Keeps those processes; default: one that nobody hears of. */
   readonly runners?: Runners;
   readonly stateDir: string;
+  /** Copies that something runs from, or may be brought back from: they stay, however old they are. */
+  readonly inUse?: () => ReadonlySet<string>;
   /** When set, no third-party plugin is imported; the sentence says why. */
   readonly strangersOff?: string;
   readonly log: Logger;
@@ -94,8 +100,7 @@ async function discoverThirdParties(dir: string, options: DiscoveryOptions): Pro
     );
   // An error here is reported with each plugin that it affects.
   if (wanted.length > 0) await prepareStage(stateDir).catch(() => undefined);
-  // Concurrently: a plugin that loops while it is imported must not delay the others, and several of them
-  // delay the start only once.
+  // Concurrently: a plugin that loops while it is imported must not delay the others much.
   const found = await Promise.all(
     [...wanted, ...others]
       .slice(0, MOST_FOLDERS)
@@ -305,6 +310,7 @@ function refused(folder: string, error: unknown, known: Partial<PackageManifest>
     protocols,
     ...(contribution && { contribution }),
     ...(permissions && { permissions }),
+    mayPass: mayPass(error),
   };
   return broken(folder, sentence(error), { thirdParty: true, ...more });
 }
@@ -340,6 +346,16 @@ async function manifestOf(real: string, folder: string): Promise<PackageManifest
   return readPackage(text);
 }
 
+/**
+ * First runs at a time: each has its limit by the clock on the wall, and twenty at once would take it from each other
+ * while a machine starts. Who has had a place for that long waits for something, or loops.
+ */
+const firstRuns = createSemaphore({
+  places: 1 + availableParallelism(),
+  heldAtMostMs: 5_000,
+  clock: createClock(),
+});
+
 /** Entries that passed the pre-flight; a loaded module is not loaded again. */
 const passed = new Set<string>();
 
@@ -348,6 +364,7 @@ async function loadStaged(folder: string, options: DiscoveryOptions): Promise<Us
   const name = path.basename(folder);
   const staged = await stagePlugin(folder, name, options.stateDir, {
     hasTypes: async (copy) => isTypeScript((await manifestOf(copy, folder)).entry),
+    inUse: options.inUse,
   });
   const manifest = await manifestOf(staged.folder, folder);
   const entry = path.join(staged.folder, manifest.entry);
@@ -356,13 +373,15 @@ async function loadStaged(folder: string, options: DiscoveryOptions): Promise<Us
       `its entry ${manifest.entry} does not exist; name a .js, .mjs or .ts file as "exports" in package.json`,
     );
   }
-  const module = await moduleOf({ ...staged, entry, name, manifest }, options).catch(
-    async (error: unknown) => {
+  const leave = await firstRuns.enter();
+  const module = await moduleOf({ ...staged, entry, name, manifest }, options)
+    .finally(leave)
+    .catch(async (error: unknown) => {
       const reason = sentence(error).replaceAll(staged.folder, folder);
       const missing = await missingPackage(reason, { folder, stateDir: options.stateDir });
-      throw new Error(missing ?? reason, { cause: undefined });
-    },
-  );
+      const Kind = mayPass(error) ? MayPass : Error;
+      throw new Kind(missing ?? reason, { cause: undefined });
+    });
   const plugin = checkedPlugin(module, name, manifest.version);
   const problem = thirdPartyProblem(plugin, manifest);
   if (problem !== undefined) throw new Error(problem);

@@ -49,6 +49,8 @@ export interface BrokenPlugin extends FoundFolder {
   readonly problem: string;
   /** What its package.json says of its keys, so that the document stays valid without it. */
   readonly contribution?: ConfigContribution;
+  /** The machine may have been the cause: it is worth another try. */
+  readonly mayPass?: boolean;
   /** True for a whole folder of `[plugins] dirs`: it is no plugin and has no switch. */
   readonly isWholeFolder?: true;
 }
@@ -130,6 +132,11 @@ export function enabledByDefault(found: FoundPlugin): boolean {
 /** Whether the plugin is on when the document does not say. */
 export function onUnlessSaid(found: FoundPlugin): boolean {
   return enabledByDefault(found) || ('isWholeFolder' in found && found.isWholeFolder === true);
+}
+
+/** Whether it is worth another try. */
+export function isPassing(found: FoundPlugin): found is BrokenPlugin {
+  return 'mayPass' in found && found.mayPass === true;
 }
 
 /** Sorts in-tree plugins first, then by name. */

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { lessened } from '../../platform/processes/lessened.ts';
 import type { Declared } from './manifest.ts';
+import { MayPass } from './may-pass.ts';
 
 const CHILD = fileURLToPath(new URL('./preflight-child.js', import.meta.url));
 
@@ -16,20 +17,22 @@ export interface PreflightRequest {
 
 interface ChildEnd {
   readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
   readonly timedOut: boolean;
   readonly answer: string;
   readonly stderr: string;
 }
 
-/** Undefined when the module may be imported, else what is wrong with it. */
+/** Undefined when the module may be imported, else what is wrong with it. Rejects where it may be the machine. */
 export async function preflight(request: PreflightRequest): Promise<string | undefined> {
   const end = await runChild(request);
   if (end.timedOut)
-    return (
+    throw new MayPass(
       `it did not finish loading within ${String(request.timeoutMs / 1000)} s; ` +
-      'a module must not loop or wait while it is imported'
+        'a module must not loop or wait while it is imported',
     );
   if (end.answer !== '') return (JSON.parse(end.answer) as { problem?: string }).problem;
+  if (end.signal !== null) throw new MayPass(`it was ended by ${end.signal}`);
   if (end.code === 13)
     return 'it never finishes loading: a top-level await waits for something that never comes';
   return (
@@ -67,6 +70,6 @@ function runChild(request: PreflightRequest): Promise<ChildEnd> {
       output.answer += chunk.toString();
     });
     child.once('error', reject);
-    child.once('close', (code, signal) => resolve({ code, timedOut: signal === 'SIGKILL', ...output }));
+    child.once('close', (code, signal) => resolve({ code, signal, timedOut: child.killed, ...output }));
   });
 }

@@ -12,6 +12,9 @@ import type { DiscoveryRequest } from './discover.ts';
 import { searchedFolders } from './installed.ts';
 
 const AGAIN_MS = 10_000;
+/** Waits for what may be loaded later; the last one again and again. */
+const PASSING_MS = [AGAIN_MS, 60_000, 600_000] as const;
+const LONGEST_MS = 3_600_000;
 
 export interface RediscoveryOptions {
   readonly clock: Clock;
@@ -25,6 +28,8 @@ export class Rediscovery {
   readonly #queue = createLatestQueue<undefined>(() => this.#options.run());
   #isClosed = false;
   #cancel: () => void = () => undefined;
+  /** Readings in a row without one that loaded all. */
+  #tries = 0;
 
   constructor(options: RediscoveryOptions) {
     this.#options = options;
@@ -35,15 +40,35 @@ export class Rediscovery {
     return this.#queue.push(undefined);
   }
 
+  /**
+   * After each reading: whether something could not be loaded that may be loaded later. Nobody else would try it again;
+   * each time it waits longer, since a module that loops takes its time at each try.
+   */
+  passing(isPassing: boolean): void {
+    if (!isPassing) {
+      this.#tries = 0;
+      return;
+    }
+    const waitMs = PASSING_MS[this.#tries] ?? LONGEST_MS;
+    this.#tries += 1;
+    this.#cancel();
+    if (!this.#isClosed) this.#cancel = this.#options.clock.after(waitMs, () => this.#look());
+  }
+
   /** As `ask`, for those who do not wait: a failure is logged, and it is tried again after ten seconds. */
   noticed(): void {
+    this.#tries = 0;
+    this.#look();
+  }
+
+  #look(): void {
     const { clock, log } = this.#options;
     this.#cancel();
     if (this.#isClosed) return;
     this.ask().catch((err: unknown) => {
       log.error({ err }, 'plugin folders not read');
       this.#cancel();
-      if (!this.#isClosed) this.#cancel = clock.after(AGAIN_MS, () => this.noticed());
+      if (!this.#isClosed) this.#cancel = clock.after(AGAIN_MS, () => this.#look());
     });
   }
 

@@ -34,7 +34,7 @@ export const packageDir = fileURLToPath(new URL('../../../..', import.meta.url))
 const HASH_DIGITS = 12;
 /** Hashed in one turn: about 10 ms, in which nothing else runs. */
 const PIECE_BYTES = 4 * 1024 ** 2;
-/** Versions of one plugin that are kept: the one in use, and older ones to go back to. */
+/** Versions of one plugin that are kept beside those in use: the newest, and older ones to go back to. */
 export const KEPT_CONTENTS = 3;
 
 const COPY = /@[0-9a-f]{12}$/;
@@ -47,7 +47,11 @@ export interface StagedPlugin {
 export interface StageOptions {
   /** Asked of the copy: whether its entry is TypeScript, so that it loses its types. Default: no. */
   readonly hasTypes?: (copy: string) => Promise<boolean>;
+  /** Copies that something runs from, or may be brought back from, however old they are. Default: none. */
+  readonly inUse?: (() => ReadonlySet<string>) | undefined;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** Prepares what all plugins share; call it once before staging several concurrently. */
 export async function prepareStage(stateDir: string): Promise<void> {
@@ -62,7 +66,7 @@ export async function stagePlugin(
   source: string,
   name: string,
   stateDir: string,
-  { hasTypes = () => Promise.resolve(false) }: StageOptions = {},
+  { hasTypes = () => Promise.resolve(false), inUse = () => NONE }: StageOptions = {},
 ): Promise<StagedPlugin> {
   const root = path.join(stateDir, 'plugins');
   await linkHost(root);
@@ -89,7 +93,7 @@ export async function stagePlugin(
       await syncFolder(root);
     }
     await utimes(folder, new Date(), new Date());
-    await forgetOlder(root, name);
+    await forgetOlder(root, name, inUse);
     return { folder, hash };
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -185,8 +189,9 @@ async function newestCopy(root: string, name: string): Promise<string | undefine
   return (await copiesOf(root, name))[0];
 }
 
-async function forgetOlder(root: string, name: string): Promise<void> {
-  for (const copy of (await copiesOf(root, name)).slice(KEPT_CONTENTS)) await removeCopy(copy);
+async function forgetOlder(root: string, name: string, inUse: () => ReadonlySet<string>): Promise<void> {
+  for (const copy of (await copiesOf(root, name)).slice(KEPT_CONTENTS))
+    if (!inUse().has(copy)) await removeCopy(copy);
 }
 
 function draftIn(root: string): string {

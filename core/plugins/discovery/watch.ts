@@ -28,16 +28,27 @@ export interface PluginWatchOptions {
   readonly onChange: () => void;
 }
 
+const UNWATCHED = new Set(['.git', PACKAGES]);
 /**
- * A plugin's packages change together with its package.json; watching each of their files would be too
- * expensive.
+ * Watching each file of a plugin's packages would be too expensive. That they come and change is told by their folder
+ * and by the list that npm writes into it last: `npm ci` touches nothing beside them.
  */
-const UNWATCHED = new Set(['node_modules', '.git', PACKAGES]);
+const MODULES = 'node_modules';
+const MODULES_LIST = '.package-lock.json';
 const DEEPEST = 8;
 /** The kernel notes changes by a clock that stands still for that long. */
 const CLOCK_STEP_MS = 10;
 /** Quiet times after which a change is reported though there is no quiet: somebody may write without end. */
 const MOST_WAITS = 10;
+
+/** `parts`: of a path below a folder of plugins. */
+function isUnwatched(parts: readonly string[]): boolean {
+  const at = parts.indexOf(MODULES);
+  const below = at === -1 ? [] : parts.slice(at + 1);
+  return (
+    below.length > 1 || (below[0] ?? MODULES_LIST) !== MODULES_LIST || parts.some((one) => UNWATCHED.has(one))
+  );
+}
 
 /**
  * Files of other users are never loaded, and a symlink of theirs could lead the watcher into a mount that
@@ -89,12 +100,7 @@ export async function watchPlugins({
   let working: Promise<void> = Promise.resolve();
   const { watch } = await import('chokidar');
   const ignored = (file: string): boolean =>
-    dirs.some((dir) =>
-      path
-        .relative(dir, file)
-        .split(path.sep)
-        .some((part) => UNWATCHED.has(part)),
-    ) || isForeign(file);
+    dirs.some((dir) => isUnwatched(path.relative(dir, file).split(path.sep))) || isForeign(file);
   /** Tells of all that is there, too, if it is younger than that. */
   const open = async (fromMs?: number): Promise<FSWatcher> => {
     let isReady = false;

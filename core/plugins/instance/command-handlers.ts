@@ -6,6 +6,7 @@
 import type { Clock, Logger } from '../../contract/platform.ts';
 import { timeBoxOr } from '../../platform/deadline.ts';
 import { sentence } from '../../platform/log/thrown.ts';
+import { StallWatch } from '../../sdk/stall-watch.ts';
 import type { Ledger } from './ledger.ts';
 
 export interface CommandHandlersOptions {
@@ -21,11 +22,13 @@ type Handle = (...args: readonly unknown[]) => unknown;
 
 export class CommandHandlers {
   readonly #options: CommandHandlersOptions;
+  readonly #stalls: StallWatch;
   /** Plugins of which a call goes on after its limit, by the command. */
   readonly #hanging = new Map<string, number>();
 
   constructor(options: CommandHandlersOptions) {
     this.#options = options;
+    this.#stalls = new StallWatch(options);
   }
 
   /** Never rejects. */
@@ -44,7 +47,7 @@ export class CommandHandlers {
     const key = `${plugin} ${command}`;
     if ((this.#hanging.get(key) ?? 0) > 0) return;
     const call = Promise.resolve()
-      .then(handle)
+      .then(() => this.#stalls.call({ plugin, at: `command ${command}` }, handle))
       .catch((error: unknown) =>
         log.error({ plugin, command, err: error ?? sentence(error) }, 'command failed'),
       );

@@ -13,11 +13,12 @@ import { EventGiver } from './event-giver.ts';
 import type { EffectEntry, EventEntry, Ledger, ServiceEntry } from './ledger.ts';
 import { PluginLog } from './plugin-log.ts';
 import { startInterval, startJob } from './recurring.ts';
-import type { JobScheduler, Recurring } from './recurring.ts';
+import type { JobScheduler, Recurring, Watched } from './recurring.ts';
 import { routePrefixOf } from './route-place.ts';
 import { createScope } from './scope.ts';
 import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
 import { sentence } from '../../platform/log/thrown.ts';
+import type { StallWatch } from '../../sdk/stall-watch.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';
 
 /** How long a third party's interval may go on when its plugin goes, unless it is said. */
@@ -40,6 +41,8 @@ export interface InstanceEnv {
   send(command: string, args: readonly unknown[]): Promise<unknown>;
   /** Tells those who listen; the value has been checked. */
   give(event: EventEntry, value: unknown): void;
+  /** Names what holds up everything else; nobody is held up in a process of a plugin's own. */
+  readonly stalls?: StallWatch;
 }
 
 export interface Instance {
@@ -271,10 +274,13 @@ class ActiveInstance implements Instance {
     }
   }
 
+  readonly #watched: Watched = (at, run) =>
+    this.#env.stalls ? this.#env.stalls.call({ plugin: this.plugin.name, at }, run) : run();
+
   /** What an effect has made is gone for the other verbs as soon as its release begins. */
   #acquire(effect: EffectEntry): Promise<void> {
     return this.#scope.acquire(effect.label, async (signal) => {
-      const made = await effect.acquire(signal);
+      const made = await this.#watched(`effect ${effect.label}`, () => effect.acquire(signal));
       if (!isWithRelease(made)) return made as Release;
       this.#made.set(effect, made.value);
       return () => {
@@ -289,7 +295,8 @@ class ActiveInstance implements Instance {
     const { signal } = this.#scope;
     const isStranger = this.#env.isThirdParty(this.plugin.name);
     const stopMs = this.#env.limits?.stopMs ?? STOP_MS;
-    const options = { clock, log: this.#log, signal, ...(isStranger && { stopMs }) };
+    const watched = this.#watched;
+    const options = { clock, log: this.#log, signal, watched, ...(isStranger && { stopMs }) };
     const keep = (label: string, begin: () => Recurring | Promise<Recurring>): Promise<void> =>
       this.#scope.acquire(label, async () => {
         const one = await begin();

@@ -26,7 +26,14 @@ export interface RecurringOptions {
   readonly signal: AbortSignal;
   /** How long a release waits for a run that does not end, in milliseconds. Default: until it ends. */
   readonly stopMs?: number | undefined;
+  /** Calls it, and measures how long it holds up everything else. Default: calls it. */
+  readonly watched?: Watched;
 }
+
+/** `at`: such as `interval water`. */
+export type Watched = <T>(at: string, run: () => T) => T;
+
+const unwatched: Watched = (_, run) => run();
 
 /** A run that takes longer is told of. */
 const LATE_MS = 60_000;
@@ -74,7 +81,7 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 /** Waits `ms()` after the start or the last end, runs, and repeats. `ms()` of 0 or less pauses it. */
 export function startInterval(interval: Interval, options: RecurringOptions): Recurring {
-  const { clock, log, signal } = options;
+  const { clock, log, signal, watched = unwatched } = options;
   let lastEnd = clock.monotonic();
   let waitingMs: number | undefined;
   let cancel: () => void = () => undefined;
@@ -85,7 +92,7 @@ export function startInterval(interval: Interval, options: RecurringOptions): Re
   const run = async (): Promise<void> => {
     current.begins();
     try {
-      await interval.run(signal);
+      await watched(`interval ${interval.name}`, () => interval.run(signal));
     } catch (error) {
       if (!signal.aborted)
         log.error(
@@ -137,7 +144,7 @@ export async function startJob(
   job: Job,
   options: RecurringOptions & { readonly plugin: string; readonly scheduler: JobScheduler },
 ): Promise<Recurring> {
-  const { plugin, scheduler, log, signal } = options;
+  const { plugin, scheduler, log, signal, watched = unwatched } = options;
   const rhythm = (): string => (job.cron() === '' ? '' : `${job.cron()} ${job.timezone?.() ?? ''}`);
   const now = new Run(`job "${job.name}"`, LEFT_OUT, options);
   const run =
@@ -145,7 +152,7 @@ export async function startJob(
     (async (jobSignal: AbortSignal): Promise<void> => {
       now.begins();
       try {
-        await job.run?.(AbortSignal.any([signal, jobSignal]));
+        await watched(`job ${job.name}`, () => job.run?.(AbortSignal.any([signal, jobSignal])));
       } catch (error) {
         if (!signal.aborted)
           log.error(

@@ -36,13 +36,12 @@ export const CARRIED_HOOKS: ReadonlySet<string> = new Set([
   'collectNotices',
 ]);
 
+export const VOUCH = 'if you trust it, set isolation = "none" in its table of the file';
+
 /** Something that cannot be carried. The message is a whole sentence. */
 export class NotCarried extends Error {
   constructor(what: string, why: string) {
-    super(
-      `it cannot run in a process of its own: ${what} cannot be carried, ${why}; ` +
-        'if you trust it, set isolation = "none" in its table of the file',
-    );
+    super(`it cannot run in a process of its own: ${what} cannot be carried, ${why}; ${VOUCH}`);
   }
 }
 

@@ -2,19 +2,21 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { createTestHost } from 'mountkeeper/testing';
-import type { AnyPlugin } from 'mountkeeper/testing';
+import type { AnyPlugin, TestHostOptions } from 'mountkeeper/testing';
 import { createClock } from '../../../core/platform/clock.js';
 import { small } from '../../support/plugins/small-plugins.ts';
+import type { Small } from '../../support/plugins/small-plugins.ts';
 import { collectLog } from '../../support/platform/collected-log.ts';
+import { until } from '../../support/platform/wait.ts';
 
 /** Nothing else runs meanwhile. */
 function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
 
-async function open(t: TestContext, plugin: AnyPlugin) {
+async function open(t: TestContext, plugin: AnyPlugin, options: Partial<TestHostOptions> = {}) {
   const { log, entries } = collectLog();
-  const test = await createTestHost({ plugins: [plugin], clock: createClock(), log });
+  const test = await createTestHost({ plugins: [plugin], clock: createClock(), log, ...options });
   t.after(() => test.close());
   const said = () =>
     entries
@@ -86,6 +88,62 @@ describe('a plugin that holds up everything else', () => {
       { name: 'slow', at: 'route GET /own', isRight: true },
       { name: 'slow', at: 'route GET /native', isRight: true },
     ]);
+  });
+
+  it("in an extension of a third party's native hapi plugin is named", async (t) => {
+    const native = {
+      name: 'native',
+      register: (server: { route(route: object): void; ext(type: string, method: object): void }) => {
+        server.route({ method: 'GET', path: '/native', handler: () => 'as it was' });
+        server.ext('onPreHandler', (_: unknown, h: { continue: symbol }) => {
+          block(300);
+          return h.continue;
+        });
+      },
+    };
+    const declare: Small['declare'] = (ctx) => ctx.hapi(native as never, {});
+    const { test, said } = await open(t, small('slow', [], { declare }), {
+      strangers: ['slow'],
+      config: { plugins: { slow: { enabled: true } } },
+    });
+    assert.equal((await test.inject('/ext/slow/native')).payload, 'as it was');
+    assert.deepEqual(said(), [{ name: 'slow', at: 'extension onPreHandler', isRight: true }]);
+  });
+
+  it('in an effect, an interval, a job or a command is named as well', async (t) => {
+    let runs = 0;
+    const { test, said } = await open(
+      t,
+      small('slow', [], {
+        declare: (ctx) => {
+          ctx.effect('dig', () => {
+            block(300);
+            return () => undefined;
+          });
+          ctx.every({
+            name: 'water',
+            ms: () => (runs > 0 ? 0 : 10),
+            run: async () => {
+              block(300);
+              runs += 1;
+            },
+          });
+          ctx.job({ name: 'prune', cron: () => '0 3 * * *', run: async () => block(300) });
+          ctx.handle('blink', async () => block(300));
+        },
+      }),
+    );
+    await until('it has run', () => runs > 0, { timeoutMs: 30_000 });
+    await test.runJob('slow/prune');
+    await test.host.handle('blink', [1]);
+    assert.deepEqual(
+      said(),
+      ['effect dig', 'interval water', 'job prune', 'command blink'].map((at) => ({
+        name: 'slow',
+        at,
+        isRight: true,
+      })),
+    );
   });
 
   it('is none that only takes its time', async (t) => {

@@ -23,7 +23,7 @@ const IMPORT_MS = 10_000;
  * Where the copy lies that is imported. The plugin's own user (`runner/process/own-user.ts`) has to walk down to it,
  * which it cannot in the state folder, nor in a temporary folder that root has of its own.
  */
-const ROOM = '/var/tmp/mountkeeper-check-';
+export const ROOM = '/var/tmp/mountkeeper-check-';
 
 export interface Surroundings {
   readonly peeked: Peeked;

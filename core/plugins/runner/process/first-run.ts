@@ -2,12 +2,14 @@
 import type { ServiceUser } from '../../../contract/platform.ts';
 import { createClock } from '../../../platform/clock.ts';
 import type { Declared } from '../../discovery/manifest.ts';
+import { MayPass } from '../../discovery/may-pass.ts';
 import { packageDir } from '../../discovery/stage.ts';
 import { beyondPermissions } from './confinement.ts';
 import { checkedDeclaration } from '../carried/declaration.ts';
 import type { Declaration } from '../carried/declaration.ts';
 import { textOf } from '../protocol.ts';
 import { RunnerProcess } from './runner-process.ts';
+import type { RunnerOptions } from './runner-process.ts';
 
 export interface RunnerRequest {
   readonly entry: string;
@@ -24,7 +26,7 @@ export interface RunnerRequest {
   readonly onNetwork?: (isOurs: boolean) => void;
 }
 
-/** Rejects with the sentence why the plugin cannot be carried. */
+/** Rejects with the sentence why the plugin cannot be carried; a `MayPass` where that may be the machine's doing. */
 export async function declarationFrom(request: RunnerRequest): Promise<Declaration> {
   const declaration = checkedDeclaration(await shortRun(request, 'declare', {}));
   const problem = beyondPermissions(declaration, request.declared.permissions);
@@ -47,7 +49,8 @@ function shortRun(request: RunnerRequest, task: 'declare' | 'migrate', config: o
   const { permissions } = declared;
   const clock = createClock();
   return new Promise<unknown>((resolve, reject) => {
-    const runner: RunnerProcess = new RunnerProcess({
+    let isLate = false;
+    const runner: RunnerProcess = started({
       clock,
       confinement: { permissions, entry, folder, name, stateDir, packageDir, user },
       onLine: () => undefined,
@@ -63,12 +66,15 @@ function shortRun(request: RunnerRequest, task: 'declare' | 'migrate', config: o
       },
       onEnd: (end) => {
         cancel();
-        reject(new Error(end?.reason));
+        reject(isLate || end?.mayPass === true ? new MayPass(end?.reason) : new Error(end?.reason));
       },
     });
     const cancel = clock.after(
       timeoutMs,
-      () => runner.kill(`it did not ${SLOW[task].replace('TIME', `${timeoutMs / 1_000} s`)}`),
+      () => {
+        isLate = true;
+        runner.kill(`it did not ${SLOW[task].replace('TIME', `${timeoutMs / 1_000} s`)}`);
+      },
       { keepAlive: true },
     );
     runner.send({
@@ -84,4 +90,12 @@ function shortRun(request: RunnerRequest, task: 'declare' | 'migrate', config: o
       world: {},
     });
   });
+}
+
+function started(options: RunnerOptions): RunnerProcess {
+  try {
+    return new RunnerProcess(options);
+  } catch (error) {
+    throw new MayPass((error as Error).message, { cause: undefined });
+  }
 }

@@ -96,6 +96,8 @@ const LOOK_MS = 2_000;
 const SPACE_LOOK_MS = 1_000;
 /** Pings that may stay without an answer: about ten seconds in which nothing else had a turn. */
 const MOST_SILENT_LOOKS = 5;
+/** An answer may be on its way. */
+const SILENT_MS = 1_000;
 /** Who was silent for so long is told of once it answers again. */
 const NOTED_SILENCE_MS = 4_000;
 /** One that is silent again and again is told of at most this often. */
@@ -107,6 +109,8 @@ const CALL_MS = 60_000;
 const END_MS = 5_000;
 const LAST_WORDS_MS = 500;
 const KEPT_OUTPUT = 8_192;
+/** As a shell says it that cannot start what it is to start. */
+const NO_ROOM = /Cannot fork|Resource temporarily unavailable/;
 /** What is read of each of its outputs in a second; it waits where it prints more. */
 const MOST_PRINTED_BYTES = 1_048_576;
 const SECOND_MS = 1_000;
@@ -117,6 +121,8 @@ export interface RunnerEnd {
   readonly reason: string;
   /** The plugin that has ended it, where the stack says so. */
   readonly by?: string | undefined;
+  /** The machine may have ended it, or have had no room for it. */
+  readonly mayPass?: true;
   /** The plugin is not to blame: it comes back after so long, in milliseconds, and this does not count. */
   readonly againMs?: number;
 }
@@ -182,6 +188,7 @@ export class RunnerProcess implements Runner {
   readonly #space: OwnSpace;
   #reason: string | undefined;
   #by: string | undefined;
+  #mayPass = false;
   #isEnding = false;
   #hasExited = false;
   #isOver = false;
@@ -226,6 +233,7 @@ export class RunnerProcess implements Runner {
       });
       child.once('error', (error) => {
         this.#reason ??= `it could not be started: ${error.message}`;
+        this.#mayPass = true;
         this.#over(null, null);
         resolve();
       });
@@ -237,6 +245,12 @@ export class RunnerProcess implements Runner {
   get hasOurNetwork(): boolean {
     const { permissions } = this.#options.confinement;
     return !permissions.includes('network') && !hasOwnNetwork(this.#child.pid ?? 0);
+  }
+
+  /** Whether a ping waits for its answer. */
+  get isSilent(): boolean {
+    const silentMs = this.#options.clock.monotonic() - this.#silentSinceMs;
+    return this.#silentLooks > 0 && silentMs > SILENT_MS;
   }
 
   send(message: ToRunner): boolean {
@@ -454,7 +468,8 @@ export class RunnerProcess implements Runner {
     for (const { reject } of this.#calls.values()) reject(new Error('its process has ended'));
     this.#calls.clear();
     for (const stream of this.#child.stdio) stream?.destroy();
-    this.#options.onEnd(this.#isEnding ? undefined : { reason, by: this.#by });
+    const end = { reason, by: this.#by, ...(this.#mayPass && { mayPass: true as const }) };
+    this.#options.onEnd(this.#isEnding ? undefined : end);
   }
 
   #causeOf(code: number | null, signal: string | null): string {
@@ -463,6 +478,7 @@ export class RunnerProcess implements Runner {
     const syntax = syntaxProblem(this.#output);
     if (syntax !== undefined) return syntax;
     const ended = signal ?? (this.#options.confinement.user && signalIn(code));
+    this.#mayPass = Boolean(ended) || NO_ROOM.test(this.#output);
     if (ended) return `it was ended by ${ended}`;
     return `it ended with exit code ${code ?? 'unknown'}`;
   }

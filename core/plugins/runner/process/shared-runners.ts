@@ -147,16 +147,25 @@ class Company {
     const { name, number } = seat;
     const wasIn = this.#seats.has(number);
     if (wasIn && this.#seats.size === 1) return this.#process?.end(reason);
-    const hasLeft = await seat.leave(reason, LEAVE_MS);
+    const left = await seat.leave(reason, LEAVE_MS);
+    const held = left === 'left' ? undefined : this.#heldBy(name, left);
     this.#process?.forgetCallsOf(number);
     this.#seats.delete(number);
     seat.over(undefined);
-    await this.#renewAfter(name, wasIn ? reason : undefined, hasLeft);
+    await this.#renewAfter(name, wasIn ? reason : undefined, held);
   }
 
-  async #renewAfter(name: string, reason: string | undefined, hasLeft: boolean): Promise<void> {
-    if (reason !== undefined && FOR_ALL.has(reason)) return hasLeft ? undefined : this.#process?.end(reason);
-    if (!hasLeft) await this.#renew(`"${name}" did not let go of what it holds`);
+  /** One that was not heard, or in a process that does not answer at all, could not let go: any of them blocks it. */
+  #heldBy(name: string, left: 'late' | 'unheard'): string {
+    return left === 'unheard' || this.#process?.isSilent === true
+      ? `"${name}" could not let go of what it holds: one of ${this.#present().join(', ')} loops or blocks`
+      : `"${name}" did not let go of what it holds`;
+  }
+
+  async #renewAfter(name: string, reason: string | undefined, held: string | undefined): Promise<void> {
+    if (reason !== undefined && FOR_ALL.has(reason))
+      return held === undefined ? undefined : this.#process?.end(reason);
+    if (held !== undefined) await this.#renew(held);
     else if (reason === 'failure') await this.#renew(`"${name}" has failed`);
     else if (this.#keys.get(name) !== this.#key) await this.#renew(`"${name}" has left it`);
   }
@@ -197,6 +206,9 @@ function blamed({ reason, ...said }: RunnerEnd, name: string, names: readonly st
     return { reason: `"${by}", with which it shares it, has ended it: ${reason}`, againMs: AGAIN_MS };
   return { reason: `one of ${names.join(', ')}, which share it, has ended it: ${reason}` };
 }
+
+/** `unheard`: its process does not read, so it does not know that it is to go. */
+type Left = 'left' | 'late' | 'unheard';
 
 /** One plugin's place in a shared process. */
 class Seat implements Runner {
@@ -271,17 +283,17 @@ class Seat implements Runner {
   }
 
   /** Whether it has let go of what it holds in time. */
-  leave(reason: string, withinMs: number): Promise<boolean> {
-    if (!this.#process) return Promise.resolve(true);
+  leave(reason: string, withinMs: number): Promise<Left> {
+    if (!this.#process) return Promise.resolve('left');
     return new Promise((resolve) => {
-      const settle = (hasLeft: boolean): void => {
+      const settle = (left: Left): void => {
         cancel();
-        resolve(hasLeft);
+        resolve(left);
       };
-      const cancel = this.options.clock.after(withinMs, () => settle(false), { keepAlive: true });
-      this.#onLeft = () => settle(true);
+      const cancel = this.options.clock.after(withinMs, () => settle('late'), { keepAlive: true });
+      this.#onLeft = () => settle('left');
       // One that reads nothing lets go of nothing.
-      if (!this.send({ is: 'leave', reason })) settle(false);
+      if (!this.send({ is: 'leave', reason })) settle('unheard');
     });
   }
 

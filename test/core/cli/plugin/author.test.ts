@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -84,13 +85,14 @@ for (const language of ['js', 'ts'] as const)
   describe(`a scaffolded plugin in ${language}`, () => {
     it('passes the check, which says what it contributes', async (t) => {
       const { cli, out, err } = terminal();
-      assert.equal(await checkPlugin(await scaffolded(await scratch(t), {}, language), cli), 0);
+      assert.equal(await checkPlugin(await scaffolded(await scratch(t), {}, language), false, cli), 0);
       assert.deepEqual(err, []);
       assert.deepEqual(out, [
         'garden 0.1.0: The plugin garden for Mountkeeper.',
         '  hooks: afterMount',
         '  routes: GET /ext/garden/greeting',
         '  dashboard: garden (card)',
+        '  effects: a process of its own',
         '  runs: in a process of its own',
         '  may: read the status',
         'garden is fine',
@@ -147,7 +149,7 @@ describe('plugin check', () => {
     t.after(() => {
       delete (globalThis as { again?: boolean }).again;
     });
-    assert.equal(await checkPlugin(folder, cli), 1);
+    assert.equal(await checkPlugin(folder, false, cli), 1);
     for (const sentence of [
       /before others use it: .*must begin with "# garden"/,
       /before others use it: .*must have the sections/,
@@ -166,7 +168,7 @@ describe('plugin check', () => {
     const { cli, out, err } = terminal();
     const folder = await scaffolded(await scratch(t));
     for (const paper of ['README.md', 'sample.toml']) await rm(path.join(folder, paper));
-    assert.equal(await checkPlugin(folder, cli), 0);
+    assert.equal(await checkPlugin(folder, false, cli), 0);
     assert.deepEqual(err, []);
     assert.deepEqual(out.slice(-3), [
       'before others use it: README.md is missing',
@@ -186,7 +188,7 @@ describe('plugin check', () => {
       mountkeeper,
     });
     const folder = await scaffolded(await scratch(t), { 'package.json': manifest });
-    assert.equal(await checkPlugin(folder, cli), 0);
+    assert.equal(await checkPlugin(folder, false, cli), 0);
     assert.ok(out.includes('  may: read the status'), out.join('\n'));
     assert.match(
       out.join('\n'),
@@ -201,7 +203,7 @@ describe('plugin check', () => {
       "ctx.provide('gardener', () => ({}));\n    ctx.tap('afterMount'",
     );
     const folder = await scaffolded(await scratch(t), { 'index.js': index });
-    assert.equal(await checkPlugin(folder, cli), 1);
+    assert.equal(await checkPlugin(folder, false, cli), 1);
     assert.match(
       err.join('\n'),
       /^garden: it cannot run in a process of its own: ctx\.provide\(\) cannot be carried, .*set isolation = "none"/,
@@ -211,7 +213,7 @@ describe('plugin check', () => {
       '[plugins.garden]\nenabled = true\nisolation = "none"\ngreeting = "hello"\n',
     );
     out.length = err.length = 0;
-    assert.equal(await checkPlugin(folder, cli), 0);
+    assert.equal(await checkPlugin(folder, true, cli), 0);
     const closing = [
       '  runs: inside the daemon',
       '  may: do everything: it runs inside the daemon',
@@ -220,10 +222,34 @@ describe('plugin check', () => {
     assert.deepEqual([err, out.slice(-3)], [[], closing]);
   });
 
+  it('runs none of its code with the rights of whoever asks, unless sample and asker say so', async (t) => {
+    const { cli, err } = terminal();
+    const root = await scratch(t);
+    const trace = path.join(root, 'trace');
+    const index = `import { writeFileSync } from 'node:fs';
+try {
+  writeFileSync(${JSON.stringify(trace)}, '');
+} catch {
+  // It may not.
+}
+${scaffold('garden', '0.1.0')['index.js']}`;
+    const sample = (more: string): string =>
+      `[plugins.garden]\nenabled = true\n${more}\ngreeting = "hello"\n`;
+    const folder = await scaffolded(root, { 'index.js': index, 'sample.toml': sample('') });
+    assert.equal(await checkPlugin(folder, true, cli), 0, err.join('\n'));
+    assert.equal(existsSync(trace), false, 'it was imported by the command itself');
+    await writeFile(path.join(folder, 'sample.toml'), sample('isolation = "none"'));
+    assert.equal(await checkPlugin(folder, false, cli), 1);
+    assert.match(err.join('\n'), /^garden: its sample\.toml says isolation = "none", .* check \S+ --yes$/);
+    assert.equal(existsSync(trace), false, 'its sample was enough');
+    assert.equal(await checkPlugin(folder, true, cli), 0);
+    assert.equal(existsSync(trace), true);
+  });
+
   it('says why a plugin cannot be loaded at all', async (t) => {
     const { cli, err } = terminal();
     const folder = await scaffolded(await scratch(t), { 'index.js': 'export default {' });
-    assert.equal(await checkPlugin(folder, cli), 1);
+    assert.equal(await checkPlugin(folder, false, cli), 1);
     assert.match(err.join(), /garden: it cannot be loaded: SyntaxError: .*garden\/index\.js:1\)/);
   });
 });

@@ -57,6 +57,42 @@ describe('watching plugin folders', () => {
     assert.equal(changes, before + 1);
   });
 
+  it('notices packages that come and change beside an unchanged package.json', async (t) => {
+    const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-watch-'));
+    const at = (...parts: string[]) => path.join(root, ...parts);
+    await mkdir(at('garden'));
+    await writeFile(at('garden/package.json'), '{}');
+    let changes = 0;
+    const release = await watchPlugins({
+      dirs: [root],
+      debounceMs: 100,
+      clock: createClock(),
+      log: pino({ level: 'silent' }),
+      onChange: () => void (changes += 1),
+    });
+    t.after(async () => {
+      await release();
+      await rm(root, { recursive: true, force: true });
+    });
+    /** How often it was told of what `act` does, once nothing more comes. */
+    const told = async (act: () => Promise<unknown>): Promise<number> => {
+      const before = changes;
+      await act();
+      for (let seen = -1; seen !== changes;) {
+        seen = changes;
+        await sleep(1_000);
+      }
+      return changes - before;
+    };
+    assert.ok((await told(() => mkdir(at('garden/node_modules/x'), { recursive: true }))) > 0, 'the folder');
+    const list = at('garden/node_modules/.package-lock.json');
+    assert.ok((await told(() => writeFile(list, '{}'))) > 0, 'the list');
+    assert.ok((await told(() => writeFile(list, '{ }'))) > 0, 'another list');
+    const deep = at('garden/node_modules/x/node_modules');
+    assert.equal(await told(() => mkdir(deep)), 0, 'what a package has for itself');
+    assert.equal(await told(() => writeFile(path.join(deep, '.package-lock.json'), '{}')), 0);
+  });
+
   it('tells of what has changed since the folders were read, before it was there', async (t) => {
     const root = await mkdtemp(path.join(tmpdir(), 'mountkeeper-watch-'));
     t.after(() => rm(root, { recursive: true, force: true }));

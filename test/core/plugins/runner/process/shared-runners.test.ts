@@ -299,8 +299,31 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
     assert.notEqual(await tulip!.pid(), before);
     assert.match(
       tulip!.absences.find((one) => one !== undefined) ?? '',
-      /it is renewed, since "rose" did not let go of what it holds/,
+      /it is renewed, since "rose" could not let go of what it holds: one of rose, tulip loops or blocks/,
     );
+  });
+
+  it('are all named where one cannot go since another blocks, and that one alone where none does', async () => {
+    const [rose, tulip, reed] = await up(
+      await member(
+        'rose',
+        "if (word === 'rest') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 8_000);",
+      ),
+      await member('tulip'),
+      await member('reed', '', {
+        // Each has four seconds to go.
+        more: `for (const one of ['roots', 'stem'])
+          ctx.effect(one, () => () => new Promise((resolve) => setTimeout(resolve, 60_000)));`,
+      }),
+    );
+    const said = (): string => rose!.absences.findLast((one) => one !== undefined) ?? '';
+    const rested = rose!.ask('rest').catch(() => undefined);
+    await tulip!.supervisor.stop('reload');
+    await rested;
+    assert.match(said(), /since "tulip" could not let go of what it holds: one of reed, rose, tulip loops/);
+    await until('the others are back', async () => rose!.supervisor.isUp && reed!.supervisor.isUp, PATIENCE);
+    await reed!.supervisor.stop('reload');
+    assert.match(said(), /since "reed" did not let go of what it holds/);
   });
 
   it('are begun anew, without one that has gone for good, and with one that comes later', async () => {
