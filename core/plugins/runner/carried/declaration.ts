@@ -68,6 +68,7 @@ export interface Declaration {
 }
 
 const WHOLE_DOCUMENT = 'which is given the whole configuration with its secrets';
+const OTHERS_REQUESTS = 'which tells of the requests of everybody';
 
 /** Throws a `NotCarried`. */
 export function declarationOf(plugin: Plugin, ledger: Ledger): Declaration {
@@ -132,9 +133,15 @@ function refuse({ guard, config, requires = [] }: Plugin, ledger: Ledger): void 
     'ctx.metric() of the type histogram',
     'use a gauge or a counter',
   );
-  for (const { hook } of ledger.taps) demand(CARRIED_HOOKS.has(hook), `ctx.tap("${hook}")`, WHOLE_DOCUMENT);
-  for (const { command } of ledger.handlers)
-    demand(CARRIED_COMMANDS.has(command), `ctx.handle("${command}")`, WHOLE_DOCUMENT);
+  for (const { hook } of ledger.taps) {
+    const why = hook === 'afterRequest' ? OTHERS_REQUESTS : WHOLE_DOCUMENT;
+    demand(CARRIED_HOOKS.has(hook), `ctx.tap("${hook}")`, why);
+  }
+  const commands = [...CARRIED_COMMANDS].join(', ');
+  for (const { command } of ledger.handlers) {
+    const why = command === 'reload' ? WHOLE_DOCUMENT : `only ${commands} can`;
+    demand(CARRIED_COMMANDS.has(command), `ctx.handle("${command}")`, why);
+  }
   const known = [...CARRIED_SERVICES].join(', ');
   for (const name of requires)
     demand(CARRIED_SERVICES.has(name), `the service "${name}"`, `only ${known} can`);

@@ -218,7 +218,15 @@ describe('what cannot be carried', () => {
     [/worker file cannot/, (ctx) => ctx.job({ name: 'x', cron: () => '', worker: { file: '/x.js' } })],
     [/histogram cannot/, (ctx) => void ctx.metric({ name: 'x', help: '', type: 'histogram', buckets: [1] })],
     [/ctx\.tap\("beforeReload"\) cannot .*secrets/, (ctx) => ctx.tap('beforeReload', () => undefined)],
-    [/ctx\.handle\("reload"\) cannot/, (ctx) => ctx.handle('reload', none)],
+    [
+      /ctx\.tap\("afterRequest"\) cannot .*requests of everybody/,
+      (ctx) => ctx.tap('afterRequest', () => undefined),
+    ],
+    [/ctx\.handle\("reload"\) cannot .*secrets/, (ctx) => ctx.handle('reload', none)],
+    [
+      /ctx\.handle\("count"\) cannot .*only bwlimit, reconnect, notify can/,
+      (ctx) => ctx.handle('count' as 'reload', none),
+    ],
     [/the service "processes" cannot/, nothing, { requires: ['processes'] }],
     [/guard cannot/, nothing, { guard: true }],
     [/config\.check cannot/, nothing, { config: { schema: Joi.object(), check: () => [] } }],
