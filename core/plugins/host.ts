@@ -252,7 +252,7 @@ class Host implements PluginHost {
   /** Whoever reads why it is not up should know that nothing has to be done. */
   #hopeful(one: FoundPlugin): FoundPlugin {
     const isTried = this.#options.onPassing && isPassing(one);
-    return isTried ? { ...one, problem: `${one.problem}; it is tried again` } : one;
+    return isTried ? { ...one, problem: `${one.problem}; loading it is tried again` } : one;
   }
 
   /** Of what was found last, of what lives, and of what comes back when its successor does not come up. */

@@ -101,7 +101,7 @@ ${source('garden', '')}`;
     await place(scratch, 'garden', index, { permissions: ['files'] });
     await rediscovery.ask();
     const [state, reason] = [garden()?.state, garden()?.reason];
-    assert.deepEqual([state, reason], ['invalid', 'it was ended by SIGKILL; it is tried again']);
+    assert.deepEqual([state, reason], ['invalid', 'it was ended by SIGKILL; loading it is tried again']);
     await clock.advance(10_000);
     await until('it was tried again', () => readings() === 2, PATIENCE);
     assert.equal(garden()?.state, 'invalid');

@@ -27,7 +27,7 @@ describe('a reload under transfers over every protocol', () => {
   let sum: string;
 
   const transfers = () =>
-    transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 7_000_000 });
+    transfersOf(house.access, { share: 'steady', path: 'film.mov', sha256: sum, bytesPerSecond: 4_000_000 });
   const settle = async (
     shares: readonly Readonly<Record<string, string | boolean | readonly string[]>>[],
   ): Promise<void> => {
@@ -59,7 +59,7 @@ describe('a reload under transfers over every protocol', () => {
   before(async () => {
     scratch = await createScratch('cross-reload');
     nas = await Nas.create(scratch, {
-      files: { 'steady/film.mov': 80_000_000, 'one/first.bin': 10, 'two/second.bin': 10 },
+      files: { 'steady/film.mov': 40_000_000, 'one/first.bin': 10, 'two/second.bin': 10 },
     });
     sum = await nas.checksum('steady/film.mov');
     house = await startWithExports(scratch, { connections: [nas.connection('nas')], shares: [STEADY] });

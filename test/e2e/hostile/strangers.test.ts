@@ -19,6 +19,8 @@ import { HostileTrial, PATIENCE, WELL } from '../../support/plugins/hostile-tria
 import { inState, source } from '../../support/plugins/strangers.ts';
 
 const LARGE_BYTES = 200_000_000;
+/** Of the good plugin. */
+const BEAT_MS = 100;
 const slowNames = Object.keys(SLOW_ONES).join(', ');
 
 describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
@@ -60,7 +62,7 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
       const isFine = code === 200 && body.beats >= last;
       last = body.beats;
       return isFine ? undefined : JSON.stringify(body);
-    });
+    }, BEAT_MS);
   });
   after(() => scratch.close());
 

@@ -1,4 +1,7 @@
-/** Something that is asked every 20 ms until it is ended: each failure, and how long each answer took. */
+/**
+ * Something that is asked again and again until it is ended, every 20 ms where nothing else is said: each failure, and
+ * how long each answer took.
+ */
 import { sleep } from '../platform/wait.ts';
 
 const PAUSE_MS = 20;
@@ -10,8 +13,8 @@ export class Poll {
   readonly #done: Promise<void>;
 
   /** `ask` gives what was wrong with the answer, or undefined. */
-  constructor(ask: () => Promise<string | undefined>) {
-    this.#done = this.#run(ask);
+  constructor(ask: () => Promise<string | undefined>, pauseMs = PAUSE_MS) {
+    this.#done = this.#run(ask, pauseMs);
   }
 
   async end(): Promise<void> {
@@ -19,8 +22,8 @@ export class Poll {
     await this.#done;
   }
 
-  async #run(ask: () => Promise<string | undefined>): Promise<void> {
-    for (; !this.#over.signal.aborted; await sleep(PAUSE_MS)) {
+  async #run(ask: () => Promise<string | undefined>, pauseMs: number): Promise<void> {
+    for (; !this.#over.signal.aborted; await sleep(pauseMs)) {
       const fromMs = performance.now();
       const failure = await ask().catch(String);
       this.tookMs.push(performance.now() - fromMs);
