@@ -157,7 +157,7 @@ export class Daemon {
     await this.#discover(() => config.current);
     await host.apply(config.current);
     // Shares that name no protocols are served by what is there now; all others stay as they are.
-    if (!this.#end) this.#supervisor.applyConfig(config.current, false);
+    this.#supervisor.applyConfig(config.current, false);
   }
 
   /**

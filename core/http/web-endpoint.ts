@@ -86,7 +86,8 @@ export class WebEndpoint {
 
   async #open(wanted: WebPlace): Promise<void> {
     const { http, log, status } = this.#parts;
-    if (this.#wanted !== wanted) return;
+    // A reload that ends after the daemon's stop would keep its process alive.
+    if (this.#wanted !== wanted || this.#isClosed) return;
     this.#cancel();
     const address = { host: wanted.listen, port: wanted.port };
     try {

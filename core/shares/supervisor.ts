@@ -66,6 +66,8 @@ export class Supervisor {
   readonly #orphans: OrphanScan;
   readonly #bandwidth: BandwidthControl;
   readonly #end = new AbortController();
+  /** Stopping or handing over: no share is mounted or kept any more. */
+  #isLeaving = false;
   #config: Config;
   #mounter: Mounter | undefined;
   #publishTimer: (() => void) | undefined;
@@ -144,8 +146,12 @@ export class Supervisor {
     this.#looping = this.#loop();
   }
 
-  /** Applies an accepted document to the runners; the plugins have it already. */
+  /**
+   * Applies an accepted document to the runners; the plugins have it already. Nothing once the end has begun: a
+   * reload that is late would keep the shares that are being drained.
+   */
   applyConfig(next: LoadedConfig, isMountAffected: boolean): void {
+    if (this.#isLeaving) return;
     const former = this.#config;
     this.#config = next.config;
     const { up, down } = next.config.bandwidth;
@@ -175,6 +181,7 @@ export class Supervisor {
 
   /** Drains and unmounts every share. `signal` limits the drain. Resolves with what is left in the caches. */
   async stop(signal: AbortSignal): Promise<readonly LeftFiles[]> {
+    this.#isLeaving = true;
     // One listener per share on this signal is not a leak.
     setMaxListeners(0, signal);
     const runners = [...this.#runners.values()];
@@ -194,6 +201,7 @@ export class Supervisor {
 
   /** Leaves every mount for the next daemon. */
   async release(): Promise<void> {
+    this.#isLeaving = true;
     await Promise.all([...this.#runners.values()].map((runner) => runner.release()));
     await this.#endLoop();
   }

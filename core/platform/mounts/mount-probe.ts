@@ -90,7 +90,7 @@ async function whenFreed(pool: Pool, path: string, timeoutMs: number): Promise<v
   if (!isFreed) throw timeoutError(`${path} did not answer within ${timeoutMs} ms`);
 }
 
-function ask(pool: Pool, path: string, timeoutMs: number): Promise<void> {
+async function ask(pool: Pool, path: string, timeoutMs: number): Promise<void> {
   const shell = pool.idle.pop() ?? startShell(pool);
   return new Promise((resolve, reject) => {
     const cancel = pool.clock.after(
@@ -125,6 +125,9 @@ function startShell(pool: Pool): Shell {
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
+  // Without a free descriptor Node makes no streams, and emits the error later.
+  child.once('error', () => undefined);
+  if (child.pid === undefined) throw new Error('the helper that looks at mounts cannot be started');
   const [stdin, stdout] = [child.stdin as Socket, child.stdout as Socket];
   const shell: Shell = { child, stdin, onLine: undefined };
   pool.all.add(shell);
@@ -138,7 +141,6 @@ function startShell(pool: Pool): Shell {
   stdout.on('error', () => undefined);
   createInterface({ input: stdout }).on('line', (line) => shell.onLine?.(line));
   child.once('exit', onEnd);
-  child.once('error', onEnd);
   // Its pipes do not keep the daemon alive; a call in progress does.
   for (const handle of [child, stdin, stdout]) handle.unref();
   return shell;

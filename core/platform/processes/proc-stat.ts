@@ -24,18 +24,32 @@ export interface ProcessIdentity {
   readonly startTicks: string;
 }
 
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH']);
 /** Longer than the kernel's line. One for all: who reads a file as a whole makes a new one of 64 KiB each time. */
 const line = Buffer.alloc(4_096);
 
-/** At a third of what it costs to read a file as a whole: some look at every process of the machine. */
+/** Undefined for a process that is gone, or cannot be looked at. */
 export function readProcStat(pid: number): ProcStat | undefined {
+  try {
+    return statOf(pid);
+  } catch {
+    // Nobody knows.
+    return undefined;
+  }
+}
+
+/**
+ * Undefined for a process that is gone; throws where that is not known, as without a free descriptor. At a third of
+ * what it costs to read a file as a whole: some look at every process of the machine.
+ */
+function statOf(pid: number): ProcStat | undefined {
   let file: number | undefined;
   try {
     file = openSync(`/proc/${pid}/stat`, 'r');
     return parseProcStat(line.toString('latin1', 0, readSync(file, line)));
-  } catch {
-    // The process is gone.
-    return undefined;
+  } catch (error) {
+    if (GONE.has((error as NodeJS.ErrnoException).code)) return undefined;
+    throw error;
   } finally {
     if (file !== undefined) closeSync(file);
   }
@@ -73,7 +87,13 @@ export function stateOf(identity: ProcessIdentity): string | undefined {
  * stuck in the kernel).
  */
 export function isRunning(identity: ProcessIdentity): boolean {
-  const stat = readProcStat(identity.pid);
+  let stat: ProcStat | undefined;
+  try {
+    stat = statOf(identity.pid);
+  } catch {
+    // Whoever hears that it has ended buries it for good.
+    return true;
+  }
   if (stat?.startTicks !== identity.startTicks || stat.state === 'X') return false;
   return stat.state !== 'Z' || stat.threads > 1;
 }

@@ -25,11 +25,12 @@ export async function runShortCommand(spec: ShortCommand, clock: Clock): Promise
     ? lessened(command, spec.args, spec.capabilities)
     : [command, spec.args];
   const argv0 = program === command ? spec.command : program;
-  const child = spawn(program, args, { env, argv0, detached: true, stdio: 'pipe' });
+  // Without a free descriptor Node makes no streams, and emits the error later.
+  const child: ChildProcess = spawn(program, args, { env, argv0, detached: true, stdio: 'pipe' });
   const limitBytes = spec.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
   const stdout = keepLast(child.stdout, limitBytes);
   const stderr = keepLast(child.stderr, limitBytes);
-  child.stdin.on('error', () => undefined).end(spec.input ?? '');
+  child.stdin?.on('error', () => undefined).end(spec.input ?? '');
   const { code, signal } = await ending(child, spec, clock);
   return { code, signal, stdout: stdout(), stderr: stderr() };
 }
@@ -88,15 +89,15 @@ function letGo(child: ChildProcess): void {
 }
 
 /** Keeps the last bytes of a stream. The returned function gives them as text. */
-function keepLast(stream: Readable, limitBytes: number): () => string {
+function keepLast(stream: Readable | null, limitBytes: number): () => string {
   let chunks: Buffer[] = [];
   let size = 0;
   const join = (): Buffer => {
     const all = Buffer.concat(chunks);
     return all.subarray(Math.max(0, all.length - limitBytes));
   };
-  stream.on('error', () => undefined);
-  stream.on('data', (chunk: Buffer) => {
+  stream?.on('error', () => undefined);
+  stream?.on('data', (chunk: Buffer) => {
     chunks.push(chunk);
     size += chunk.length;
     if (size <= 2 * limitBytes + 65_536) return;

@@ -91,13 +91,15 @@ export class UnreadableFolders {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], LC_ALL: 'C' },
     });
-    for (const stream of [helper.stdin, helper.stdout, helper.stderr]) stream.on('error', () => undefined);
     let words = '';
-    helper.stderr.on('data', (piece: Buffer) => (words = `${words}${piece.toString()}`.slice(-MOST_WORDS)));
     const ended = new Promise<string>((resolve, reject) => {
       helper.once('error', reject);
       helper.once('close', (code, signal) => resolve(words.trim() || `it ended with ${code ?? signal}`));
     });
+    // Without a free descriptor Node makes no streams, and emits the error later.
+    if (helper.pid === undefined) return ended;
+    for (const stream of [helper.stdin, helper.stdout, helper.stderr]) stream.on('error', () => undefined);
+    helper.stderr.on('data', (piece: Buffer) => (words = `${words}${piece.toString()}`.slice(-MOST_WORDS)));
     const reason = await Promise.race([ended, this.#ask(helper, over).then(() => 'it did not answer')]);
     // The kernel lets everybody pass who waits for it.
     helper.kill('SIGKILL');

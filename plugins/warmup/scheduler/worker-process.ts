@@ -10,6 +10,7 @@ const WORKER = fileURLToPath(new URL('../worker/worker.js', import.meta.url));
 /** An admin may have given a file in the share to somebody. */
 const READS_ALL = ['dac_read_search'];
 const KEPT_WORDS = 2_000;
+const STOPPED: Ending = { outcome: 'stopped', reason: 'stopped' };
 /** Each file that is read blocks one of Node's threads, and one more call per file may do so. */
 const THREADS_PER_FILE = 2;
 
@@ -45,12 +46,14 @@ export const startHelper: StartHelper = (order, onReport) => {
   const ended = new Promise<Ending>((resolve) => {
     settle = resolve;
   });
-  const words = lastWords(child);
-  child.stdin.on('error', () => undefined);
-  child.stdout.on('error', () => undefined);
   child.once('error', (error) =>
     settle({ outcome: 'failed', reason: `the helper process could not be started: ${error.message}` }),
   );
+  // Without a free descriptor Node makes no streams, and emits the error later.
+  if (child.pid === undefined) return { ended, tell: () => undefined, stop: () => settle(STOPPED) };
+  const words = lastWords(child);
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('error', () => undefined);
   child.once('close', (code, signal) =>
     settle({
       outcome: 'failed',
@@ -70,7 +73,7 @@ export const startHelper: StartHelper = (order, onReport) => {
     ended,
     tell: (said) => void child.stdin.write(`${JSON.stringify(said)}\n`),
     stop: () => {
-      settle({ outcome: 'stopped', reason: 'stopped' });
+      settle(STOPPED);
       letGo(child);
     },
   };

@@ -257,6 +257,29 @@ describe('supervisor', () => {
     assert.equal(kit.clock.pending, 0);
   });
 
+  for (const limit of ['with time to drain', 'at once'])
+    it(`is not kept from its end by a reload that is late, ${limit}`, async () => {
+      const kit = createKit();
+      const { supervisor } = create(kit, two);
+      await supervisor.start();
+      await kit.clock.advance(3_000);
+      kit.mounter.of('video').dirty(1);
+      let isOver = false;
+      const signal = limit === 'at once' ? AbortSignal.abort() : kit.clock.deadline(600_000);
+      const stopped = supervisor.stop(signal).finally(() => (isOver = true));
+      if (limit !== 'at once') await kit.clock.advance(1_000);
+      assert.equal(isOver, false);
+      supervisor.applyConfig(loaded([spec('photos'), spec('video'), spec('office')]), false);
+      kit.mounter.of('video').dirty(0);
+      await kit.clock.advance(60_000);
+      assert.equal(isOver, true);
+      await stopped;
+      assert.deepEqual(
+        kit.mounter.mounts.map(({ shareName }) => shareName),
+        ['photos', 'video'],
+      );
+    });
+
   it('lists what the shares themselves saw when the cache cannot be read at the end', async () => {
     const kit = createKit();
     const { supervisor } = create(kit, loaded([spec('photos')]));

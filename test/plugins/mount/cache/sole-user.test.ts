@@ -21,9 +21,9 @@ describe('a process that names a cache folder', { skip: unlessRoot }, () => {
   });
   after(() => scratch.close());
 
-  const named = async (uid: number): Promise<number> => {
+  const named = async (uid: number, folder = cacheDir): Promise<number> => {
     const script = 'echo up; read -r line; :';
-    const child = spawn('sh', ['-c', script, 'x', `--cache-dir=${cacheDir}`], {
+    const child = spawn('sh', ['-c', script, 'x', `--cache-dir=${folder}`], {
       uid,
       cwd: '/',
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -39,6 +39,19 @@ describe('a process that names a cache folder', { skip: unlessRoot }, () => {
     await chown(cacheDir, BOB, BOB);
     assert.equal(await userOfCache(cacheDir), bob);
     await chown(cacheDir, 0, 0);
+  });
+
+  it("is another user's: nobody follows its path, which may lead into a share whose NAS is silent", async () => {
+    const followed: string[] = [];
+    const follow = (folder: string): string => {
+      followed.push(folder);
+      return folder;
+    };
+    const [ofBob, ofRoot] = [scratch.path('bob', 'cache'), scratch.path('root', 'cache')];
+    await named(BOB, ofBob);
+    await named(0, ofRoot);
+    assert.equal(await userOfCache(cacheDir, follow), undefined);
+    assert.deepEqual([followed.includes(ofBob), followed.includes(ofRoot)], [false, true]);
   });
 
   it("is root's: it works on it", async () => {
