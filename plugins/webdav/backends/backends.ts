@@ -102,11 +102,12 @@ export class Backends {
   }
 
   #start(share: string, mountPoint: string, mountPid: number): SeparateBackend {
-    const { clock, log, processes, onReady, rclone } = this.#tools;
+    const { clock, log, processes, paths, onReady, rclone } = this.#tools;
     const backend = new SeparateBackend({
       clock,
       log,
       processes,
+      paths,
       share,
       mountPoint,
       mountPid,

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { chmod } from 'node:fs/promises';
 import { manageServer, pause, rootWith } from 'mountkeeper';
 import type { Clock, ManagedServer, Logger, ManagedProcess, Processes, ProcessSpec } from 'mountkeeper';
-import { isShown } from '../exporter/health-check.ts';
+import { ask } from '../exporter/health-check.ts';
+import { removeFreshSockets } from '../exporter/paths.ts';
+import type { WebdavPaths } from '../exporter/paths.ts';
 import type { Backend } from '../proxy/state.ts';
 import { formatPath } from '../proxy/requests/path.ts';
 import { instanceOf } from '../proxy/instance.ts';
@@ -21,6 +21,7 @@ export interface SeparateBackendOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly processes: Processes;
+  readonly paths: WebdavPaths;
   readonly share: string;
   readonly mountPoint: string;
   /** The process id of the mount's rclone. */
@@ -51,6 +52,8 @@ export class SeparateBackend {
       ready: async (process, signal) => {
         const backend = backendOf(process, options.mountPid);
         await awaitReady(backend, options, signal);
+        // Who may come this far is the folder's affair, and the password's.
+        if (backend.socketPath !== undefined) await chmod(backend.socketPath, 0o777);
         this.#backend = backend;
         options.onReady();
       },
@@ -83,23 +86,25 @@ export class SeparateBackend {
   }
 
   async #plan(): Promise<ProcessSpec> {
-    const { share, mountPoint, rclone, processes } = this.#options;
-    const fingerprint = createHash('sha256')
-      .update(JSON.stringify([share, mountPoint, rclone]))
-      .digest('hex')
-      .slice(0, 32);
+    const { share, mountPoint, rclone, processes, paths } = this.#options;
     const key = `${BACKEND_PREFIX}${share}`;
     const former = await processes.adopt(key);
-    const [port, password] = former
-      ? [Number(former.notes['port']), String(former.notes['password'])]
-      : [await freePort(), randomBytes(24).toString('base64url')];
+    if (!former) await removeFreshSockets(paths, share);
+    const socket = paths.freshSocket(share);
+    const password = randomBytes(24).toString('base64url');
+    const settings = [share, mountPoint, rclone];
+    // One of a former version goes on: it has its port for as long as it lives.
+    const isOnPort = former?.notes['port'] !== undefined;
     return {
       key,
       command: rclone,
-      args: backendArguments(share, mountPoint, port),
+      args: backendArguments(share, mountPoint, socket),
       env: { RCLONE_USER: USER, RCLONE_PASS: password },
-      fingerprint,
-      notes: { port, password },
+      fingerprint: createHash('sha256')
+        .update(JSON.stringify(isOnPort ? settings : [...settings, paths.sockets]))
+        .digest('hex')
+        .slice(0, 32),
+      notes: { socket, password },
       rights: await rootWith({ processes, capabilities: OTHERS_FILES }),
     };
   }
@@ -108,14 +113,15 @@ export class SeparateBackend {
 /**
  * Sizes of files changed through other protocols are outdated for as long as a listing is cached, so that
  * is short. The time limits apply to whole transfers. With a smaller buffer than rclone's default, random
- * reads take two thirds of the time; without a buffer, writing takes half as long again.
+ * reads take two thirds of the time; without a buffer, writing takes half as long again. No port: whoever took it
+ * first would be sent the password.
  */
-export function backendArguments(share: string, mountPoint: string, port: number): readonly string[] {
+export function backendArguments(share: string, mountPoint: string, socket: string): readonly string[] {
   return [
     'serve',
     'webdav',
     mountPoint,
-    `--addr=127.0.0.1:${port}`,
+    `--addr=unix://${socket}`,
     `--baseurl=/${share}`,
     '--config=',
     '--vfs-cache-mode=off',
@@ -130,45 +136,38 @@ export function backendArguments(share: string, mountPoint: string, port: number
   ];
 }
 
-function backendOf(process: ManagedProcess, mountPid: number): Backend {
-  const authorization = `Basic ${Buffer.from(`${USER}:${process.notes['password'] ?? ''}`).toString('base64')}`;
+function backendOf({ pid, notes }: ManagedProcess, mountPid: number): Backend {
+  const { port, socket, password } = notes;
   return {
-    instance: instanceOf(process.pid),
+    instance: instanceOf(pid),
     behind: instanceOf(mountPid),
-    port: Number(process.notes['port']),
-    authorization,
+    ...(port === undefined ? { socketPath: String(socket) } : { port: Number(port) }),
+    authorization: `Basic ${Buffer.from(`${USER}:${password ?? ''}`).toString('base64')}`,
     takesProperties: true,
   };
 }
 
 async function awaitReady(
-  { port = 0, authorization = '' }: Backend,
+  { socketPath, port, authorization }: Backend,
   { clock, share }: SeparateBackendOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const deadline = clock.deadline(READY_MS, signal);
-  const [, encoded = ''] = authorization.split(' ');
-  const [name = '', password = ''] = Buffer.from(encoded, 'base64').toString().split(':');
+  const question = {
+    ...(socketPath === undefined ? { host: '127.0.0.1', port } : { socketPath }),
+    method: 'PROPFIND',
+    path: `${formatPath({ share, parts: [] })}/`,
+    headers: { depth: '0', authorization },
+  };
   while (!deadline.aborted) {
-    // Not yet.
-    const isThere = await isShown(
-      { host: '127.0.0.1', port },
-      `${formatPath({ share, parts: [] })}/`,
-      { user: { name, password } },
-      clock.deadline(2_000, deadline),
-    ).catch(() => false);
+    const isThere = await ask(question, '', clock.deadline(2_000, deadline)).then(
+      ({ status }) => status === 207,
+      // Not yet.
+      () => false,
+    );
     if (isThere) return;
     await pause(clock, LOOK_MS, deadline);
   }
   signal.throwIfAborted();
   throw new Error('its rclone does not serve');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** The paths of everything that the proxy owns. */
@@ -15,6 +15,11 @@ export interface WebdavPaths {
   readonly sockets: string;
   /** Socket on which the mount's own process serves a share. */
   socket(share: string): string;
+  /**
+   * Socket of a server beside the mount of a share: another one at each call. Who still has the former one's address
+   * and password must find nobody there: its successor would refuse what can be sent once more.
+   */
+  freshSocket(share: string): string;
 }
 
 /** Longest path of a socket in bytes, set by the kernel. */
@@ -30,7 +35,19 @@ export function webdavPaths(stateDir: string): WebdavPaths {
     sockets: join(root, 's'),
     // A hash, because names of shares may be longer than the kernel allows.
     socket: (share) => join(root, 's', createHash('sha256').update(share).digest('hex').slice(0, 12)),
+    freshSocket: (share) => join(root, 's', `${beginOf(share)}${randomBytes(3).toString('base64url')}`),
   };
+}
+
+/** With what follows no longer than the name of a mount's own socket. */
+function beginOf(share: string): string {
+  return createHash('sha256').update(share).digest('base64url').slice(0, 8);
+}
+
+/** Removes what killed servers beside the mount of a share have left. To be called while none of them runs. */
+export async function removeFreshSockets({ sockets }: WebdavPaths, share: string): Promise<void> {
+  const left = (await readdir(sockets)).filter((name) => name.startsWith(beginOf(share)));
+  await Promise.all(left.map((name) => rm(join(sockets, name), { force: true })));
 }
 
 /** Why no server can use these paths; undefined when one can. */

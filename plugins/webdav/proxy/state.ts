@@ -94,6 +94,7 @@ export interface Backend {
    */
   readonly reader?: string;
   readonly socketPath?: string;
+  /** In place of it, of a former daemon's backend. */
   readonly port?: number;
   readonly authorization?: string;
   /** False: it refuses to set properties, which Explorer and Finder treat as a failed upload. */

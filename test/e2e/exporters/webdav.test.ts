@@ -90,6 +90,20 @@ describe('shares over WebDAV', () => {
     assert.deepEqual(await rightsOf((await proxyPid()) ?? 0), SERVICE_RIGHTS);
   });
 
+  it('has servers behind it that listen on no port, and want their password all the same', async () => {
+    const servers = (await allProcesses()).filter(
+      ({ command, args }) => command.includes(`${daemon.mountRoot}/`) && args.includes('webdav'),
+    );
+    assert.equal(servers.length, 3);
+    for (const { args } of servers) {
+      assert.doesNotMatch(args.join(' '), /127\.0\.0\.1/);
+      const socket = args.find((one) => one.startsWith('--addr=unix://'))?.slice('--addr=unix://'.length);
+      const base = args.find((one) => one.startsWith('--baseurl='))?.slice('--baseurl='.length) ?? '';
+      const asked = await curl('--unix-socket', socket ?? '', `http://localhost${encodeURI(base)}/`);
+      assert.equal(asked.status, 401);
+    }
+  });
+
   it('gives files back byte for byte, and takes what clients write', async () => {
     assert.equal((await dav('-o', scratch.path('back'), url(PHOTOS, 'from%20nas.bin'))).status, 200);
     assert.equal(await sumOf(scratch.path('back')), await nas.checksum('photos/from nas.bin'));

@@ -91,7 +91,10 @@ describe('settings of WebDAV', () => {
       pathsProblem(webdavPaths(`/${'x'.repeat(90)}`)) ?? '',
       /supervisor\.state_dir that is \d+ bytes shorter/,
     );
-    assert.notEqual(webdavPaths('/s').socket('Team'), webdavPaths('/s').socket('team'));
+    const { socket, freshSocket } = webdavPaths('/s');
+    assert.notEqual(socket('Team'), socket('team'));
+    assert.equal(freshSocket('team').length, socket('team').length);
+    assert.notEqual(freshSocket('team'), freshSocket('team'));
   });
 
   it('have a line of doctor that says whom the server runs as', { skip: unlessRoot }, async () => {
@@ -146,9 +149,9 @@ describe('settings of WebDAV', () => {
     assert.match((await said())[1] ?? '', /error: this machine has no group "people"/);
   });
 
-  it('put no password on the command line of a server beside a mount', () => {
-    const args = backendArguments('照片', '/mnt/照片', 4_711);
-    assert.ok(args.includes('--addr=127.0.0.1:4711') && args.includes('--baseurl=/照片'));
-    assert.doesNotMatch(args.join(' '), /user|pass/);
+  it('put no password on the command line of a server beside a mount, and no port that others could take', () => {
+    const args = backendArguments('照片', '/mnt/照片', '/state/webdav/s/abc');
+    assert.ok(args.includes('--addr=unix:///state/webdav/s/abc') && args.includes('--baseurl=/照片'));
+    assert.doesNotMatch(args.join(' '), /user|pass|127\.0\.0\.1/);
   });
 });
