@@ -21,7 +21,7 @@ import { protocolNotice } from './config/checks/protocols.ts';
 import { unfitNotice } from './config/checks/unfit-table.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
-import type { LeftFiles } from './shares/supervisor.ts';
+import type { Leftovers } from './shares/supervisor.ts';
 import { packageVersion } from './platform/package.ts';
 import { SystemdNotifier } from './platform/systemd-notifier.ts';
 import { watchFiles } from './platform/files/watcher.ts';
@@ -45,10 +45,8 @@ export class ConfigRefused extends Error {
 }
 
 /** How a daemon ended. */
-export interface DaemonEnd {
+export interface DaemonEnd extends Leftovers {
   readonly reason: 'stopped' | 'handed over';
-  /** Files that were not uploaded yet; the next start uploads them. */
-  readonly left: readonly LeftFiles[];
 }
 
 export class Daemon {
@@ -365,7 +363,7 @@ export class Daemon {
     );
     this.#notifier.stopping(stopTimeoutMs);
     await this.#quiesce();
-    const left = await this.#supervisor.stop(clock.deadline(stopTimeoutMs, this.#hurry.signal));
+    const { left, isKnown } = await this.#supervisor.stop(clock.deadline(stopTimeoutMs, this.#hurry.signal));
     for (const share of left)
       log.warn(
         { share: share.share, files: share.count, bytes: share.bytes, paths: share.paths },
@@ -373,9 +371,10 @@ export class Daemon {
       );
     await host.stop('shutdown');
     await this.#notifier.close();
-    log.info({ filesLeft: left.reduce((sum, share) => sum + share.count, 0) }, 'stopped');
+    const filesLeft = left.reduce((sum, share) => sum + share.count, 0);
+    log.info(isKnown ? { filesLeft } : { filesLeftAtLeast: filesLeft }, 'stopped');
     await closeParts(this.#parts);
-    return { reason: 'stopped', left };
+    return { reason: 'stopped', left, isKnown };
   }
 
   async #handOver(): Promise<DaemonEnd> {
@@ -385,7 +384,7 @@ export class Daemon {
     await this.#parts.host.stop('handover');
     await this.#notifier.close();
     await closeParts(this.#parts);
-    return { reason: 'handed over', left: [] };
+    return { reason: 'handed over', left: [], isKnown: true };
   }
 
   async #quiesce(): Promise<void> {

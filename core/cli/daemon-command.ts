@@ -122,7 +122,12 @@ function untilEnd(
         { err: error },
         'the daemon did not end cleanly; the next one takes over what it left',
       );
-      resolve({ reason: 'handed over', left: [], crashed: true });
+      resolve({
+        reason: 'handed over',
+        left: [],
+        isKnown: false,
+        crashed: true,
+      });
     };
     const end = (ending: Promise<DaemonEnd>): void => void ending.then(resolve, crashed);
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(daemon.stop()));
@@ -144,7 +149,8 @@ function untilEnd(
   });
 }
 
-function exitCode(end: DaemonEnd & { readonly crashed?: true }): number {
+/** Says what is left, and returns the status that the process ends with. */
+export function exitCode(end: DaemonEnd & { readonly crashed?: true }): number {
   for (const { share, count, bytes, paths } of end.left) {
     process.stderr.write(
       `${count} files (${formatBytes(bytes)}) of share '${share}' are not on the NAS yet; ` +
@@ -154,5 +160,10 @@ function exitCode(end: DaemonEnd & { readonly crashed?: true }): number {
     if (count > NAMED_FILES) process.stderr.write(`  … and ${count - NAMED_FILES} more\n`);
   }
   if (end.crashed) return EXIT.failure;
-  return end.left.length > 0 ? EXIT.timeout : EXIT.ok;
+  if (!end.isKnown)
+    process.stderr.write(
+      'the cache could not be read in full: files that are not on the NAS yet may wait in it, more than are listed; ' +
+        'what waits goes up at the next start, once the cache can be read\n',
+    );
+  return end.left.length > 0 || !end.isKnown ? EXIT.timeout : EXIT.ok;
 }

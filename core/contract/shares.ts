@@ -4,6 +4,7 @@ import type { Health } from './status.ts';
 
 /** Figures of a mount and when they were taken (monotonic). */
 export interface TakenFigures {
+  /** Without size and age of what waits where the share has files that its mount does not upload. */
   readonly stats: MountStats;
   readonly takenAtMs: number;
   /** How long the mount took to give them, in milliseconds. */

@@ -38,6 +38,11 @@ export class SystemdNotifier {
   #filesAtStop: number | undefined;
   #stopsAtMs: number | undefined;
   #reloads = 0;
+  /**
+   * Set until it was sent that the daemon is up, each time another one: without that message systemd stops the daemon
+   * in the end, and a reload never ends.
+   */
+  #readyOwed: symbol | undefined;
 
   constructor(options: SystemdNotifierOptions) {
     this.#options = options;
@@ -46,7 +51,8 @@ export class SystemdNotifier {
 
   /** Reports that the daemon is up and starts the watchdog messages. */
   ready(): void {
-    this.#send('READY=1', `STATUS=${this.#statusText || 'up'}`);
+    this.#readyOwed = Symbol('ready');
+    this.#send(`STATUS=${this.#statusText || 'up'}`);
     const watchdogMs = Number(this.#options.env['WATCHDOG_USEC'] ?? 0) / 1000;
     if (this.#socket !== undefined && watchdogMs > 0) void this.#feed(watchdogMs / 3);
   }
@@ -57,13 +63,17 @@ export class SystemdNotifier {
    */
   async reloading(act: () => Promise<void>): Promise<void> {
     this.#reloads += 1;
+    this.#readyOwed = undefined;
     this.#send('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     try {
       await act();
     } finally {
       this.#reloads -= 1;
       // Another one may have begun meanwhile, and whoever stops is ready no more.
-      if (this.#reloads === 0 && this.#stopsAtMs === undefined) this.#send('READY=1');
+      if (this.#reloads === 0 && this.#stopsAtMs === undefined) {
+        this.#readyOwed = Symbol('ready');
+        this.#send();
+      }
     }
   }
 
@@ -72,8 +82,8 @@ export class SystemdNotifier {
     if (this.#socket === undefined) return;
     this.#statusText = this.#stopsAtMs === undefined ? wordsFor(snapshot) : this.#drainText(snapshot);
     const { clock } = this.#options;
-    if (this.#statusText === this.#toldText || clock.monotonic() - this.#textToldAtMs < WORDS_EVERY_MS)
-      return;
+    const isNews = this.#statusText !== this.#toldText || this.#readyOwed !== undefined;
+    if (!isNews || clock.monotonic() - this.#textToldAtMs < WORDS_EVERY_MS) return;
     this.#textToldAtMs = clock.monotonic();
     this.#toldText = this.#statusText;
     this.#send(`STATUS=${this.#statusText}`);
@@ -83,6 +93,7 @@ export class SystemdNotifier {
   stopping(limitMs: number): void {
     if (this.#socket === undefined) return;
     this.#stopsAtMs = this.#options.clock.monotonic() + limitMs;
+    this.#readyOwed = undefined;
     this.#send('STOPPING=1', 'STATUS=draining');
     void this.#extend();
   }
@@ -117,21 +128,28 @@ export class SystemdNotifier {
   }
 
   #send(...assignments: readonly string[]): void {
-    const { processes, log } = this.#options;
+    const { log } = this.#options;
     const socket = this.#socket;
     if (socket === undefined) return;
-    const spec = {
-      command: COMMAND,
-      args: [...assignments],
-      env: { NOTIFY_SOCKET: socket },
-      timeoutMs: SEND_DEADLINE_MS,
-    };
     void this.#queue
-      .run(() => processes.run(spec))
+      .run(() => this.#sendNow(socket, assignments))
       .then(({ code, stderr }) => {
         if (code !== 0) log.warn({ said: stderr.trim() }, 'the service manager was not told');
       })
       .catch((error: unknown) => log.warn({ err: error }, 'the service manager was not told'));
+  }
+
+  /** Each message brings along what an earlier one has lost. */
+  async #sendNow(socket: string, assignments: readonly string[]): ReturnType<Processes['run']> {
+    const owed = this.#readyOwed;
+    const ended = await this.#options.processes.run({
+      command: COMMAND,
+      args: [...(owed === undefined ? [] : ['READY=1']), ...assignments],
+      env: { NOTIFY_SOCKET: socket },
+      timeoutMs: SEND_DEADLINE_MS,
+    });
+    if (ended.code === 0 && this.#readyOwed === owed) this.#readyOwed = undefined;
+    return ended;
   }
 }
 

@@ -90,7 +90,11 @@ export class ShareMonitor {
   }
 
   get figures(): TakenFigures | undefined {
-    return this.#stats && { stats: this.#stats, takenAtMs: this.#answeredAt, tookMs: this.#statsTookMs };
+    if (!this.#stats) return undefined;
+    // The mount knows neither size nor age of what it does not upload.
+    const unknown = { dirtyBytes: undefined, oldestDirtyAt: undefined };
+    const stats = this.strandedFiles === 0 ? this.#stats : { ...this.#stats, ...unknown };
+    return { stats, takenAtMs: this.#answeredAt, tookMs: this.#statsTookMs };
   }
 
   get isFresh(): boolean {

@@ -58,6 +58,14 @@ export interface LeftFiles extends PendingFiles {
   readonly share: string;
 }
 
+/** What a stop has left in the caches. */
+export interface Leftovers {
+  /** Files that were not uploaded yet; the next start uploads them. */
+  readonly left: readonly LeftFiles[];
+  /** False when the caches could not be read in full: more files may wait in them. */
+  readonly isKnown: boolean;
+}
+
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #around: RunnerEnvironment;
@@ -180,7 +188,7 @@ export class Supervisor {
   }
 
   /** Drains and unmounts every share. `signal` limits the drain. Resolves with what is left in the caches. */
-  async stop(signal: AbortSignal): Promise<readonly LeftFiles[]> {
+  async stop(signal: AbortSignal): Promise<Leftovers> {
     this.#isLeaving = true;
     // One listener per share on this signal is not a leak.
     setMaxListeners(0, signal);
@@ -188,15 +196,24 @@ export class Supervisor {
     await Promise.all(runners.map((runner) => runner.remove(signal)));
     await this.#endLoop();
     const seen = runners.flatMap(({ name, left }) => (left && left.count > 0 ? [[name, left] as const] : []));
-    const isRead = await timeBox(this.#options.clock, LAST_SCAN_DEADLINE_MS, this.#orphans.scanNow()).catch(
-      () => false,
-    );
-    if (!isRead)
-      this.#options.log.error('the cache could not be read in full, more files than listed may wait in it');
-    return [...new Map([...seen, ...this.#orphans.list()])].map(([share, pending]) => ({
+    const isKnown = await this.#lastScan();
+    const left = [...new Map([...seen, ...this.#orphans.list()])].map(([share, pending]) => ({
       share,
       ...pending,
     }));
+    return { left, isKnown };
+  }
+
+  /** False when the caches could not be read in full. */
+  async #lastScan(): Promise<boolean> {
+    const { clock, log, plugins } = this.#options;
+    // Without a mounter and without a share there is nothing that it could have left.
+    if (this.#runners.size === 0 && !plugins.mounter()) return true;
+    const scanning = timeBox(clock, LAST_SCAN_DEADLINE_MS, this.#orphans.scanNow());
+    // The disk does not answer in time.
+    const isRead = await scanning.catch(() => false);
+    if (!isRead) log.error('the cache could not be read in full, more files than listed may wait in it');
+    return isRead;
   }
 
   /** Leaves every mount for the next daemon. */

@@ -13,7 +13,7 @@ import type { WholeLookOptions } from './whole-look.ts';
 export interface ProverOptions extends Pick<WholeLookOptions, 'look' | 'unrestored'> {
   readonly clock: Clock;
   /** As of the last look. */
-  readonly waiting: (now: number) => readonly Waiting[];
+  readonly waiting: () => readonly Waiting[];
   readonly tools: () => Promise<StepTools>;
   /** Aborted with the uploader. */
   readonly end: AbortSignal;
@@ -47,7 +47,7 @@ export class Prover {
     { signal, onProgress }: ProofOptions,
     work: (tools: ReceiptTools) => Promise<T>,
   ): Promise<T> {
-    const { clock, end, waiting } = this.#options;
+    const { end, waiting } = this.#options;
     const both = AbortSignal.any([signal, end]);
     const tools = await this.#options.tools();
     this.#underWay += 1;
@@ -56,7 +56,7 @@ export class Prover {
         ...tools,
         signal: both,
         onProgress,
-        waiting: () => waitingNow({ ...this.#options, signal: both, waiting: () => waiting(clock.now()) }),
+        waiting: () => waitingNow({ ...this.#options, signal: both, waiting }),
       });
     } finally {
       this.#underWay -= 1;

@@ -19,6 +19,8 @@ const LONG_BYTES = 1 << 26;
 const SIZE_CLASSES = [1 << 20, LONG_BYTES, 1 << 30];
 /** Concurrent steps that are not uploads. */
 const SMALL_STEPS = 4;
+/** Less is no change of the clock. */
+const CLOCK_SLACK_MS = 1_000;
 
 interface Try {
   readonly tries: number;
@@ -64,6 +66,26 @@ export class Queue {
   readonly #keptBack = new Set<string>();
   /** Set while the remote does not answer; from `until` on, it is tried again with one item. */
   #silence: { readonly reason: string; readonly until: number } | undefined;
+  /** How far the wall clock is ahead of the monotonic one. */
+  #aheadMs: number | undefined;
+
+  /**
+   * Tell it before it is told another time. After a wall clock was set back, what is to wait does not wait longer, and
+   * nothing is younger than it was. One that was set forward stays as it is: a machine that has slept looks the same.
+   */
+  clockSays(now: number, monotonicMs: number): void {
+    const aheadMs = now - monotonicMs;
+    const backMs = (this.#aheadMs ?? aheadMs) - aheadMs;
+    if (backMs > 0 && backMs <= CLOCK_SLACK_MS) return;
+    this.#aheadMs = aheadMs;
+    if (backMs <= 0) return;
+    if (this.#pausedUntil > 0) this.#pausedUntil -= backMs;
+    if (this.#silence !== undefined)
+      this.#silence = { ...this.#silence, until: this.#silence.until - backMs };
+    for (const [id, one] of this.#tries)
+      this.#tries.set(id, { ...one, nextTryAt: Math.max(0, one.nextTryAt - backMs) });
+    for (const [id, since] of this.#firstSeen) this.#firstSeen.set(id, since - backMs);
+  }
 
   get items(): readonly Item[] {
     return [...this.#items.values()].filter(({ id }) => !this.#done.has(id));

@@ -108,7 +108,7 @@ export class ShareUploader implements ManagedUploads {
       end: this.#end.signal,
       tools: async () => this.#tools(await this.#open()),
       look: () => this.#lookForProof(),
-      waiting: (now) => this.#queue.waiting(now),
+      waiting: () => this.#queue.waiting(this.#now()),
       unrestored: () => options.layer.unrestored?.() ?? new Set(),
     });
     this.#times = new KeptTimes({
@@ -140,7 +140,7 @@ export class ShareUploader implements ManagedUploads {
   }
 
   queue(): readonly QueueEntry[] {
-    return this.#queue.entries(this.#options.clock.now());
+    return this.#queue.entries(this.#now());
   }
 
   conflicts(): readonly Conflict[] {
@@ -148,12 +148,22 @@ export class ShareUploader implements ManagedUploads {
   }
 
   get pausedUntil(): number | undefined {
-    return this.#queue.pausedUntil(this.#options.clock.now());
+    return this.#queue.pausedUntil(this.#now());
   }
 
   pause(until: number): void {
+    // Of a clock that was set back before.
+    this.#now();
     this.#queue.pause(until);
     this.#lookSoon();
+  }
+
+  /** The time of day, of which the queue must not be told otherwise. */
+  #now(): number {
+    const { clock } = this.#options;
+    const now = clock.now();
+    this.#queue.clockSays(now, clock.monotonic());
+    return now;
   }
 
   async sendNow(path: string): Promise<void> {
@@ -343,7 +353,7 @@ export class ShareUploader implements ManagedUploads {
     const isAsked = plan.items.size === 0 || this.#prover.isAsked;
     const isTorn = isAsked && !(await this.#planner.hasSeenAll(scan, signal));
     this.#isLookDue ||= isMoreToLearn || isTorn;
-    this.#queue.adopt(plan, clock.now());
+    this.#queue.adopt(plan, this.#now());
     this.#moveLock.looked(scan, records);
     const localBytes = localBytesOf(scan);
     this.#clean.adopt(plan.clean, localBytes);
@@ -353,7 +363,7 @@ export class ShareUploader implements ManagedUploads {
     this.#looked = { entries: scan.entries.size, tookMs: clock.monotonic() - lookedAtMs };
     this.#figures = figuresOf(this.#queue, {
       lookedAtMs,
-      now: clock.now(),
+      now: this.#now(),
       uploadedBytes: this.#uploadedBytes,
       isTorn: isTorn || this.#discarding > 0 || this.#isUnrestored,
       localBytes,
@@ -378,10 +388,10 @@ export class ShareUploader implements ManagedUploads {
 
   /** Starts steps that may run; when none can, removes what has been uploaded. */
   #start(): void {
-    const { clock, transfers } = this.#options;
+    const { transfers } = this.#options;
     if (this.#end.signal.aborted || this.#records === undefined) return;
     this.#queue.holdMoves(this.#moveLock.isHeld || this.#leaving.readsAnew);
-    for (const item of this.#queue.next(clock.now(), Math.max(1, transfers()))) this.#run(item);
+    for (const item of this.#queue.next(this.#now(), Math.max(1, transfers()))) this.#run(item);
     this.#startLeaving();
   }
 
@@ -457,7 +467,7 @@ export class ShareUploader implements ManagedUploads {
   }
 
   async #step(item: Item, run: Running): Promise<void> {
-    const { clock, log, layer } = this.#options;
+    const { log, layer } = this.#options;
     try {
       await perform(item, this.#tools(), (bytes) => {
         this.#uploadedBytes += Math.max(0, bytes - run.sentBytes);
@@ -475,7 +485,7 @@ export class ShareUploader implements ManagedUploads {
       }
       const failure = error as RemoteFailure;
       log.debug({ share: layer.shareName, path: item.path, err: failure }, 'not on the remote yet');
-      this.#queue.failed(item, failure, clock.now());
+      this.#queue.failed(item, failure, this.#now());
     } finally {
       if (item.action === 'move') this.#afterMove(item);
     }

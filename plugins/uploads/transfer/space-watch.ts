@@ -42,6 +42,8 @@ export class SpaceWatch {
   readonly #free: (folder: string) => Promise<number>;
   /** When there was free space last, in milliseconds since the epoch. */
   #roomyAt: number | undefined;
+  /** The last look, by both clocks. */
+  #looked: { readonly at: number; readonly monotonicMs: number } | undefined;
   /**
    * They stay: whoever plans looks more rarely than this, and may not know of a file for hours. What goes up, or is
    * written again, is not asked about.
@@ -71,12 +73,37 @@ export class SpaceWatch {
   async look(): Promise<WasFull> {
     const isFull = (await this.#free(this.#upper)) < FULL_BYTES;
     const now = this.#clock.now();
+    this.#heedClock(now);
     const last = this.#spans.at(-1);
     if (isFull && !this.#isFull) this.#note([...this.#spans, { since: this.#fullSince() }]);
     if (!isFull && this.#isFull && last !== undefined)
       this.#note([...this.#spans.slice(0, -1), { ...last, until: nanoseconds(now + 1) }]);
     if (!isFull) this.#roomyAt = now;
     return this.#wasFull;
+  }
+
+  /**
+   * After the clock was set back: what changes now may bear any time since then, so a disk that is full makes all of
+   * that doubtful. What was found before lies ahead: the files of then are on record, and others will bear these times.
+   */
+  #heedClock(now: number): void {
+    const [last, monotonicMs] = [this.#looked, this.#clock.monotonic()];
+    this.#looked = { at: now, monotonicMs };
+    if (last === undefined) return;
+    // The last look, by the time as it is now.
+    const lastAt = now - (monotonicMs - last.monotonicMs);
+    if (lastAt >= last.at - SLACK_MS) return;
+    if (this.#roomyAt !== undefined) this.#roomyAt = Math.min(this.#roomyAt, lastAt);
+    const back = nanoseconds(lastAt - SLACK_MS);
+    this.#note(
+      this.#spans
+        .map(({ since, until }) =>
+          until === undefined
+            ? { since: since < back ? since : back }
+            : { since, until: until < back ? until : back },
+        )
+        .filter(({ since, until }) => until === undefined || since < until),
+    );
   }
 
   /** At the last look. */

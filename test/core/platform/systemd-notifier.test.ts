@@ -13,10 +13,12 @@ function start(env: Record<string, string> = { NOTIFY_SOCKET: '/run/notify', WAT
   const said: string[] = [];
   const { log, entries } = collectLog();
   const looked = { atMs: clock.monotonic() };
+  /** How the next messages end. */
+  const endings: (() => Promise<typeof OK>)[] = [];
   const run = async (spec: ShortCommand) => {
     assert.deepEqual([spec.command, spec.env], ['systemd-notify', { NOTIFY_SOCKET: '/run/notify' }]);
     said.push(spec.args.join(' '));
-    return OK;
+    return endings.shift()?.() ?? OK;
   };
   const manager = new SystemdNotifier({ clock, log, processes: { run }, env, lookedAtMs: () => looked.atMs });
   /** What was said since it was last asked. */
@@ -24,7 +26,7 @@ function start(env: Record<string, string> = { NOTIFY_SOCKET: '/run/notify', WAT
     await clock.advance(0);
     return said.splice(0);
   };
-  return { clock, manager, news, entries, looked };
+  return { clock, manager, news, entries, looked, endings };
 }
 
 function createDeferred() {
@@ -109,6 +111,49 @@ describe('what the service manager is told', () => {
     second.reject(new Error('not valid'));
     await assert.rejects(both[1] ?? Promise.resolve(), /not valid/);
     assert.deepEqual(await news(), ['READY=1']);
+    await manager.close();
+  });
+
+  it('is that it is up until a message with that has gone out', async () => {
+    const { clock, manager, news, endings } = start({
+      NOTIFY_SOCKET: '/run/notify',
+    });
+    endings.push(() => Promise.reject(new Error('no answer within 10000 ms')));
+    endings.push(async () => ({ ...OK, code: 1 }));
+    manager.ready();
+    assert.deepEqual(await news(), ['READY=1 STATUS=up']);
+    const text = 'STATUS=1 of 2 shares healthy, 2 files wait';
+    const told: (readonly string[])[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      manager.saw(snapshot(2));
+      told.push(await news());
+      await clock.advance(5_000);
+    }
+    assert.deepEqual(told, [[`READY=1 ${text}`], [`READY=1 ${text}`], []]);
+    endings.push(async () => OK);
+    endings.push(() => Promise.reject(new Error('no answer within 10000 ms')));
+    await manager.reloading(() => Promise.resolve());
+    await news();
+    manager.saw(snapshot(2));
+    assert.deepEqual(await news(), [`READY=1 ${text}`], 'a reload that has ended');
+    await manager.close();
+  });
+
+  it('is not that it is up when the message with that was lost and it stops, or reads a configuration', async () => {
+    const { manager, news, endings } = start({ NOTIFY_SOCKET: '/run/notify' });
+    endings.push(() => Promise.reject(new Error('no answer within 10000 ms')));
+    manager.ready();
+    await news();
+    const { promise, resolve } = createDeferred();
+    const reading = manager.reloading(() => promise);
+    manager.saw(snapshot(1));
+    assert.ok((await news()).every((one) => !one.includes('READY=1 ')));
+    endings.push(() => Promise.reject(new Error('no answer within 10000 ms')));
+    resolve();
+    await reading;
+    assert.deepEqual(await news(), ['READY=1']);
+    manager.stopping(1_000);
+    assert.deepEqual(await news(), ['STOPPING=1 STATUS=draining', 'EXTEND_TIMEOUT_USEC=90000000']);
     await manager.close();
   });
 

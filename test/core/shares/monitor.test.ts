@@ -7,7 +7,7 @@ import type { Kit } from '../../support/shares/fake-shares.ts';
 
 function begun(
   kit: Kit,
-  more: Partial<Pick<ShareMonitorOptions, 'probeFailure' | 'onHung'>> = {},
+  more: Partial<Pick<ShareMonitorOptions, 'pending' | 'probeFailure' | 'onHung'>> = {},
 ): { watch: ShareMonitor; mount: FakeMount } {
   const mount = new FakeMount(planOf(spec('photos')), 'photos');
   const watch = new ShareMonitor({
@@ -164,6 +164,30 @@ describe('the watch of a mount', () => {
       seen.push(watch.isSynced);
     }
     assert.deepEqual(seen, [true, false]);
+    watch.stop();
+  });
+
+  it('gives neither size nor age where the mount does not know of all that waits', async () => {
+    const kit = createKit();
+    const { watch, mount } = begun(kit, { pending: async () => 3 });
+    const clean = { ...mount.figures, dirtyBytes: 0 };
+    mount.figures = clean;
+    await watch.pulse();
+    assert.deepEqual(watch.figures?.stats, clean);
+    for (let turn = 0; turn < 3; turn += 1) {
+      await kit.clock.advance(5_000);
+      await watch.pulse();
+    }
+    assert.equal(watch.strandedFiles, 3);
+    mount.figures = {
+      ...clean,
+      dirtyFiles: 1,
+      dirtyBytes: 10,
+      oldestDirtyAt: 5,
+    };
+    await watch.pulse();
+    const { stats } = watch.figures ?? {};
+    assert.deepEqual([stats?.dirtyFiles, stats?.dirtyBytes, stats?.oldestDirtyAt], [1, undefined, undefined]);
     watch.stop();
   });
 

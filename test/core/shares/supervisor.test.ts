@@ -249,10 +249,8 @@ describe('supervisor', () => {
     await kit.clock.advance(20_000);
     assert.ok(kit.mounter.of('photos').calls.includes('kill'));
     await kit.clock.advance(15_000);
-    assert.deepEqual(
-      (await stopped).map(({ share, count }) => [share, count]),
-      [['office', 2]],
-    );
+    const { left, isKnown } = await stopped;
+    assert.deepEqual([left.map(({ share, count }) => [share, count]), isKnown], [[['office', 2]], true]);
     await kit.clock.advance(0);
     assert.equal(kit.clock.pending, 0);
   });
@@ -291,10 +289,32 @@ describe('supervisor', () => {
     };
     const stopped = supervisor.stop(kit.clock.deadline(2_000));
     await kit.clock.advance(4_000);
-    assert.deepEqual(
-      (await stopped).map(({ share, count }) => [share, count]),
-      [['photos', 2]],
-    );
+    const { left, isKnown } = await stopped;
+    assert.deepEqual([left.map(({ share, count }) => [share, count]), isKnown], [[['photos', 2]], false]);
+  });
+
+  it('does not take nothing seen for nothing left when the cache cannot be read at the end', async () => {
+    for (const cached of [() => Promise.reject(new Error('its disk is not there')), never]) {
+      const kit = createKit();
+      const { supervisor } = create(kit, loaded([spec('photos')]));
+      kit.prober.problems.set('photos', 'no');
+      kit.mounter.cached = cached;
+      await supervisor.start();
+      await kit.clock.advance(3_000);
+      const stopped = supervisor.stop(kit.clock.deadline(2_000));
+      await kit.clock.advance(70_000);
+      assert.deepEqual(await stopped, { left: [], isKnown: false });
+    }
+  });
+
+  it('has left nothing where there was no share and no mounter', async () => {
+    const kit = createKit();
+    kit.present.mounter = undefined;
+    const { supervisor } = create(kit, loaded([]));
+    await supervisor.start();
+    const stopped = supervisor.stop(kit.clock.deadline(2_000));
+    await kit.clock.advance(70_000);
+    assert.deepEqual(await stopped, { left: [], isKnown: true });
   });
 
   it('takes nothing down on release', async () => {

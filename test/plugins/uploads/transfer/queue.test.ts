@@ -181,6 +181,48 @@ describe('the queue', () => {
     assert.equal(queueOf(long('a'), long('b')).next(NOW, 1).length, 1);
   });
 
+  it('waits no longer, and takes nothing for younger, after the clock was set back', () => {
+    const [a, b] = [item('upload', 'a'), item('upload', 'b')];
+    const plan = {
+      ...NO_PLAN,
+      items: new Map([a, b].map((one) => [one.id, one])),
+    };
+    const failure = (remote: 'answers' | 'silent') => Object.assign(new Error('no'), { remote });
+    const back = NOW - 3 * 3_600_000;
+    const at = (queue: Queue, now: number, monotonicMs: number): string[] => {
+      queue.clockSays(now, monotonicMs);
+      queue.adopt(plan, now);
+      return next(queue, now);
+    };
+    const begun = (): Queue => {
+      const queue = queueOf(a, b);
+      queue.clockSays(NOW, 0);
+      return queue;
+    };
+    const failed = begun();
+    failed.failed(a, failure('answers'), NOW);
+    assert.deepEqual(at(failed, back + 1_000, 1_000), ['upload b']);
+    assert.deepEqual(at(failed, back + 61_000, 61_000), ['upload a', 'upload b']);
+    assert.equal(failed.since(a), back);
+    const silent = begun();
+    silent.failed(a, failure('silent'), NOW);
+    assert.deepEqual(at(silent, back + 1_000, 1_000), []);
+    assert.deepEqual(at(silent, back + 6_000, 6_000), ['upload b']);
+    const paused = begun();
+    paused.pause(NOW + 900_000);
+    assert.deepEqual(at(paused, back + 899_000, 899_000), []);
+    assert.equal(paused.pausedUntil(back + 899_000), back + 900_000);
+    assert.deepEqual(at(paused, back + 901_000, 901_000), ['upload a', 'upload b']);
+  });
+
+  it('keeps the end of a pause while the machine sleeps', () => {
+    const queue = queueOf(item('upload', 'a'));
+    queue.clockSays(NOW, 0);
+    queue.pause(NOW + 900_000);
+    queue.clockSays(NOW + 600_000, 1_000);
+    assert.equal(queue.pausedUntil(NOW + 600_000), NOW + 900_000);
+  });
+
   it('gives each its turn while the remote is silent, and calls stuck what it is silent to alone', () => {
     const [a, b] = [item('upload', 'a'), item('upload', 'b')];
     const queue = queueOf(a, b);

@@ -1,9 +1,10 @@
 /** One path is sent next: what was written a moment ago, too; where nothing waits, that is said. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { until } from '../../../support/platform/wait.ts';
+import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
 it('sends what waits at a path, through a pause, and says where nothing does', async () => {
   const share = new TestShare();
@@ -21,6 +22,32 @@ it('sends what waits at a path, through a pause, and says where nothing does', a
     uploader.pause(0);
     await settle(uploader);
     assert.equal(readFileSync(join(share.nas, 'b'), 'utf8'), 'b');
+  } finally {
+    await uploader.stop();
+    share.close();
+  }
+});
+
+it('ends a pause when its time is over, though the clock was set back by hours', async (t) => {
+  const share = new TestShare();
+  share.up();
+  const uploader = share.uploader();
+  const backMs = 3 * 3_600_000;
+  try {
+    const end = Date.now() + 2_000;
+    uploader.pause(end);
+    t.mock.method(clock, 'now', () => Date.now() - backMs);
+    assert.ok(Math.abs((uploader.pausedUntil ?? 0) - (end - backMs)) < 1_000);
+    writeFileSync(share.at('a'), 'a');
+    await until(
+      'it is there',
+      async () => {
+        await uploader.look(AbortSignal.timeout(20_000));
+        await uploader.settled();
+        return existsSync(join(share.nas, 'a'));
+      },
+      { timeoutMs: 30_000 },
+    );
   } finally {
     await uploader.stop();
     share.close();

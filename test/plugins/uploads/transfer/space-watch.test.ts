@@ -62,6 +62,58 @@ describe('a disk that is full for a while', () => {
     assert.equal(wasFull(ns((times[0] ?? 0) - 20_000)), false);
   });
 
+  describe('on a machine whose clock is set back', () => {
+    const HOURS = 3 * 3_600_000;
+    const setBack = (): void => {
+      const now = clock.now.bind(clock);
+      clock.now = () => now() - HOURS;
+    };
+    const lookAfter = async (ms: number) => {
+      await clock.advance(ms);
+      return space.look();
+    };
+
+    it('leaves what is written then in doubt, and no longer than it is full', async () => {
+      await space.look();
+      free = 0;
+      await lookAfter(500);
+      setBack();
+      const [back, wasFull] = [clock.now(), await lookAfter(500)];
+      assert.deepEqual([wasFull(ns(back + 100)), wasFull(ns(clock.now() + 60_000))], [true, true]);
+      await lookAfter(60_000);
+      free = GIB;
+      const later = await lookAfter(500);
+      assert.deepEqual(
+        [back - 2_000, back + 30_000, clock.now() + 10_000, back + HOURS].map((ms) => later(ns(ms))),
+        [false, true, false, false],
+      );
+    });
+
+    it('leaves in doubt also what was written where it has become full meanwhile', async () => {
+      await space.look();
+      setBack();
+      free = 0;
+      const back = clock.now();
+      assert.equal((await lookAfter(500))(ns(back + 100)), true);
+    });
+
+    it('does not doubt what is written in the hours that come again', async () => {
+      free = 0;
+      await space.look();
+      const full = clock.now();
+      free = GIB;
+      assert.equal((await lookAfter(500))(ns(full + 100)), true);
+      setBack();
+      const wasFull = await lookAfter(500);
+      assert.equal(wasFull(ns(full + 100)), false);
+      assert.equal(
+        wasFull(ns(clock.now() - 5_000)),
+        true,
+        'what was written before that, where nobody had looked',
+      );
+    });
+  });
+
   it('makes everything doubtful that was written before the first look, where that finds it full', async () => {
     free = 0;
     const wasFull = await space.look();
