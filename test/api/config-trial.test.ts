@@ -312,6 +312,19 @@ describe('a document on trial', () => {
     assert.equal(await api.fileText(), edited);
   });
 
+  it('does not take back what was written into the file meanwhile, with the next one from the page', async () => {
+    const { version } = await submit(interval(TEXT, 3));
+    changes().reached(version);
+    const edited = interval(TEXT, 4);
+    await api.apply(edited);
+    await writeFile(api.configFile, edited);
+    await submit(interval(TEXT, 5));
+    await clock.advance(61_000);
+    await until('the text before it is back', async () => (await api.fileText()) === edited, {
+      timeoutMs: 5_000,
+    });
+  });
+
   it('goes on over a restart of the daemon', async () => {
     const { version } = await submit(interval(TEXT, 3));
     await api.host.stop('shutdown');

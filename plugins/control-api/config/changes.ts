@@ -161,6 +161,8 @@ export class Changes implements ConfigChanges {
     const { text, by, isStillLetIn, keepSecrets, version, onTrial } = submission;
     const config = this.#ctx.use('config');
     if (isStillLetIn?.() === false) return this.#answer(401, NOT_LET_IN);
+    // Whoever has edited the file meanwhile has ended the trial.
+    this.sync();
     if (version !== undefined && version !== this.version)
       return this.#answer(412, CHANGED_MEANWHILE, this.#since(version));
     const before = { healthy: this.#healthyShares(), trial: this.#trial.kept };

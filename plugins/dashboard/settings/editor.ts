@@ -252,7 +252,9 @@ export class Editor {
       text,
       by: 'page',
       keepSecrets: true,
-      version: view.form['version'],
+      // Whoever leaves it out has read no version that could still be the one that runs.
+      version: view.form['version'] ?? '',
+      isStillLetIn: view.isStillLetIn,
       onTrial: true,
     });
     if (answered.status === 412)
