@@ -264,12 +264,14 @@ export class Editor {
         content: meanwhile(answered.summary, view),
       };
     if (!answered.ok) return { ok: false, message: answered.message };
+    const isOnTrial = changes.trial?.version === answered.version;
+    const said = isOnTrial ? 'settings-applied' : 'settings-stays';
     return {
       ok: true,
-      message: everywhere(isOpen(answered) ? 'settings-applied-open' : 'settings-applied'),
+      message: everywhere(isOpen(answered) ? `${said}-open` : said),
       content: [
         this.#moved(former, view),
-        arrival(answered.version, view),
+        isOnTrial ? arrival(answered.version, view) : null,
         version(answered.version, true),
         behind(answered.version, view, true),
         verdictBox(null),
