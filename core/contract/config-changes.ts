@@ -63,6 +63,8 @@ export interface ConfigSubmission {
   /**
    * Puts the former document back after 60 s unless `confirm` is called, or `reached` is and every share that was
    * healthy is so again by then. A share that has to send its files by the former settings first has 60 s from then on.
+   * Shares do not count where the document changes who may enter; where `isStillLetIn` says that its sender is let in
+   * still, and it leaves the page where it is, such a document is not put on trial at all.
    */
   readonly onTrial?: boolean | undefined;
 }

@@ -59,6 +59,8 @@ export interface View {
   readonly role: Role;
   /** The reader's own sign-in (`SignIn.id`), in tabs that are `isOfSignIn`; undefined elsewhere. */
   readonly signIn?: string | undefined;
+  /** Of an action: whether its sender would be let in now. For `ConfigSubmission.isStillLetIn`. */
+  readonly isStillLetIn?: (() => boolean) | undefined;
   /** Whether the reader may run this action of the tab; for forms of a tab's own. */
   may(action: string): boolean;
   text(text: LocalText): string;

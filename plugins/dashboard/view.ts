@@ -17,6 +17,7 @@ export interface ViewTraits {
   readonly share?: string | undefined;
   readonly query?: Readonly<Record<string, string>>;
   readonly form?: Readonly<Record<string, string>>;
+  readonly isStillLetIn?: (() => boolean) | undefined;
   /** The plugin and tab that it belongs to; the dashboard's own pages have none. */
   readonly tab?: Tab;
 }
@@ -46,11 +47,12 @@ class ReaderView implements View {
   readonly form: Readonly<Record<string, string>>;
   readonly role: Role;
   readonly signIn: string | undefined;
+  readonly isStillLetIn: (() => boolean) | undefined;
   readonly #tab: Tab | undefined;
   readonly #catalogues: readonly (Catalogue | undefined)[];
 
   constructor({ language, host, role = 'admin', share, query = NONE, form = NONE, ...more }: ViewTraits) {
-    const { signIn, tab } = more;
+    const { signIn, tab, isStillLetIn } = more;
     this.language = language;
     this.host = host;
     this.role = role;
@@ -59,6 +61,7 @@ class ReaderView implements View {
     this.share = share;
     this.query = query;
     this.form = form;
+    this.isStillLetIn = isStillLetIn;
     this.#tab = tab;
     this.#catalogues = tab
       ? [tab.texts?.[language], tab.texts?.['en']]

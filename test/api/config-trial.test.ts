@@ -16,6 +16,8 @@ import type { ApiFixture } from './fixture.ts';
 import { sharesOf } from '../support/shares/fake-shares.ts';
 
 const TEXT = `# ours\n${SAMPLE}\n[web]\npassword = "correct horse"\n`;
+/** Of nobody's password. */
+const HASH = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const interval = (text: string, seconds: number): string =>
   `${text}\n[supervisor]\npoll_interval = "${seconds}s"\n`;
 
@@ -310,6 +312,101 @@ describe('a document on trial', () => {
     // Waits its turn behind whatever the end of the trial has set off.
     await changes().submit({ text: edited, by: 'page' });
     assert.equal(await api.fileText(), edited);
+  });
+
+  it('does not take back what was written into the file meanwhile, with the next one from the page', async () => {
+    const { version } = await submit(interval(TEXT, 3));
+    changes().reached(version);
+    const edited = interval(TEXT, 4);
+    await api.apply(edited);
+    await writeFile(api.configFile, edited);
+    await submit(interval(TEXT, 5));
+    await clock.advance(61_000);
+    await until('the text before it is back', async () => (await api.fileText()) === edited, {
+      timeoutMs: 5_000,
+    });
+  });
+
+  describe('that changes who may enter', () => {
+    const WITH_BOB = `${TEXT}[[web.users]]\nname = "bob"\npassword_hash = "${HASH}"\nrole = "admin"\n`;
+    const CHANGED = TEXT.replace('correct horse', 'another, longer');
+    /** `isShutOut`: by what is sent, its sender is let in no more. */
+    const enter = (text: string, isShutOut = false) =>
+      changes().submit({
+        text,
+        by: 'page',
+        onTrial: true,
+        isStillLetIn: () => !isShutOut || api.config.current.text !== text,
+      });
+    const passes = async (text: string): Promise<void> => {
+      healths('failed', 'healthy');
+      await clock.advance(61_000);
+      // Waits its turn behind whatever the end of the trial has set off.
+      await changes().submit({ text, by: 'page' });
+      assert.deepEqual([await api.fileText(), changes().trial], [text, undefined]);
+      assert.equal(changes().takenBack, undefined);
+    };
+
+    it('is not taken back by a share that fails, nor by the trial of the one before, which stays', async () => {
+      await changes().submit({ text: WITH_BOB, by: 'api' });
+      healths('healthy', 'healthy');
+      const { version } = await submit(interval(WITH_BOB, 3));
+      changes().reached(version);
+      healths('failed', 'healthy');
+      await enter(interval(TEXT, 3));
+      assert.equal(changes().trial, undefined);
+      await passes(interval(TEXT, 3));
+    });
+
+    it('is taken back when nobody gets in by it any more, to the one before it alone', async () => {
+      await submit(interval(TEXT, 3));
+      const { status } = await enter(interval(CHANGED, 3), true);
+      assert.deepEqual([status, changes().trial?.isReached], [200, false]);
+      await clock.advance(61_000);
+      await until('the former password counts', async () => (await api.fileText()) === interval(TEXT, 3), {
+        timeoutMs: 5_000,
+      });
+    });
+
+    it('stays once somebody has got in by it, whatever becomes of the shares', async () => {
+      healths('healthy', 'healthy');
+      const { version } = await enter(CHANGED, true);
+      healths('failed', 'healthy');
+      assert.deepEqual([changes().trial?.down, changes().reached(version)], [[], true]);
+      assert.equal(changes().trial, undefined);
+      await passes(CHANGED);
+    });
+
+    it('is not taken back with the next one, whose sender got in by it', async () => {
+      healths('healthy', 'healthy');
+      await enter(CHANGED, true);
+      const { version } = await submit(interval(CHANGED, 3));
+      changes().reached(version);
+      healths('failed', 'healthy');
+      await clock.advance(61_000);
+      await until('the next one is taken back', async () => (await api.fileText()) === CHANGED, {
+        timeoutMs: 5_000,
+      });
+    });
+
+    it('is on trial where it moves the page, too', async () => {
+      await changes().submit({ text: WITH_BOB, by: 'api' });
+      const moved = TEXT.replace('[web]\n', '[web]\nhostnames = ["elsewhere"]\n');
+      const { version } = await enter(moved);
+      assert.equal(changes().trial?.version, version);
+      await clock.advance(61_000);
+      await until('it is taken back', async () => (await api.fileText()) === WITH_BOB, { timeoutMs: 5_000 });
+    });
+
+    it('has only to be reached after a restart of the daemon as well', async () => {
+      await enter(CHANGED, true);
+      await api.host.stop('shutdown');
+      const kept = await readFile(join(api.folder, 'state/config-history.json'), 'utf8');
+      await api.close();
+      api = await createApi({ toml: CHANGED, clock, state: { 'config-history.json': kept } });
+      assert.equal(changes().reached(changes().version), true);
+      assert.equal(changes().trial, undefined);
+    });
   });
 
   it('goes on over a restart of the daemon', async () => {

@@ -12,10 +12,14 @@ import { afterEach, before, beforeEach, describe, it } from 'node:test';
 import { createManualClock } from '../../core/testing/manual-clock.ts';
 import type { ManualClock } from '../../core/testing/manual-clock.ts';
 import { definePlugin, openTo, principalOf } from '../../core/sdk/index.ts';
+import type { ConfigChanges } from '../../core/contract/config-changes.ts';
 import type { ConfigApplication } from '../../core/contract/config.ts';
 import type { Plugin } from '../../core/contract/plugin.ts';
+import dashboard from '../../plugins/dashboard/index.ts';
+import { digest } from '../../plugins/dashboard/settings/verdict.ts';
 import { makeHash } from '../../plugins/auth/password-hash.ts';
 import { hashToken, makeToken } from '../../plugins/auth/token.ts';
+import { sharesOf } from '../support/shares/fake-shares.ts';
 import { until, within } from '../support/platform/wait.ts';
 import { API_PLUGINS, createApi, overriding, SAMPLE } from './fixture.ts';
 import type { Answer, ApiFixture, FixtureOptions } from './fixture.ts';
@@ -27,7 +31,7 @@ const basic = (name: string, password: string): Record<string, string> => ({
   authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`,
 });
 
-/** Of POST /api/config. */
+/** Of POST /api/config, and of what the page applies. */
 let handled = 0;
 
 /** Carries something out, as every button does. */
@@ -43,7 +47,7 @@ const doer = definePlugin({
     ctx.route({ method: 'POST', path: '/do', options, handler });
     const register = (server: Parameters<Parameters<typeof ctx.hapi>[0]['register']>[0]): void =>
       server.ext('onPreHandler', ({ path }, h) => {
-        if (path === '/api/config') handled += 1;
+        if (path === '/api/config' || path === '/dashboard/do/settings/apply') handled += 1;
         return h.continue;
       });
     ctx.hapi({ name: 'doer/count', register }, {});
@@ -122,10 +126,13 @@ describe('a request whose body comes slowly', () => {
     assert.equal((await api.post('/do', {}, basic('eve', 'evil'))).status, 401);
   });
 
-  it('does not put its sender back who waited for the turn while he was removed', async () => {
+  /** Eve is being removed, and sends something that waits for its turn meanwhile. */
+  const whileRemoved = async (send: (text: string) => Promise<Answer>): Promise<Answer> => {
     let begin = (): void => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
     await open(withEve(), {
+      plugins: [...API_PLUGINS, doer as Plugin, dashboard as Plugin],
+      shares: sharesOf(() => []),
       wrapConfig: (config) => {
         const apply = config.apply.bind(config);
         return overriding(config, {
@@ -139,11 +146,40 @@ describe('a request whose body comes slowly', () => {
     handled = 0;
     const removal = api.post('/api/config', { toml: ROOT_ALONE }, basic('admin', 'pw'));
     await until('the removal is being carried out', () => handled === 1, { timeoutMs: 20_000 });
-    const back = api.post('/api/config', { toml: `${withEve()}# again\n` }, basic('eve', 'evil'));
+    const back = send(`${withEve()}# again\n`);
     await until('the next one waits for its turn', () => handled === 2, { timeoutMs: 20_000 });
     setImmediate(begin);
-    assert.deepEqual([(await removal).status, (await back).status], [200, 401]);
+    assert.equal((await removal).status, 200);
+    const answer = await back;
     assert.deepEqual([api.config.current.config.web.users, await api.fileText()], [[], ROOT_ALONE]);
+    return answer;
+  };
+
+  it('does not put its sender back who waited for the turn while he was removed', async () => {
+    const { status } = await whileRemoved((toml) => api.post('/api/config', { toml }, basic('eve', 'evil')));
+    assert.equal(status, 401);
+  });
+
+  it('does not put its sender back from the page either, which need not say of which version its text is', async () => {
+    const applied = (text: string, more = {}): Promise<Answer> =>
+      api.call({
+        method: 'POST',
+        path: '/dashboard/do/settings/apply',
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          'hx-request': 'true',
+          ...basic('eve', 'evil'),
+        },
+        body: new URLSearchParams({ text, seen: digest(text), ...more }).toString(),
+      });
+    const changes = (): ConfigChanges => api.host.service('configChanges') as ConfigChanges;
+    const { body } = await whileRemoved((text) => applied(text));
+    assert.match(body, /data-tone="bad".*not let in any more/s);
+    await api.apply(withEve());
+    const text = `${withEve()}# more\n`;
+    assert.match((await applied(text)).body, /data-tone="bad"/);
+    assert.equal(api.config.current.text, withEve(), 'nor does she who says of no version which it is');
+    assert.match((await applied(text, { version: changes().version })).body, /data-tone="good"/);
   });
 
   it('is carried out for who still may', async () => {

@@ -253,6 +253,20 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'if (down.length > 99)',
   },
   {
+    fault: 'a user who was removed comes back by a share that fails',
+    test: 'api/config-trial',
+    file: 'plugins/control-api/config/changes.ts',
+    from: 'if (changesEntry(former.config, loaded.config))',
+    to: 'if (changesEntry(former.config, former.config))',
+  },
+  {
+    fault: 'a former password counts again when a share fails, after somebody has signed in with the new one',
+    test: 'api/config-trial',
+    file: 'plugins/control-api/config/trial.ts',
+    from: 'this.#running.byReachAlone === true',
+    to: "this.#running.version === ''",
+  },
+  {
     fault: 'a change stays that no share has tried, since its files went up by the former settings first',
     test: 'api/config-trial',
     file: 'plugins/control-api/config/trial.ts',

@@ -19,6 +19,7 @@ import type {
   Release,
   ShareStatus,
 } from 'mountkeeper';
+import { changesEntry, movesPage } from './entry.ts';
 import { History } from './history.ts';
 import type { KeptTrial, Version } from './history.ts';
 import { interruptionOf } from './interruption.ts';
@@ -38,6 +39,14 @@ export function reasonOf(error: unknown): string {
 
 /** `mayShut`: what was applied may keep somebody out of a share. */
 type Submitted = ConfigAnswer & { readonly mayShut?: boolean };
+
+type Applied = Extract<ConfigApplied, { ok: true }>;
+
+/** What was so before a document was applied, and what says whether its sender is let in since. */
+interface Before extends Pick<ConfigSubmission, 'isStillLetIn'> {
+  readonly healthy: readonly string[];
+  readonly trial: KeptTrial | undefined;
+}
 
 export class Changes implements ConfigChanges {
   readonly #ctx: PluginContext;
@@ -161,6 +170,8 @@ export class Changes implements ConfigChanges {
     const { text, by, isStillLetIn, keepSecrets, version, onTrial } = submission;
     const config = this.#ctx.use('config');
     if (isStillLetIn?.() === false) return this.#answer(401, NOT_LET_IN);
+    // Whoever has edited the file meanwhile has ended the trial.
+    this.sync();
     if (version !== undefined && version !== this.version)
       return this.#answer(412, CHANGED_MEANWHILE, this.#since(version));
     const before = { healthy: this.#healthyShares(), trial: this.#trial.kept };
@@ -169,7 +180,7 @@ export class Changes implements ConfigChanges {
     const { summary, changes } = applied.diff;
     if (changes.length === 0) return this.#answer(200, 'No changes detected', summary);
     const added = this.#add(applied.loaded, by, summary);
-    if (onTrial === true) this.#try(added, applied.former.text, before);
+    if (onTrial === true) this.#try(added, applied, { ...before, isStillLetIn });
     return { ...this.#answer(200, 'Config applied successfully', summary), mayShut: mayShut(applied.diff) };
   }
 
@@ -184,16 +195,24 @@ export class Changes implements ConfigChanges {
 
   /**
    * What is applied from the page while another document is on trial goes on trial with it: a share that the first one
-   * has broken is not healed by the document in between.
+   * has broken is not healed by the document in between. Not so where it changes who may enter: whoever was shut out
+   * would come back by a share that fails.
    */
-  #try(
-    { version, text }: Version,
-    formerText: string,
-    { healthy, trial }: { readonly healthy: readonly string[]; readonly trial: KeptTrial | undefined },
-  ): void {
-    const former = trial?.former ?? formerText;
-    if (text === former) return;
-    this.#trial.begin({ version, former, healthy: [...new Set([...healthy, ...(trial?.healthy ?? [])])] });
+  #try(added: Version, applied: Applied, { healthy, trial, isStillLetIn }: Before): void {
+    const { former, loaded } = applied;
+    if (changesEntry(former.config, loaded.config)) return this.#tryEntry(added, applied, isStillLetIn);
+    // Who has sent this came in by the one that only had to be reached.
+    const first = trial?.byReachAlone === true ? { former: former.text, healthy: [] } : trial;
+    const back = first?.former ?? former.text;
+    if (added.text === back) return;
+    const judged = [...new Set([...healthy, ...(first?.healthy ?? [])])];
+    this.#trial.begin({ version: added.version, former: back, healthy: judged });
+  }
+
+  /** It stays, but where its sender may have shut himself out: then somebody has to get in. */
+  #tryEntry({ version }: Version, { former, loaded }: Applied, isStillLetIn: Before['isStillLetIn']): void {
+    const staysIn = isStillLetIn?.() === true && !movesPage(former.config, loaded.config);
+    if (!staysIn) this.#trial.begin({ version, former: former.text, healthy: [], byReachAlone: true });
   }
 
   #refusal(refused: Extract<ConfigApplied, { ok: false }>): ConfigAnswer {
@@ -293,9 +312,7 @@ export class Changes implements ConfigChanges {
     });
   }
 
-  async #applied(
-    text: string,
-  ): Promise<Extract<ConfigApplied, { ok: true }> | { readonly ok: false; readonly answer: ConfigAnswer }> {
+  async #applied(text: string): Promise<Applied | { readonly ok: false; readonly answer: ConfigAnswer }> {
     try {
       const applied = await this.#ctx.use('config').apply({ text, origin: 'file', isTakingBack: true });
       return applied.ok ? applied : { ok: false, answer: this.#refusal(applied) };

@@ -25,6 +25,8 @@ export interface KeptTrial {
   readonly healthy: readonly string[];
   /** The page that sent it has reached the daemon since; it does so once. */
   readonly isReached?: boolean;
+  /** It changes who may enter: no share is judged, and it stays as soon as it is reached. */
+  readonly byReachAlone?: boolean;
 }
 
 interface Kept {
@@ -138,9 +140,11 @@ function isVersion(value: unknown): value is Version {
 }
 
 function isTrial(value: unknown): value is KeptTrial {
-  const { version, former, healthy, isReached } = (value ?? {}) as Partial<Record<keyof KeptTrial, unknown>>;
+  const { version, former, healthy, isReached, byReachAlone } = (value ?? {}) as Partial<
+    Record<keyof KeptTrial, unknown>
+  >;
   return (
-    ['boolean', 'undefined'].includes(typeof isReached) &&
+    [isReached, byReachAlone].every((flag) => ['boolean', 'undefined'].includes(typeof flag)) &&
     typeof version === 'string' &&
     typeof former === 'string' &&
     Array.isArray(healthy) &&

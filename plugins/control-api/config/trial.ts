@@ -3,6 +3,7 @@
  * that an administrator opened, has reached the daemon within a minute and every share that was healthy before is
  * healthy a minute after it has the new settings. So a page that cuts itself off needs no other way in. A share that
  * sends its files by the former settings first has its minute from then on; one that has passed is not judged again.
+ * One that changes who may enter has only to be reached, and stays from then on.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, ConfigTrial, DownShare, ShareStatus } from 'mountkeeper';
@@ -97,6 +98,10 @@ export class Trial {
   reached(version: string): boolean {
     if (this.#running?.version !== version || this.#parts.webProblem() !== undefined) return false;
     this.#running.isReached = true;
+    if (this.#running.byReachAlone === true) {
+      this.end();
+      return true;
+    }
     // A daemon that is started anew within the minute hears of it from nobody.
     this.#changed(this.#running);
     return true;
@@ -196,8 +201,8 @@ export class Trial {
   }
 }
 
-function keptOf({ version, former, judged, isReached }: Running): KeptTrial {
-  return { version, former, healthy: [...judged.keys()], isReached };
+function keptOf({ version, former, judged, isReached, byReachAlone = false }: Running): KeptTrial {
+  return { version, former, healthy: [...judged.keys()], isReached, byReachAlone };
 }
 
 /** When it is decided; undefined while that hangs on the files which shares send first. */

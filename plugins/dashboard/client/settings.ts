@@ -94,7 +94,8 @@ function version(): string | undefined {
   return document.querySelector<HTMLInputElement>('#settings-version')?.value;
 }
 
-// What is in force would not be lost. What came of it stands while it is on trial (`keptOf` of the daemon's side).
+// What is in force would not be lost. What came of it stands while it is on trial, or in force where it is on none
+// (`keptOf` of the daemon's side).
 document.addEventListener('htmx:afterRequest', (event) => {
   const { pathInfo, requestConfig } = (event as RequestEvent).detail;
   const outcome = document.querySelector<HTMLElement>('#settings-outcome');
@@ -102,7 +103,8 @@ document.addEventListener('htmx:afterRequest', (event) => {
     pathInfo.requestPath.endsWith('/settings/apply') &&
     outcome?.querySelector('.outcome[data-tone=good]') != null;
   if (!isApplied) return;
-  outcome.dataset['kept'] = `${version() ?? ''} trial`;
+  const isOnTrial = outcome.querySelector('a[href$="#trial"]') !== null;
+  outcome.dataset['kept'] = `${version() ?? ''}${isOnTrial ? ' trial' : ''}`;
   const text = editor();
   if (requestConfig.parameters['text'] === text?.value)
     text?.closest('.settings')?.removeAttribute('data-typed');

@@ -54,6 +54,7 @@ function asked(
     query,
     form,
     tab: owned.tab,
+    isStillLetIn: request.app.isStillLetIn,
     ...(share !== undefined && { share }),
   });
   return { owned, view, name: String(request.params['name']) };

@@ -252,7 +252,9 @@ export class Editor {
       text,
       by: 'page',
       keepSecrets: true,
-      version: view.form['version'],
+      // Whoever leaves it out has read no version that could still be the one that runs.
+      version: view.form['version'] ?? '',
+      isStillLetIn: view.isStillLetIn,
       onTrial: true,
     });
     if (answered.status === 412)
@@ -262,12 +264,14 @@ export class Editor {
         content: meanwhile(answered.summary, view),
       };
     if (!answered.ok) return { ok: false, message: answered.message };
+    const isOnTrial = changes.trial?.version === answered.version;
+    const said = isOnTrial ? 'settings-applied' : 'settings-stays';
     return {
       ok: true,
-      message: everywhere(isOpen(answered) ? 'settings-applied-open' : 'settings-applied'),
+      message: everywhere(isOpen(answered) ? `${said}-open` : said),
       content: [
         this.#moved(former, view),
-        arrival(answered.version, view),
+        isOnTrial ? arrival(answered.version, view) : null,
         version(answered.version, true),
         behind(answered.version, view, true),
         verdictBox(null),

@@ -55,6 +55,7 @@ async function set(ctx: PluginContext, view: View): Promise<Outcome> {
     by: 'page',
     keepSecrets: true,
     version,
+    isStillLetIn: view.isStillLetIn,
     onTrial: true,
   });
   return ok

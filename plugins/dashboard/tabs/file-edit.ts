@@ -1,6 +1,6 @@
 /** A change of one key of the configuration's file, as buttons of the page of plugins make it. */
 import { readFile } from 'node:fs/promises';
-import type { Outcome, PluginContext } from 'mountkeeper';
+import type { Outcome, PluginContext, View } from 'mountkeeper';
 import { everywhere } from '../languages.ts';
 import { changesOf } from '../settings/arrival.ts';
 
@@ -16,6 +16,7 @@ export async function isUnfinished(ctx: PluginContext): Promise<boolean> {
  */
 export async function applyEdit(
   ctx: PluginContext,
+  { isStillLetIn }: Pick<View, 'isStillLetIn'>,
   edited: (text: string) => string,
 ): Promise<Outcome['message'] | undefined> {
   const config = ctx.use('config');
@@ -25,7 +26,8 @@ export async function applyEdit(
     return answer.ok ? undefined : answer.message;
   }
   const { version } = changes;
-  const answer = await changes.submit({ text: edited(config.current.text), by: 'page', version });
+  const text = edited(config.current.text);
+  const answer = await changes.submit({ text, by: 'page', version, isStillLetIn });
   if (answer.ok) return undefined;
   return answer.status === 412 ? everywhere('settings-meanwhile') : answer.message;
 }

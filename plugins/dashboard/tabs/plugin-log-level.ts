@@ -42,7 +42,7 @@ export async function setLogLevel(ctx: PluginContext, view: View): Promise<Outco
     return { ok: false, message: everywhere('action-gone') };
   if (await isUnfinished(ctx)) return { ok: false, message: everywhere('file-differs') };
   const value = level === DEFAULT ? undefined : level;
-  const refused = await applyEdit(ctx, (text) =>
+  const refused = await applyEdit(ctx, view, (text) =>
     editToml(text, [{ path: ['plugins', name, 'log_level'], value }]),
   );
   if (refused !== undefined) return { ok: false, message: refused };

@@ -84,7 +84,7 @@ async function flip(ctx: PluginContext, view: View): Promise<Outcome> {
     return { ok: false, message: settingIn(view.language, `Validation error: ${check.message}`) };
   const others = check.diff.changes.filter(({ path }) => path !== `plugins.${name}.enabled`);
   if (others.length > 0) return { ok: false, message: everywhere('switch-by-file') };
-  const refused = await applyEdit(ctx, switched);
+  const refused = await applyEdit(ctx, view, switched);
   if (refused !== undefined) return { ok: false, message: refused };
   return { ok: true, message: everywhere(to === 'on' ? 'switched-on' : 'switched-off') };
 }

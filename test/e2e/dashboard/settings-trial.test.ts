@@ -212,6 +212,26 @@ describe('settings on trial', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     await watched.context.close();
   });
 
+  it('puts nothing on trial that changes who may enter, says so, and keeps what was on trial', async () => {
+    const watched = await pages.open();
+    const { page } = watched;
+    const before = await pages.file();
+    const outcome = page.locator('#settings-outcome');
+    await put(watched, 'bandwidth.up', '6M');
+    await verdict(watched, 'good');
+    await applied(watched);
+    await page.locator('#trial').waitFor({ timeout: 10_000 });
+    await put(watched, 'nfs.allowed_clients', '192.0.2.9');
+    await verdict(watched, 'good');
+    await applied(watched);
+    await page.locator('#trial').waitFor({ state: 'detached', timeout: 10_000 });
+    assert.match(await outcome.innerText(), /It stays: nothing is on trial any more/);
+    assert.match(await pages.file(), /^up = "6M"/m);
+    watched.assertClean();
+    await watched.context.close();
+    await pages.daemon.submit(before);
+  });
+
   it('keeps what was applied by somebody who leaves the page at once, and one lost answer does no harm', async () => {
     const watched = await pages.open();
     const { page } = watched;
