@@ -10,8 +10,8 @@ import { run } from '../support/package/build-packages.ts';
 const DEBIAN = `${PROJECT}config/debian/`;
 
 /**
- * `state`, `status`, `load`, `jobs`: what it says of the unit. `runs`: the version that was started last. `signal`: what the
- * script that calls it gets when it ends the daemon.
+ * `state`, `status`, `load`, `jobs`: what it says of the unit. `runs`: the version that was started last.
+ * `signal`: what the script that calls it gets when it ends the daemon.
  */
 const SYSTEMCTL = `
 cd HOUSE
