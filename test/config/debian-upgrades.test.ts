@@ -10,8 +10,8 @@ import { run } from '../support/package/build-packages.ts';
 const DEBIAN = `${PROJECT}config/debian/`;
 
 /**
- * `state`, `status`, `load`: what it says of the unit. `runs`: the version that was started last. `signal`: what the
- * script that calls it gets when it ends the daemon.
+ * `state`, `status`, `load`, `jobs`: what it says of the unit. `runs`: the version that was started last.
+ * `signal`: what the script that calls it gets when it ends the daemon.
  */
 const SYSTEMCTL = `
 cd HOUSE
@@ -22,7 +22,8 @@ case "$*" in
   *ActiveState*) cat state ;;
   *ExecMainStatus*) cat status ;;
   *LoadState*) cat load ;;
-  *MainPID*) echo 7 ;;
+  *MainPID*) if grep -qxE 'active|deactivating' state; then echo 7; else echo 0; fi ;;
+  'list-jobs '*) cat jobs ;;
   # Before 252 it knows no such option.
   'kill --kill-whom='*) exit 1 ;;
   'kill '*)
@@ -81,6 +82,7 @@ describe('an upgrade of the Debian package', () => {
       load: 'loaded',
       runs: '1',
       asked: '',
+      jobs: '',
       'etc/mountkeeper/mountkeeper.toml': '',
       'usr/lib/mountkeeper/version': '1',
       'usr/lib/mountkeeper/bin/node': '1',
@@ -161,7 +163,11 @@ describe('an upgrade of the Debian package', () => {
     await put('state', 'inactive');
     await run(at('bin/systemctl'), ['start', 'mountkeeper.service']);
     await install('3-broken');
-    assert.deepEqual(await now(), { runs: '2', state: 'active', left: ['mountkeeper.former'] });
+    assert.deepEqual(await now(), {
+      runs: '2',
+      state: 'active',
+      left: ['mountkeeper.former'],
+    });
   });
 
   it('starts no daemon that somebody has stopped, and later the new version', async () => {
@@ -179,6 +185,35 @@ describe('an upgrade of the Debian package', () => {
     await install('3-broken');
     await run(at('bin/systemctl'), ['start', 'mountkeeper.service']).catch(() => undefined);
     assert.equal(await read('runs'), '3-broken');
+  });
+
+  it('starts no daemon that somebody has stopped and that drains still, and leaves it its files', async () => {
+    await put('state', 'deactivating');
+    await put('jobs', '7 mountkeeper.service stop running\n');
+    await unpack('2');
+    assert.deepEqual((await now()).left, ['mountkeeper.former', 'mountkeeper.stopped']);
+    assert.equal(await configure(), '');
+    assert.doesNotMatch(await read('asked'), /^(start|kill)/m);
+    assert.deepEqual(await now(), {
+      runs: '1',
+      state: 'deactivating',
+      left: ['mountkeeper.former'],
+    });
+    await put('state', 'inactive');
+    await put('jobs', '');
+    assert.equal(await install('3'), '');
+    assert.deepEqual(await now(), { runs: '1', state: 'inactive', left: [] });
+  });
+
+  it('starts one that ends by itself, or to start again', async () => {
+    for (const jobs of ['', '7 mountkeeper.service restart running\n']) {
+      await put('state', 'deactivating');
+      await put('jobs', jobs);
+      await install(`2${jobs.length}`);
+      assert.match(await read('asked'), /^start/m);
+      assert.equal(await read('state'), 'active');
+      await put('asked', '');
+    }
   });
 
   it('starts one that has failed, or was removed before', async () => {

@@ -7,7 +7,10 @@ const clock = { createClock: 'core/platform/clock.js' };
 
 describe('without a free file descriptor', () => {
   it('no command starts, and who asked for it is told', async () => {
-    const modules = { ...clock, runShortCommand: 'core/platform/processes/short-command.js' };
+    const modules = {
+      ...clock,
+      runShortCommand: 'core/platform/processes/short-command.js',
+    };
     const script = `
       const spec = { command: '/bin/true', args: [], timeoutMs: 5_000 };
       console.log(await failure(runShortCommand(spec, createClock())));`;
@@ -18,7 +21,10 @@ describe('without a free file descriptor', () => {
   });
 
   it('no mount is looked at, and who asked for it is told', async () => {
-    const modules = { ...clock, createMountProbe: 'core/platform/mounts/mount-probe.js' };
+    const modules = {
+      ...clock,
+      createMountProbe: 'core/platform/mounts/mount-probe.js',
+    };
     const script = `
       const probe = createMountProbe({ clock: createClock(), log: {} });
       console.log(await failure(probe.touch('/', 5_000)));`;
