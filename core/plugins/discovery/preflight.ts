@@ -63,13 +63,15 @@ function runChild(request: PreflightRequest): Promise<ChildEnd> {
       killSignal: 'SIGKILL',
     });
     const output = { stderr: '', answer: '' };
+    child.once('error', reject);
+    // Where the daemon can open no more files, Node makes no streams, and emits the error later.
+    if (child.pid === undefined) return;
     child.stderr?.on('data', (chunk: Buffer) => {
       output.stderr = (output.stderr + chunk.toString()).slice(-16_384);
     });
     (child.stdio[3] as NodeJS.ReadableStream).on('data', (chunk: Buffer) => {
       output.answer += chunk.toString();
     });
-    child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, timedOut: child.killed, ...output }));
   });
 }

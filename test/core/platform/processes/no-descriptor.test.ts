@@ -34,6 +34,16 @@ describe('without a free file descriptor', () => {
     ]);
   });
 
+  it("no plugin's module is tried, and who asked for it is told", async () => {
+    const modules = { preflight: 'core/plugins/discovery/preflight.js' };
+    const script = `
+      const request = { entry: '/nowhere.js', name: 'nowhere', declared: {}, timeoutMs: 5_000 };
+      console.log(await failure(preflight(request)));`;
+    const [told, ...others] = await withoutDescriptors(modules, { script });
+    assert.match(told ?? '', /EMFILE/);
+    assert.deepEqual(others, ['lives']);
+  });
+
   it('a process that lives is not taken for one that has ended', async () => {
     const modules = {
       ...clock,
