@@ -21,18 +21,19 @@ describe('patterns of a carried schema', () => {
         code: Joi.string().pattern(/\d/, { invert: true }),
         clean: Joi.string().replace(/o/g, '0'),
         list: Joi.array().items(Joi.string().pattern(/^x/)),
-      }).pattern(/^extra_\d+$/, Joi.number()),
+        more: Joi.object().pattern(/^extra_\d+$/, Joi.number()),
+      }),
     );
     const { error, value } = schema.validate({
       name: 'Rose',
       clean: 'foo',
       list: ['xa'],
-      extra_1: 4,
+      more: { extra_1: 4 },
       code: 'k',
     });
     assert.equal(error, undefined);
-    assert.deepEqual(value, { name: 'Rose', clean: 'f00', list: ['xa'], extra_1: 4, code: 'k' });
-    for (const wrong of [{ name: 'rose 1' }, { list: ['a'] }, { extra_a: 4 }, { code: 'k1' }])
+    assert.deepEqual(value, { name: 'Rose', clean: 'f00', list: ['xa'], more: { extra_1: 4 }, code: 'k' });
+    for (const wrong of [{ name: 'rose 1' }, { list: ['a'] }, { more: { extra_a: 4 } }, { code: 'k1' }])
       assert.ok(schema.validate(wrong).error, JSON.stringify(wrong));
     assert.match(
       schema.validate({ name: 'rose 1' }).error?.message ?? '',
@@ -56,7 +57,7 @@ describe('patterns of a carried schema', () => {
         }),
         { kind: EVIL, name: 'x' },
       ],
-      [Joi.object().pattern(/^(a+)+$/, Joi.number()), { [EVIL]: 1 }],
+      [Joi.object({ more: Joi.object().pattern(/^(a+)+$/, Joi.number()) }), { more: { [EVIL]: 1 } }],
       [Joi.object({ name: Joi.string().empty(evil).valid('x') }), { name: EVIL }],
       [Joi.object({ name: Joi.string().pattern(/^(a+)+$/, { invert: true }) }), { name: EVIL }],
     ];
