@@ -51,7 +51,7 @@ const ABANDONED = 'interval does not stop and is abandoned';
 /** How many times as fast the daemon's time goes: what it does after seconds is seen soon. */
 const QUICK = 4;
 
-describe('a runner, whatever its plugin does', { timeout: 120_000 }, () => {
+describe('a runner, whatever its plugin does', { timeout: 300_000 }, () => {
   let scratch: Scratch;
   let made = 0;
   before(async () => {
