@@ -12,11 +12,12 @@ import type { Daemon } from '../../support/daemon/daemon.ts';
 import { Poll } from '../../support/http/poll.ts';
 import { Files } from '../../support/platform/file-worker.ts';
 import type { LongTask, Tally } from '../../support/platform/file-worker.ts';
+import { queueTimes } from '../../support/platform/run-queue.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { HOSTILE, SLOW_ONES } from '../../support/plugins/hostile-plugins.ts';
 import { HostileTrial, PATIENCE, WELL } from '../../support/plugins/hostile-trial.ts';
-import { inState, source } from '../../support/plugins/strangers.ts';
+import { inState, runnersOf, source } from '../../support/plugins/strangers.ts';
 
 const LARGE_BYTES = 200_000_000;
 /** Of the good plugin. */
@@ -33,9 +34,12 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
   /** Beside all others, since it takes two minutes; in the long form. */
   let slow: Promise<void>;
   let pid: number;
-  /** Of the good one's beats, which come ten times a second. */
+  /** Of the good one's beats, which come ten times a second, without what the queue for a processor took of them. */
   let longestPauseMs = 0;
-  let lastBeatMs = 0;
+  let lastBeat = { atMs: 0, queuedMs: 0 };
+  /** How long the thread of the good one has stood in that queue, in milliseconds. */
+  let queuedMs: () => number;
+  const pausedMs = (): number => performance.now() - lastBeat.atMs - (queuedMs() - lastBeat.queuedMs);
 
   before(async () => {
     scratch = await createScratch('strangers');
@@ -50,14 +54,15 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
       const { status: code, body } = await daemon.get<{ shares: { mounted: boolean }[] }>('/api/status');
       return code === 200 && body.shares[0]?.mounted === true ? undefined : JSON.stringify(body);
     });
+    const [itsPid = 0] = await runnersOf(pid);
+    queuedMs = () => queueTimes(itsPid).get(String(itsPid)) ?? 0;
     let last = 0;
-    lastBeatMs = performance.now();
+    lastBeat = { atMs: performance.now(), queuedMs: queuedMs() };
     good = new Poll(async () => {
       const { status: code, body } = await daemon.get<{ beats: number }>('/ext/good');
-      const nowMs = performance.now();
       if (body.beats > last) {
-        longestPauseMs = Math.max(longestPauseMs, nowMs - lastBeatMs);
-        lastBeatMs = nowMs;
+        longestPauseMs = Math.max(longestPauseMs, pausedMs());
+        lastBeat = { atMs: performance.now(), queuedMs: queuedMs() };
       }
       const isFine = code === 200 && body.beats >= last;
       last = body.beats;
@@ -92,7 +97,7 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
   it('have disturbed nobody', async () => {
     await Promise.all([status.end(), good.end()]);
     // One that beats no more is in a pause, too.
-    longestPauseMs = Math.max(longestPauseMs, performance.now() - lastBeatMs);
+    longestPauseMs = Math.max(longestPauseMs, pausedMs());
     const { reads, failures } = await reading.stop();
     assert.deepEqual([status.failures, good.failures, failures], [[], [], []]);
     assert.equal(daemon.pid, pid);
@@ -107,9 +112,10 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
     assert.ok(sorted.length > 200 && reads > 20, `${sorted.length} answers, ${reads} reads`);
     assert.ok(median < 150 && almostAll < 1_000, `median ${median} ms, 99 % within ${almostAll} ms`);
     // Generous, for a machine with much else to do; who is held up by a plugin waits for many seconds.
-    assert.ok(slowest < 5_000, `${slowest} ms`);
-    // Its process has what others leave it of the processor; one that is silent for ten seconds is ended.
-    assert.ok(longestPauseMs > 0 && longestPauseMs < 10_000, `${longestPauseMs} ms`);
+    assert.ok(
+      slowest < 5_000 && longestPauseMs > 0 && longestPauseMs < 5_000,
+      `${slowest}, ${longestPauseMs} ms`,
+    );
   });
 
   it('are gone with the daemon', async () => {

@@ -82,7 +82,7 @@ const YOUNG_MIB = 1;
  * V8's own choice so soon that a start alone gets the compiler's own 4 MB resident. Busy code gets there all the same.
  */
 const LATER_COMPILED: Readonly<Record<string, readonly string[]>> = {
-  '11.3': ['--interrupt-budget=500000'],
+  '11.3': ['--interrupt-budget=1000000'],
   '12.4': ['--invocation-count-for-turbofan=20000'],
 };
 /** Of the runner and all that it has started together. */

@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import { watchPlugins } from '../../../../core/plugins/discovery/watch.js';
 import { createClock } from '../../../../core/platform/clock.js';
 import { createManualClock } from '../../../../core/testing/manual-clock.js';
+import { until } from '../../../support/platform/wait.ts';
 
 describe('watching plugin folders', () => {
   it('notices edits however deep, plugins that come and plugins that go; not what lies in node_modules', async (t) => {
@@ -74,23 +75,28 @@ describe('watching plugin folders', () => {
       await release();
       await rm(root, { recursive: true, force: true });
     });
-    /** How often it was told of what `act` does, once nothing more comes. */
-    const told = async (act: () => Promise<unknown>): Promise<number> => {
-      const before = changes;
-      await act();
+    /** Once nothing more comes. */
+    const inAll = async (): Promise<number> => {
       for (let seen = -1; seen !== changes;) {
         seen = changes;
         await sleep(1_000);
       }
-      return changes - before;
+      return changes;
     };
-    assert.ok((await told(() => mkdir(at('garden/node_modules/x'), { recursive: true }))) > 0, 'the folder');
+    const isTold = async (what: string, act: () => Promise<unknown>): Promise<void> => {
+      const before = await inAll();
+      await act();
+      await until(what, () => changes > before, { timeoutMs: 20_000 });
+    };
+    await isTold('the folder', () => mkdir(at('garden/node_modules/x'), { recursive: true }));
     const list = at('garden/node_modules/.package-lock.json');
-    assert.ok((await told(() => writeFile(list, '{}'))) > 0, 'the list');
-    assert.ok((await told(() => writeFile(list, '{ }'))) > 0, 'another list');
-    const deep = at('garden/node_modules/x/node_modules');
-    assert.equal(await told(() => mkdir(deep)), 0, 'what a package has for itself');
-    assert.equal(await told(() => writeFile(path.join(deep, '.package-lock.json'), '{}')), 0);
+    await isTold('the list', () => writeFile(list, '{}'));
+    await isTold('another list', () => writeFile(list, '{ }'));
+    const before = await inAll();
+    // What a package has for itself.
+    await mkdir(at('garden/node_modules/x/node_modules'));
+    await writeFile(at('garden/node_modules/x/node_modules/.package-lock.json'), '{}');
+    assert.equal(await inAll(), before);
   });
 
   it('tells of what has changed since the folders were read, before it was there', async (t) => {
