@@ -26,6 +26,7 @@ interface Place {
   readonly path: readonly Segment[];
   readonly node: KeyNode | undefined;
   readonly tier: ChangeTier;
+  readonly entry: boolean;
 }
 
 export const NO_DIFFERENCE: ConfigDiff = Object.freeze({
@@ -42,7 +43,7 @@ export function diffConfig(
   const changes = compare(
     { value: before, at: [], secrets: secretPaths(before, assembly) },
     { value: after, at: [], secrets: secretPaths(after, assembly) },
-    { path: [], node: assembly.root, tier: 'live' },
+    { path: [], node: assembly.root, tier: 'live', entry: false },
   );
   if (changes.length === 0) return NO_DIFFERENCE;
   const tier = TIERS.findLast((candidate) => changes.some((change) => change.tier === candidate));
@@ -57,8 +58,18 @@ function compare(before: Side, after: Side, place: Place): ConfigChange[] {
   return [change(before, after, place)];
 }
 
-function change(before: Side, after: Side, { path, tier }: Place): ConfigChange {
-  return { path: joinPath(path), tier, before: shown(before), after: shown(after) };
+function change(before: Side, after: Side, { path, node, tier, entry }: Place): ConfigChange {
+  const isEntry = entry || [before, after].some(({ value }) => holdsEntry(value, node));
+  return { path: joinPath(path), tier, isEntry, before: shown(before), after: shown(after) };
+}
+
+/** Whether a key in a table that is new, or gone, says who may enter. */
+function holdsEntry(value: unknown, node: KeyNode | undefined): boolean {
+  if (node === undefined) return false;
+  if (Array.isArray(value)) return value.some((item) => holdsEntry(item, { ...node, kind: 'table' }));
+  return (
+    isTable(value) && [...node.children].some(([name, child]) => child.entry && value[name] !== undefined)
+  );
 }
 
 function shown({ value, at, secrets }: Side): unknown {
@@ -78,7 +89,8 @@ function below(side: Side, key: Segment): Side {
 }
 
 function inside(place: Place, key: string, node: KeyNode | undefined): Place {
-  return { path: [...place.path, key], node, tier: node?.tier ?? place.tier };
+  const { tier, entry } = node ?? place;
+  return { path: [...place.path, key], node, tier, entry };
 }
 
 function isNamedTables(node: KeyNode | undefined): boolean {
@@ -106,7 +118,9 @@ function compareNamed(before: Side, after: Side, place: Place): ConfigChange[] {
     return [change(from ?? nothing, to ?? nothing, each)];
   });
   if (found.length > 0) return found;
-  return [{ path: joinPath(place.path), tier: 'live', before: [...old.keys()], after: [...next.keys()] }];
+  // Their order alone.
+  const [path, tier, isEntry] = [joinPath(place.path), 'live', false] as const;
+  return [{ path, tier, isEntry, before: [...old.keys()], after: [...next.keys()] }];
 }
 
 function byName(side: Side): Map<string, Side> {

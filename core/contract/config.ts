@@ -28,6 +28,8 @@ export type FileOnly = boolean | 'but-default';
 export interface ConfigChange {
   readonly path: string;
   readonly tier: ChangeTier;
+  /** Whether it says who may enter, or holds what does: keys that are marked `entry`. */
+  readonly isEntry: boolean;
   readonly before: unknown;
   readonly after: unknown;
 }
@@ -277,7 +279,8 @@ export interface Logins {
  * Keys that a plugin adds to the document. Every key of a schema has `.description()`, `.default()` and
  * `.meta({ tier })` (inherited from the nearest ancestor); secrets have `.meta({ secret: true })`. A key
  * that names a file, a folder, a program or code, or that gives others more access to this machine, has
- * `.meta({ fileOnly: true })`: it cannot be changed over HTTP.
+ * `.meta({ fileOnly: true })`: it cannot be changed over HTTP. One that says who may enter, or by what (people, their
+ * passwords, machines), has `.meta({ entry: true })`: settings on trial that fail bring nobody back by it.
  */
 export interface ConfigContribution<C extends object = object> {
   /**

@@ -177,7 +177,7 @@ export const schema = Joi.object<AuthConfig, true>({
     .unique('name')
     .default([])
     .description('Tokens for programs that use the API; "mountkeeper token new" makes them.'),
-}).meta({ tier: 'live' });
+}).meta({ tier: 'live', entry: true });
 
 /** Whether anybody signs in with a code. */
 export function hasCodes({ totp_secret, users }: AuthConfig): boolean {

@@ -79,7 +79,7 @@ function verdictBody(verdict: ConfigVerdict) {
     problems: [],
     warnings,
     diff_summary: summary,
-    changes,
+    changes: changes.map(({ path, tier, before, after }) => ({ path, tier, before, after })),
     interrupts: { ...interrupts, text: interruptionText(interrupts) },
   };
 }

@@ -52,6 +52,7 @@ export const schema = Joi.object<NfsConfig, true>({
     .max(1_000)
     .unique()
     .default([])
+    .meta({ entry: true })
     .description(
       'Addresses and networks whose machines may mount the shares; nobody may until some are named. ' +
         'NFS knows no passwords: ' +
@@ -82,7 +83,7 @@ function clientsOfShare(description: string) {
       'array.min':
         '{{#label}} names nobody; leave the key out, or leave "nfs" out of the protocols of the share',
     })
-    .meta({ tier: 'protocol' })
+    .meta({ tier: 'protocol', entry: true })
     .description(description);
 }
 

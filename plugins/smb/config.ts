@@ -65,12 +65,16 @@ export const schema = Joi.object<SmbConfig, true>({
     .default(['127.0.0.1'])
     .meta({ names: 'address' })
     .description('Addresses or names of network interfaces to listen on; "0.0.0.0" or "::" is all of them.'),
-  guest: Joi.boolean().default(false).description('Let everybody in without a password, to read and write.'),
+  guest: Joi.boolean()
+    .default(false)
+    .meta({ entry: true })
+    .description('Let everybody in without a password, to read and write.'),
   users: Joi.array()
     .items(user)
     .max(1_000)
     .default([])
     .custom(withoutDoubles)
+    .meta({ entry: true })
     .description('Who may log in. Nobody, when there is no user and no guest.'),
 }).meta({ tier: 'protocol' });
 

@@ -58,13 +58,14 @@ export const schema = Joi.object<WebdavConfig, true>({
     .max(1_000)
     .default([])
     .unique('name')
+    .meta({ entry: true })
     .description('Who may log in. With no user at all, and no webdav.system_group, everybody is let in.'),
   system_group: Joi.string()
     .pattern(/^[^\s\-:,][^:,\x00-\x1f\x7f]{0,63}$/)
     .optional()
     .example('mountkeeper-users')
     .messages({ 'string.pattern.base': '{{#label}} must be the name of a group of this machine' })
-    .meta({ fileOnly: true })
+    .meta({ fileOnly: true, entry: true })
     .description(
       'Members of this group of the machine may log in, too, by their own passwords, which PAM checks (apt install ' +
         'pwauth). Never root or accounts of services. Left out: those of webdav.users alone.',

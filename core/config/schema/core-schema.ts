@@ -109,7 +109,7 @@ function usersOfShare(description: string): ArraySchema {
       'array.min':
         '{{#label}} names nobody; leave the key out to let every user in, or name a group without members for nobody',
     })
-    .meta({ tier: 'protocol', names: 'login' })
+    .meta({ tier: 'protocol', names: 'login', entry: true })
     .description(description);
 }
 
@@ -134,7 +134,7 @@ function groups(): ObjectSchema {
     })
     .default({})
     .example({ office: ['anna', 'ben'] })
-    .meta({ tier: 'protocol' })
+    .meta({ tier: 'protocol', entry: true })
     .description(
       'Groups of users, each a list under its name of up to 32 letters, digits, ".", "_" and "-"; shares name ' +
         'them with a leading "@". They are no groups of this machine, which are never asked.',

@@ -19,6 +19,8 @@ export interface KeyNode {
   readonly tier: ChangeTier;
   readonly secret: boolean;
   readonly fileOnly: FileOnly;
+  /** It says who may enter, or by what. */
+  readonly entry: boolean;
   readonly words?: readonly string[];
   readonly names?: NamesOf;
   readonly owner: string;
@@ -35,6 +37,7 @@ export interface Origin {
   readonly owner: string;
   readonly tier: ChangeTier;
   readonly fileOnly?: FileOnly;
+  readonly entry?: boolean;
 }
 
 interface Meta {
@@ -42,6 +45,7 @@ interface Meta {
   readonly secret?: boolean;
   readonly type?: string;
   readonly fileOnly?: FileOnly;
+  readonly entry?: boolean;
   readonly names?: NamesOf;
 }
 
@@ -81,6 +85,7 @@ export function buildNode(description: object, origin: Origin): KeyNode {
     kind,
     tier: here.tier,
     fileOnly: here.fileOnly ?? false,
+    entry: here.entry ?? false,
     owner: origin.owner,
     open: isOpen(body),
     children: kind === 'value' ? new Map() : childrenOf(body, inside),
@@ -88,8 +93,13 @@ export function buildNode(description: object, origin: Origin): KeyNode {
 }
 
 /** Marks are inherited by everything below them. */
-function inherit(origin: Origin, { tier, fileOnly }: Meta): Origin {
-  return { ...origin, tier: tier ?? origin.tier, fileOnly: fileOnly ?? origin.fileOnly ?? false };
+function inherit(origin: Origin, { tier, fileOnly, entry }: Meta): Origin {
+  return {
+    ...origin,
+    tier: tier ?? origin.tier,
+    fileOnly: fileOnly ?? origin.fileOnly ?? false,
+    entry: entry ?? origin.entry ?? false,
+  };
 }
 
 function documentation(

@@ -23,6 +23,8 @@ export interface ContributionEntry {
   readonly contribution: ConfigContribution;
   readonly thirdParty: boolean;
   readonly enabledByDefault: boolean;
+  /** It decides about every request. */
+  readonly guard?: boolean;
   readonly version: string;
 }
 
@@ -91,9 +93,9 @@ export function assertDisjoint(existing: Part | undefined, addition: Part): void
 
 /** `[plugins.<name>]`: the switch, and the plugin's keys when it has no section of its own. */
 export function ownTable(entry: ContributionEntry): Part {
-  const { owner, contribution, enabledByDefault, thirdParty } = entry;
+  const { owner, contribution, enabledByDefault, thirdParty, guard } = entry;
   const tables = tablesOf(contribution);
-  const key = `${owner} ${enabledByDefault} ${thirdParty}`;
+  const key = `${owner} ${enabledByDefault} ${thirdParty} ${guard}`;
   const table = tables.get(key) ?? tableAnew(entry);
   tables.set(key, table);
   return table;
@@ -117,19 +119,19 @@ const withKeys = kept((base: ObjectSchema) => kept((keys: ObjectSchema) => base.
 const madeSwitches = new Map<string, ObjectSchema>();
 
 /** The core's own keys of a plugin's table: the same for hundreds of plugins that are off. */
-function switches({ enabledByDefault, thirdParty }: ContributionEntry): ObjectSchema {
-  const key = `${enabledByDefault} ${thirdParty}`;
-  const made = madeSwitches.get(key) ?? switchesAnew(enabledByDefault, thirdParty);
+function switches({ enabledByDefault, thirdParty, guard = false }: ContributionEntry): ObjectSchema {
+  const key = `${enabledByDefault} ${thirdParty} ${guard}`;
+  const made = madeSwitches.get(key) ?? switchesAnew(enabledByDefault, thirdParty, guard);
   madeSwitches.set(key, made);
   return made;
 }
 
-function switchesAnew(isOn: boolean, thirdParty: boolean): ObjectSchema {
+function switchesAnew(isOn: boolean, thirdParty: boolean, entry: boolean): ObjectSchema {
   return Joi.object({
     // Switching a third-party plugin on runs its code.
     enabled: Joi.boolean()
       .default(isOn)
-      .meta({ tier: 'live', fileOnly: thirdParty && 'but-default' })
+      .meta({ tier: 'live', fileOnly: thirdParty && 'but-default', entry })
       .description('Whether the plugin is on.'),
     log_level: Joi.string()
       .valid('', ...LOG_LEVELS)

@@ -74,7 +74,8 @@ function areSame(some: readonly ContributionEntry[], others: readonly Contributi
         one.owner === other.owner &&
         one.version === other.version &&
         one.thirdParty === other.thirdParty &&
-        one.enabledByDefault === other.enabledByDefault
+        one.enabledByDefault === other.enabledByDefault &&
+        one.guard === other.guard
       );
     })
   );

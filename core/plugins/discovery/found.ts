@@ -75,8 +75,10 @@ export function entryOf(found: FoundPlugin): ContributionEntry[] {
       ? found.contribution
       : undefined;
   if (!contribution) return [];
-  const { name, version, thirdParty } = found;
-  return [{ owner: name, version, thirdParty, enabledByDefault: enabledByDefault(found), contribution }];
+  const { name, version, thirdParty, guard } = found;
+  return [
+    { owner: name, version, thirdParty, enabledByDefault: enabledByDefault(found), guard, contribution },
+  ];
 }
 
 /** Any keys: of plugins that are off. One schema, so that the configuration describes it once for all of them. */

@@ -19,7 +19,6 @@ import type {
   Release,
   ShareStatus,
 } from 'mountkeeper';
-import { changesEntry, movesPage } from './entry.ts';
 import { History } from './history.ts';
 import type { KeptTrial, Version } from './history.ts';
 import { interruptionOf } from './interruption.ts';
@@ -199,8 +198,8 @@ export class Changes implements ConfigChanges {
    * would come back by a share that fails.
    */
   #try(added: Version, applied: Applied, { healthy, trial, isStillLetIn }: Before): void {
-    const { former, loaded } = applied;
-    if (changesEntry(former.config, loaded.config)) return this.#tryEntry(added, applied, isStillLetIn);
+    const { diff, former } = applied;
+    if (diff.changes.some(({ isEntry }) => isEntry)) return this.#tryEntry(added, applied, isStillLetIn);
     // Who has sent this came in by the one that only had to be reached.
     const first = trial?.byReachAlone === true ? { former: former.text, healthy: [] } : trial;
     const back = first?.former ?? former.text;
@@ -210,8 +209,9 @@ export class Changes implements ConfigChanges {
   }
 
   /** It stays, but where its sender may have shut himself out: then somebody has to get in. */
-  #tryEntry({ version }: Version, { former, loaded }: Applied, isStillLetIn: Before['isStillLetIn']): void {
-    const staysIn = isStillLetIn?.() === true && !movesPage(former.config, loaded.config);
+  #tryEntry({ version }: Version, { diff, former }: Applied, isStillLetIn: Before['isStillLetIn']): void {
+    const movesPage = diff.changes.some(({ path, isEntry }) => /^web\b/.test(path) && !isEntry);
+    const staysIn = isStillLetIn?.() === true && !movesPage;
     if (!staysIn) this.#trial.begin({ version, former: former.text, healthy: [], byReachAlone: true });
   }
 

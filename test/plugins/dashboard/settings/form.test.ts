@@ -241,7 +241,7 @@ describe('the form of the settings', () => {
     const verdict: ConfigVerdict = {
       ok: true,
       summary: `shares.a: "${HOSTILE}"`,
-      changes: [{ path: 'shares.a', tier: 'per-share', before: 1, after: 2 }],
+      changes: [{ path: 'shares.a', tier: 'per-share', isEntry: false, before: 1, after: 2 }],
       interrupts: { shares: [HOSTILE, 'b'], servers: true, restart: true },
       warnings: [],
     };
@@ -268,8 +268,8 @@ describe('the form of the settings', () => {
         {
           ...verdict,
           changes: [
-            { path: 'web.port', tier: 'live', before: 8090, after: 8091 },
-            { path: 'web.password', tier: 'live', before: '********', after: '' },
+            { path: 'web.port', tier: 'live', isEntry: false, before: 8090, after: 8091 },
+            { path: 'web.password', tier: 'live', isEntry: true, before: '********', after: '' },
           ],
           interrupts: { shares: [], servers: false, restart: false },
         },
