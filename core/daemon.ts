@@ -1,6 +1,6 @@
 /**
  * The composition root: builds every part, wires them and owns the order of start and stop.
- * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with
+ * Start: lock, plugins discovered, configuration, plugins active, shares, web. Stop is the reverse, with
  * the drain first.
  */
 import { readFile } from 'node:fs/promises';
@@ -96,7 +96,7 @@ export class Daemon {
       }
       for (const warning of check.loaded.warnings) parts.log.warn({ warning }, 'configuration');
       parts.config.commit(check.loaded);
-      await parts.host.apply(check.loaded);
+      await parts.host.begin(check.loaded);
       const supervisor = new Supervisor(
         {
           clock: parts.clock,
@@ -191,8 +191,10 @@ export class Daemon {
   }
 
   async #open(): Promise<void> {
-    const { commands, config, clock, log } = this.#parts;
+    const { commands, config, clock, host, log } = this.#parts;
     await this.#supervisor.start();
+    // Shares are being mounted meanwhile: most of it is the web server's routes.
+    await host.apply(config.current);
     commands.consume((command) => this.#dispatch(command));
     await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);
     await this.#listen(config.current);
