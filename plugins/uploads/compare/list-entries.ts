@@ -17,6 +17,9 @@ const FEW = 256;
 /** Node's replacement for bytes that are not valid UTF-8. */
 const NO_TEXT = '\uFFFD';
 
+/** Longer than a tick of any kernel (10 ms), by which kernels before 6.13 note times. */
+const TICK_MS = 20;
+
 export interface Asking {
   readonly processes: Pick<Processes, 'run'>;
   readonly signal: AbortSignal;
@@ -26,12 +29,17 @@ export class EntryList {
   readonly #upper: string;
   readonly #processes: Pick<Processes, 'run'>;
   readonly #few: number;
+  readonly #now: () => number;
   #hasFew: boolean;
+  /** The folder when it was last read, and had nothing in it. */
+  #bare: { readonly stats: BigIntStats; readonly text: string } | undefined;
 
-  constructor(upper: string, processes: Pick<Processes, 'run'>, few = FEW) {
+  /** `now`: milliseconds since the epoch, by which a folder that has stayed empty is not read again. */
+  constructor(upper: string, processes: Pick<Processes, 'run'>, few = FEW, now = () => Infinity) {
     this.#upper = upper;
     this.#processes = processes;
     this.#few = few;
+    this.#now = now;
     this.#hasFew = few > 0;
   }
 
@@ -40,6 +48,7 @@ export class EntryList {
    * vanishes meanwhile is left out. Rejects when the folder cannot be read completely.
    */
   async read(what: 'all' | 'folders', signal: AbortSignal): Promise<string> {
+    if (this.#bare && (await this.#isStill(this.#bare.stats))) return this.#bare.text;
     const few = this.#hasFew ? await this.#readFew(what, signal) : undefined;
     if (few !== undefined) return few;
     const text = await find(this.#upper, what, { processes: this.#processes, signal });
@@ -47,9 +56,29 @@ export class EntryList {
     return text;
   }
 
+  /** Whoever puts something into a folder changes its times: of most shares nothing waits, and each is asked often. */
+  async #isStill(stats: BigIntStats): Promise<boolean> {
+    // What is wrong with it, reading it says.
+    const now = await lstat(this.#upper, { bigint: true }).catch(() => undefined);
+    return (
+      now !== undefined &&
+      (['dev', 'ino', 'mtimeNs', 'ctimeNs'] as const).every((key) => now[key] === stats[key])
+    );
+  }
+
+  /** One that was changed just now may change once more by the same time. */
+  #noteBare(found: readonly Found[], beganMs: number): void {
+    const [root, ...others] = found;
+    const isBare = root && others.length === 0 && Number.isFinite(beganMs);
+    const isOld = root && Number(root.stats.ctimeNs / 1_000_000n) < beganMs - TICK_MS;
+    this.#bare = isBare && isOld ? { stats: root.stats, text: `${lineOf(root)}\0` } : undefined;
+  }
+
   /** Undefined where there are many, or something is for `find` to tell. */
   async #readFew(what: 'all' | 'folders', signal: AbortSignal): Promise<string | undefined> {
     const found: Found[] = [];
+    const beganMs = this.#now();
+    this.#bare = undefined;
     try {
       const upper = await realpath(this.#upper);
       if (!(await lookAt('', upper, found))) return undefined;
@@ -72,6 +101,7 @@ export class EntryList {
       signal.throwIfAborted();
       return undefined;
     }
+    if (what === 'all') this.#noteBare(found, beganMs);
     const isAsked = ({ stats }: Found): boolean => what === 'all' || stats.isDirectory();
     return found
       .filter(isAsked)

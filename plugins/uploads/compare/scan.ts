@@ -84,7 +84,7 @@ export function createScanner(
   processes: Pick<Processes, 'run'>,
   { fewEntries, now = () => Infinity }: ScannerOptions = {},
 ): Scanner {
-  const list = new EntryList(upper, processes, fewEntries);
+  const list = new EntryList(upper, processes, fewEntries, now);
   let known: ReadonlyMap<string, Reading> = new Map();
   /** The last scan, where each entry was read: the same text means the same again. */
   let last: { readonly text: string; readonly scan: Scan } | undefined;

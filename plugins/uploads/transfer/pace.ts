@@ -6,7 +6,7 @@
 const REST_MS_PER_ENTRY = 1.25;
 const LONGEST_REST_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
-const IDLE_LOOK_EVERY_MS = 5_000;
+export const IDLE_LOOK_EVERY_MS = 5_000;
 
 export interface Looked {
   /** Entries of the upper folder. */

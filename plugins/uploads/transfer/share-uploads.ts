@@ -31,7 +31,7 @@ import { settleLive } from './leaving/settle-live.ts';
 import type { ManagedUploads, ShareUploaderOptions } from './managed.ts';
 import { MoveLock } from './move-lock.ts';
 import { LookLoop } from './look-loop.ts';
-import { freshMs, restMs } from './pace.ts';
+import { freshMs, IDLE_LOOK_EVERY_MS, restMs } from './pace.ts';
 import type { Looked } from './pace.ts';
 import { perform } from './perform.ts';
 import { Planner } from './planner.ts';
@@ -127,7 +127,7 @@ export class ShareUploader implements ManagedUploads {
     this.#loop = new LookLoop({
       clock: options.clock,
       end: this.#end.signal,
-      look: () => this.look(this.#end.signal),
+      look: async () => this.#wasLookedAt || this.look(this.#end.signal),
       restMs: () => this.#restMs(),
       onFailure: (error) =>
         options.log.warn({ share: options.layer.shareName, err: error }, 'upper folder not looked at'),
@@ -314,6 +314,13 @@ export class ShareUploader implements ManagedUploads {
   /** Resolves when no step is running and none can start now. */
   async settled(): Promise<void> {
     while (this.#steps.size > 0) await Promise.race(this.#steps);
+  }
+
+  /** Somebody else has looked since: the supervisor asks for the figures of each share every few seconds. */
+  get #wasLookedAt(): boolean {
+    const { lookedAtMs, dirtyFiles } = this.#figures ?? { lookedAtMs: -Infinity, dirtyFiles: 0 };
+    const sinceMs = this.#options.clock.monotonic() - lookedAtMs;
+    return !this.#isLookDue && dirtyFiles === 0 && sinceMs < IDLE_LOOK_EVERY_MS;
   }
 
   /** True when another scan would find something to do at once. */

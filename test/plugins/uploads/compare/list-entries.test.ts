@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Processes } from 'mountkeeper';
 import { EntryList } from '../../../../plugins/uploads/compare/list-entries.ts';
+import { sleep } from '../../../support/platform/wait.ts';
 import { processes } from '../../../support/write-layer/uploader-share.ts';
 
 const { signal } = new AbortController();
@@ -84,6 +85,39 @@ describe('the entries of an upper folder', () => {
     assert.equal((await list.read('all', signal)).split('\0').length, 3);
     assert.equal((await list.read('all', signal)).split('\0').length, 3);
     assert.deepEqual(started, ['find', 'find', 'find']);
+  });
+
+  it('are seen at once also in a folder that was empty before', async () => {
+    const list = new EntryList(upper, counting, undefined, () => Date.now());
+    const namesIn = async (what: 'all' | 'folders' = 'all'): Promise<readonly string[]> =>
+      (await list.read(what, signal)).split('\0').slice(1, -1);
+    for (let turn = 0; turn < 20; turn += 1) {
+      assert.deepEqual(await namesIn(), []);
+      // Half of the time it was empty for long enough for that to be known.
+      if (turn % 2 === 0) await sleep(30);
+      assert.deepEqual([await namesIn(), await namesIn('folders')], [[], []]);
+      mkdirSync(join(upper, 'd'));
+      assert.deepEqual((await namesIn()).length, 1);
+      rmSync(join(upper, 'd'), { recursive: true });
+      writeFileSync(join(upper, 'f'), '');
+      assert.deepEqual([(await namesIn()).length, (await namesIn('folders')).length], [1, 0]);
+      rmSync(join(upper, 'f'));
+    }
+    rmSync(upper, { recursive: true });
+    await assert.rejects(namesIn(), /the upper folder cannot be read/);
+  });
+
+  it('are seen in another folder in its place, also with the same times', async () => {
+    const list = new EntryList(upper, counting, undefined, () => Date.now());
+    await sleep(30);
+    await list.read('all', signal);
+    await list.read('all', signal);
+    const other = `${upper}-other`;
+    mkdirSync(other);
+    writeFileSync(join(other, 'f'), '');
+    rmSync(upper, { recursive: true });
+    renameSync(other, upper);
+    assert.equal((await list.read('all', signal)).split('\0').length, 3);
   });
 
   it('are left to find where a name is no text', async () => {
