@@ -62,7 +62,9 @@ export function createProcessRecords(stateDir: string, log: Logger): ProcessReco
       await chmod(folder, 0o700);
     },
     read,
-    write: (record) => writeWhole(recordFile(record.key), `${JSON.stringify(record)}\n`),
+    // No record is used after a loss of power, so no start waits for the disk.
+    write: (record) =>
+      writeWhole(recordFile(record.key), `${JSON.stringify(record)}\n`, { isDurable: false }),
     remove: async (record) => {
       const current = await read(record.key);
       if (current?.pid === record.pid && current.startTicks === record.startTicks)
