@@ -95,7 +95,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const contributions = new Contributions({
     ledgers: () => host.ledgers(),
     known: () => host.dryRun(),
-    isStranger: (plugin) => host.list().some((one) => one.thirdParty && one.name === plugin),
+    isStranger: (plugin) => host.isStranger(plugin),
     clock,
     log,
   });

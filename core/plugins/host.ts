@@ -126,6 +126,8 @@ export interface PluginHost {
   /** Calls what plugins have registered for the command, each with a time limit. Never rejects. */
   handle(command: keyof Commands, args: readonly unknown[]): Promise<void>;
   list(): readonly PluginInfo[];
+  /** Whether it is a third party's: asked for each field of each share in each cycle. */
+  isStranger(plugin: string): boolean;
   /** Disposes everything, last in first out. With 'handover', releases know to leave children running. */
   stop(reason: 'shutdown' | 'handover'): Promise<void>;
 }
@@ -369,6 +371,10 @@ class Host implements PluginHost {
       describeMember(member, this.#members, this.#coreServices),
     );
     return infos.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  isStranger(plugin: string): boolean {
+    return this.#members.get(plugin)?.found.thirdParty === true;
   }
 
   async stop(reason: 'shutdown' | 'handover'): Promise<void> {

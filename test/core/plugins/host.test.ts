@@ -88,6 +88,14 @@ describe('plugin host', () => {
     assert.deepEqual(states(test), { a: 'active' });
   });
 
+  it("knows a third party's plugin by its name", async (t) => {
+    const test = await open(t, [small('a', []), small('b', [])], { strangers: ['b'] });
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((name) => test.host.isStranger(name)),
+      [false, true, false],
+    );
+  });
+
   it('tells the reason of the disposal', async () => {
     const reasons: unknown[] = [];
     const watch = small('a', [], {
