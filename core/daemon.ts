@@ -29,6 +29,8 @@ import { WebEndpoint } from './http/web-endpoint.ts';
 
 /** How long a stop waits for the command that is running. */
 const COMMAND_PATIENCE_MS = 30_000;
+/** How long the web server waits for shares that are being mounted. */
+const SHARES_FIRST_MS = 1_000;
 /** Until a configuration that could not be read or applied is tried again. */
 const AGAIN_MS = 10_000;
 /** Keys that say where and how the web server listens. */
@@ -193,7 +195,8 @@ export class Daemon {
   async #open(): Promise<void> {
     const { commands, config, clock, host, log } = this.#parts;
     await this.#supervisor.start();
-    // Shares are being mounted meanwhile: most of it is the web server's routes.
+    // The web server's routes take this process as long as a mount takes all others.
+    await this.#supervisor.settled(SHARES_FIRST_MS);
     await host.apply(config.current);
     commands.consume((command) => this.#dispatch(command));
     await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);

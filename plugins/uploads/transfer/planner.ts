@@ -108,7 +108,8 @@ export class Planner {
     await this.#forgetMoves(scan, records, signal);
     const conditions = {
       ...changeTimes({ nowMs: clock.now(), writeBackMs: writeBackMs(), restMs, ...options }),
-      isCut: await this.#space.look(),
+      // Nothing there was cut off; that there is room, another look notes.
+      isCut: scan.entries.size === 0 ? NEVER_FULL : await this.#space.look(),
       late: (this.#late ??= await LateWrites.read(layer)),
       isUrgent: options.isUrgent ?? (() => false),
       nameProblem: (name: string) => remote.nameProblem?.(name),
