@@ -1,6 +1,6 @@
 /**
  * The composition root: builds every part, wires them and owns the order of start and stop.
- * Start: lock, plugins discovered, configuration, plugins active, web, shares. Stop is the reverse, with
+ * Start: lock, plugins discovered, configuration, plugins active, shares, web. Stop is the reverse, with
  * the drain first.
  */
 import { readFile } from 'node:fs/promises';
@@ -29,6 +29,8 @@ import { WebEndpoint } from './http/web-endpoint.ts';
 
 /** How long a stop waits for the command that is running. */
 const COMMAND_PATIENCE_MS = 30_000;
+/** How long the web server waits for shares that are being mounted. */
+const SHARES_FIRST_MS = 1_000;
 /** Until a configuration that could not be read or applied is tried again. */
 const AGAIN_MS = 10_000;
 /** Keys that say where and how the web server listens. */
@@ -96,7 +98,7 @@ export class Daemon {
       }
       for (const warning of check.loaded.warnings) parts.log.warn({ warning }, 'configuration');
       parts.config.commit(check.loaded);
-      await parts.host.apply(check.loaded);
+      await parts.host.begin(check.loaded);
       const supervisor = new Supervisor(
         {
           clock: parts.clock,
@@ -192,8 +194,11 @@ export class Daemon {
   }
 
   async #open(): Promise<void> {
-    const { commands, config, clock, log } = this.#parts;
+    const { commands, config, clock, host, log } = this.#parts;
     await this.#supervisor.start();
+    // The web server's routes take this process as long as a mount takes all others.
+    await this.#supervisor.settled(SHARES_FIRST_MS);
+    await host.apply(config.current);
     commands.consume((command) => this.#dispatch(command));
     await this.#entrance.listenForCommands(config.current.config.supervisor.state_dir);
     await this.#listen(config.current);

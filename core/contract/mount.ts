@@ -329,6 +329,10 @@ export interface LineFigures {
   readonly bytesPerSecond?: number | undefined;
 }
 
+export interface MountOptions {
+  readonly isUnprobed?: boolean;
+}
+
 /** Mounts remote paths. Provided by a plugin under the name `mounter`. */
 /** One option of a connection; `lines`: a text of several lines, such as a key. */
 export interface ConnectionOption {
@@ -366,10 +370,16 @@ export interface Mounter {
    */
   mountsWithoutRemote?(spec: ShareSpec): Promise<boolean>;
   /**
-   * Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects with
-   * the reason as a plain sentence.
+   * Whether `mount` can find out by itself that the remote path can be listed, before anybody sees the share: for one
+   * that was mounted here before, from where it leads now. Absent: never.
    */
-  mount(spec: ShareSpec, signal: AbortSignal): Promise<Mount>;
+  mountsUnprobed?(spec: ShareSpec): Promise<boolean>;
+  /**
+   * Resolves when the kernel shows the mount and it answers; clears a stale mount point first. Rejects with
+   * the reason as a plain sentence. `isUnprobed`: nobody has probed the remote path, so it rejects, too, and leaves
+   * nothing mounted, unless that was listed.
+   */
+  mount(spec: ShareSpec, signal: AbortSignal, options?: MountOptions): Promise<Mount>;
   /** Living mounts that a former daemon left, whatever they were started with. */
   adopt(): Promise<readonly Mount[]>;
   /**
@@ -407,6 +417,11 @@ export type ProbeResult =
 export interface Prober {
   /** Never rejects; a time-out is a failure with its reason. */
   probe(spec: ShareSpec, signal: AbortSignal): Promise<ProbeResult>;
+  /**
+   * Whether the mount may find out by itself, which spares the time of a probe: where that fails, the share is probed.
+   * Never rejects. Absent: never.
+   */
+  leavesToMount?(spec: ShareSpec, signal: AbortSignal): Promise<boolean>;
 }
 
 /**

@@ -6,7 +6,6 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { server as createHapiServer } from '@hapi/hapi';
 import type { Lifecycle, Request, ResponseObject, ResponseToolkit, Server, ServerRealm } from '@hapi/hapi';
 import type { RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
@@ -85,8 +84,10 @@ class Facade extends EventEmitter {
   }
 }
 
-function createServer(facade: Facade): Server {
-  return createHapiServer({
+/** hapi is read when the first one is built: shares are being mounted by then. */
+async function createServer(facade: Facade): Promise<Server> {
+  const { server } = await import('@hapi/hapi');
+  return server({
     listener: facade as unknown as HttpServer,
     autoListen: false,
     // Without this, stop() throws on a server that never listened, and throws again from a timer.
@@ -250,7 +251,7 @@ async function stopQuietly(server: Server, { clock, log }: GenerationOptions): P
 export async function buildGeneration(options: GenerationOptions): Promise<Generation> {
   const { clock, log, isActive } = options;
   const facade = new Facade();
-  const server = createServer(facade);
+  const server = await createServer(facade);
   const end = new AbortController();
   server.app.endOfGeneration = end.signal;
   server.app.clock = clock;

@@ -104,6 +104,11 @@ export interface PluginHost {
    */
   apply(next: LoadedConfig, diff?: ConfigDiff): Promise<void>;
   /**
+   * The first change of a start, with no projection but the hooks: shares can be mounted, and the next `apply`
+   * builds all others, which takes as long as a mount.
+   */
+  begin(next: LoadedConfig): Promise<void>;
+  /**
    * Switches off the third-party plugin in whose code an uncaught error began; it comes back when its files
    * change, it is switched off and on, or by `enable`. To be called where the error came up. Undefined when no plugin
    * is to blame, or the core is.
@@ -160,8 +165,11 @@ class Host implements PluginHost {
   readonly #coreServices: Readonly<Record<string, unknown>>;
   readonly #brokenOff: BrokenOff;
   readonly #handlers: CommandHandlers;
-  readonly #hookProjector: Projector;
-  readonly #builder: Builder;
+  readonly #hooksBuilder: Builder;
+  readonly #wholeBuilder: Builder;
+  /** The one for changes from now on, and the one that has built what is projected. */
+  #builder: Builder;
+  #projectedBy: Builder | undefined;
   readonly #env: InstanceEnv;
   readonly #queue = createLatestQueue<Config>((config) => this.#change(config));
   #found: readonly FoundPlugin[] = [];
@@ -210,11 +218,10 @@ class Host implements PluginHost {
       log,
       timeoutMs: limits.hookMs,
     });
-    this.#hookProjector = hooks.projector;
-    this.#builder = createBuilder({
-      projectors: [hooks.projector, ...options.projectors],
-      isActive: this.#isActive,
-    });
+    const isActive = this.#isActive;
+    this.#hooksBuilder = createBuilder({ projectors: [hooks.projector], isActive });
+    this.#wholeBuilder = createBuilder({ projectors: [hooks.projector, ...options.projectors], isActive });
+    this.#builder = this.#wholeBuilder;
     const events = new EventBus({
       ledgers: () => this.ledgers(),
       clock,
@@ -316,6 +323,16 @@ class Host implements PluginHost {
   }
 
   apply(next: LoadedConfig): Promise<void> {
+    this.#builder = this.#wholeBuilder;
+    return this.#push(next);
+  }
+
+  begin(next: LoadedConfig): Promise<void> {
+    this.#builder = this.#hooksBuilder;
+    return this.#push(next);
+  }
+
+  #push(next: LoadedConfig): Promise<void> {
     this.#lastConfig = next.config;
     this.#unfit = next.unfit;
     return actAsCore(() => this.#queue.push(next.config));
@@ -346,8 +363,7 @@ class Host implements PluginHost {
   async inspect(next: LoadedConfig): Promise<void> {
     this.#unfit = next.unfit;
     const members = planMembers(this.#request(next.config));
-    const builder = createBuilder({ projectors: [this.#hookProjector], isActive: this.#isActive });
-    this.#swap(members, await builder.build(ledgersOf(members)));
+    this.#swap(members, await this.#hooksBuilder.build(ledgersOf(members)));
     inspectMembers(members, this.#isCoreService);
     // A service may hold something: it goes with `stop`, too.
     this.#instances = [...members.values()].flatMap(({ instance }) => instance ?? []);
@@ -437,27 +453,31 @@ class Host implements PluginHost {
   async #change(config: Config): Promise<void> {
     if (this.#stopping) throw new Error('the plugin host has stopped');
     if (this.#projected === undefined) await this.#sweep();
+    const builder = this.#builder;
     const request = this.#request(config);
     const next = planMembers(request);
-    const isProjected = this.#projected !== undefined && sameLedgers(ledgersOf(next), this.#projected);
-    this.#swap(
-      next,
-      isProjected
-        ? undefined
-        : await buildMembers(next, this.#builder, () => restartDependants(next, request)),
-    );
+    this.#swap(next, await this.#build(next, builder, () => restartDependants(next, request)));
+    this.#projectedBy = builder;
     await this.#disposeGone(next, (name) => (next.get(name)?.enabled ? 'reload' : 'disable'));
     for (const member of next.values()) {
       member.instance?.takeLogLevel();
       takeConfig(member);
     }
-    await this.#activate();
+    await this.#activate(builder);
     for (const instance of this.#active()) await instance.refresh();
     const states = this.list();
     reportStates(states, this.#reported, this.#options.log);
     tellNotKept(states, this.#reported, this.#options.onNotKept);
     this.#reported = states;
     this.#brokenOff.tell(this.#found);
+  }
+
+  /** Undefined where what is projected is what would be built. */
+  async #build(members: Members, builder: Builder, settle: () => boolean): Promise<Build | undefined> {
+    const isFirst = this.#projectedBy !== builder;
+    const projected = isFirst ? undefined : this.#projected;
+    if (projected && sameLedgers(ledgersOf(members), projected)) return undefined;
+    return buildMembers({ members, builder, settle, isFirst });
   }
 
   /** Removes old copies at the start only; later ones may still be in use. */
@@ -493,7 +513,7 @@ class Host implements PluginHost {
     this.#instances = this.#instances.filter((one) => kept.has(one));
   }
 
-  async #activate(): Promise<void> {
+  async #activate(builder: Builder): Promise<void> {
     const members = this.#members;
     const { clock, log } = this.#options;
     await activateMembers(members, {
@@ -502,7 +522,7 @@ class Host implements PluginHost {
       make: this.#make,
       isCoreService: this.#isCoreService,
       isStopping: () => this.#stopping,
-      reproject: async () => this.#swap(members, await this.#builder.build(ledgersOf(members))),
+      reproject: async () => this.#swap(members, await builder.build(ledgersOf(members))),
       onBegin: (instance) => {
         if (!this.#instances.includes(instance)) this.#instances = [...this.#instances, instance];
       },

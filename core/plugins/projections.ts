@@ -5,7 +5,7 @@
 import type { BuiltProjection, Ledger, Projector } from './instance/ledger.ts';
 import { conflictIn, ledgersOf, withdraw } from './plugin-set.ts';
 import { sentence } from '../platform/log/thrown.ts';
-import type { Members } from './plugin-set.ts';
+import type { Member, Members } from './plugin-set.ts';
 
 export interface Build {
   commit(): void;
@@ -53,30 +53,35 @@ export function createBuilder({ projectors, isActive }: BuilderOptions): Builder
   };
 }
 
+export interface SetToBuild {
+  readonly members: Members;
+  readonly builder: Builder;
+  /** Takes care of the dependants of what was withdrawn; true when the set must be built again. */
+  readonly settle: () => boolean;
+  /** Nothing of it has been built by all projectors yet, so what lives may be refused as well. */
+  readonly isFirst?: boolean;
+}
+
 /**
  * Builds the whole set. When that is refused, starts with the living instances and adds the new ones one at
- * a time; those that a projector refuses are withdrawn. `settle` then takes care of their dependants, and
- * returns true when the set must be built again. Rejects when even the living instances cannot be built:
+ * a time; those that a projector refuses are withdrawn. Rejects when even the living instances cannot be built:
  * then nothing has changed.
  */
-export async function buildMembers(
-  members: Members,
-  builder: Builder,
-  settle: () => boolean,
-): Promise<Build> {
+export async function buildMembers(set: SetToBuild): Promise<Build> {
+  const { members, builder, settle, isFirst = false } = set;
+  const suspects = [...members.values()].filter((one) => one.fresh || (isFirst && one.instance));
   try {
     return await builder.build(ledgersOf(members));
   } catch (error) {
-    if (![...members.values()].some((member) => member.fresh)) throw error;
+    if (suspects.length === 0) throw error;
   }
-  const build = await buildOneByOne(members, builder);
+  const build = await buildOneByOne(members, builder, suspects);
   if (!settle()) return build;
   await build.discard();
-  return buildMembers(members, builder, settle);
+  return buildMembers(set);
 }
 
-async function buildOneByOne(members: Members, builder: Builder): Promise<Build> {
-  const fresh = [...members.values()].filter((member) => member.fresh);
+async function buildOneByOne(members: Members, builder: Builder, fresh: readonly Member[]): Promise<Build> {
   // Replacements first: others may take over what they no longer declare.
   const suspects = [
     ...fresh.filter((member) => member.previous),

@@ -29,31 +29,61 @@ export interface MountShareOptions {
   readonly signal: AbortSignal;
   /** Somebody asked for a fresh probe: what it says counts, also for a share that could come up without its remote. */
   readonly isAsked?: boolean;
+  /** The last try has failed: the probe says why. */
+  readonly isAgain?: boolean;
   /** Called with a mount that came up after the caller stopped waiting. */
   readonly onLate: (mount: Mount) => void;
 }
 
 /** Never rejects: a failure is returned as its reason, a plain sentence. */
 export async function mountShare(options: MountShareOptions): Promise<MountResult> {
-  const { around, spec, signal, isAsked, onLate } = options;
+  const { around, spec, signal, isAsked } = options;
   const { clock } = around;
   const mounter = around.mounter();
   if (!mounter) return { reason: 'no mounter is active; see `mountkeeper plugin list`' };
   try {
+    const unprobed = await mountUnprobed(options, mounter);
+    if (unprobed) return unprobed;
     const probed = await withGrace(probe(options), { clock, signal, graceMs: PROBE_GRACE_MS });
     if (!probed.ok && (isAsked || !(await comesUpWithout(probed, spec, mounter))))
       return { reason: probed.reason, remote: probed.remote };
-    signal.throwIfAborted();
-    const veto = await around.hooks().veto('beforeMount', spec.share.name);
-    if (veto !== undefined) return { reason: veto };
-    signal.throwIfAborted();
-    const grace = { clock, signal, graceMs: MOUNT_GRACE_MS, onLate };
-    const mount = await withGrace(mounter.mount(spec, signal), grace);
-    return probed.ok ? { mount } : { mount, probeFailure: failureOf(probed) };
+    const mounted = await mountUnlessVetoed(options, () => mounter.mount(spec, signal));
+    return probed.ok || 'reason' in mounted ? mounted : { ...mounted, probeFailure: failureOf(probed) };
   } catch (error) {
     return error instanceof Error
       ? { reason: messageOf(error), remote: (error as RemoteFailure).remote }
       : { reason: messageOf(error) };
+  }
+}
+
+async function mountUnlessVetoed(
+  { around, spec, signal, onLate }: MountShareOptions,
+  mount: () => Promise<Mount>,
+): Promise<{ readonly mount: Mount } | { readonly reason: string }> {
+  signal.throwIfAborted();
+  const veto = await around.hooks().veto('beforeMount', spec.share.name);
+  if (veto !== undefined) return { reason: veto };
+  signal.throwIfAborted();
+  const grace = { clock: around.clock, signal, graceMs: MOUNT_GRACE_MS, onLate };
+  return { mount: await withGrace(mount(), grace) };
+}
+
+/** Undefined where the share has to be probed first; also where this has failed, since the probe knows better why. */
+async function mountUnprobed(options: MountShareOptions, mounter: Mounter): Promise<MountResult | undefined> {
+  const { around, spec, signal, isAsked, isAgain } = options;
+  const asked = isAsked || isAgain ? undefined : around.prober()?.leavesToMount?.(spec, signal);
+  const grace = { clock: around.clock, signal, graceMs: PROBE_GRACE_MS };
+  if (!asked || !(await withGrace(asked, grace))) return undefined;
+  try {
+    return await mountUnlessVetoed(options, () => mounter.mount(spec, signal, { isUnprobed: true }));
+  } catch (error) {
+    signal.throwIfAborted();
+    const { name } = spec.share;
+    around.log.info(
+      { share: name, reason: messageOf(error) },
+      'share not mounted without a probe, it is probed',
+    );
+    return undefined;
   }
 }
 

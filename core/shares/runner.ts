@@ -222,6 +222,7 @@ export class ShareRunner {
         spec,
         signal,
         isAsked,
+        isAgain: this.#failures > 0,
         onLate: (mount) => (this.#goal === 'released' ? mount.release() : discard(this.#around, mount)),
       }),
     );

@@ -83,12 +83,16 @@ export class Supervisor {
   /** As plugins last said. */
   #troubles: Troubles = new Map();
   #looping: Promise<void> | undefined;
+  #lookIfSettled: () => void = () => undefined;
 
   constructor(options: SupervisorOptions, loaded: LoadedConfig) {
     this.#options = options;
     this.#config = loaded.config;
     const { clock, log, plugins } = options;
-    const onChange = (): void => this.#publishSoon();
+    const onChange = (): void => {
+      this.#publishSoon();
+      this.#lookIfSettled();
+    };
     this.#around = {
       clock,
       log,
@@ -152,6 +156,18 @@ export class Supervisor {
     void this.#orphans.scanWhenDue();
     this.#publish();
     this.#looping = this.#loop();
+  }
+
+  /** Resolves when each share is up or has failed, after `ms` at the latest: for what would hold up their mounts. */
+  async settled(ms: number): Promise<void> {
+    const isSettled = (): boolean =>
+      [...this.#runners.values()].every(({ health, mount }) => mount !== undefined || health === 'failed');
+    const settling = new Promise<void>((resolve) => {
+      this.#lookIfSettled = () => void (isSettled() && resolve());
+    });
+    this.#lookIfSettled();
+    await endsWithin(this.#options.clock, ms, settling);
+    this.#lookIfSettled = () => undefined;
   }
 
   /**

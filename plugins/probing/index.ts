@@ -21,6 +21,7 @@ export default definePlugin({
       return createProber({
         clock,
         mounter: () => ctx.use('mounter'),
+        connections: () => ctx.use('connections'),
         places: createSemaphore({ places: 2 * availableParallelism(), heldAtMostMs: STARTED_MS, clock }),
         timeoutMs: () => durationMs(ctx.config.timeout),
       });

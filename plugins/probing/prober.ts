@@ -1,11 +1,24 @@
 import { formatDuration, unlessAborted } from 'mountkeeper';
-import type { Clock, Mounter, Prober, ProbeResult, RemoteFailure, Semaphore, ShareSpec } from 'mountkeeper';
+import type {
+  Clock,
+  ConnectionMonitors,
+  Mounter,
+  Prober,
+  ProbeResult,
+  RemoteFailure,
+  Semaphore,
+  ShareSpec,
+} from 'mountkeeper';
+
+/** A NAS that takes longer to answer a dial is probed: the mount would wait for it for longer than a probe may. */
+const DIAL_MS = 400;
 
 type Failure = Omit<Extract<ProbeResult, { ok: false }>, 'ok'>;
 
 export interface ProberOptions {
   readonly clock: Clock;
   readonly mounter: () => Mounter;
+  readonly connections: () => Pick<ConnectionMonitors, 'of'>;
   /** Slots for starting probes: starting a process costs processor time, waiting for a remote does not. */
   readonly places: Semaphore;
   readonly timeoutMs: () => number;
@@ -13,6 +26,16 @@ export interface ProberOptions {
 
 export function createProber(options: ProberOptions): Prober {
   return {
+    leavesToMount: async (spec, signal) => {
+      try {
+        const monitor = options.connections().of(spec.connection);
+        if (!monitor || (await options.mounter().mountsUnprobed?.(spec)) !== true) return false;
+        return (await monitor.dial(options.clock.deadline(DIAL_MS, signal))) === undefined;
+      } catch {
+        // The probe says why.
+        return false;
+      }
+    },
     probe: async (spec, signal) => {
       const timeoutMs = options.timeoutMs();
       const deadline = options.clock.deadline(timeoutMs, signal);

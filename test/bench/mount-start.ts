@@ -72,7 +72,7 @@ export async function benchStart(scratch: Scratch): Promise<Figure[]> {
       note:
         'From the start of the process until the kernel lists the mount. ' +
         'Ours includes the start of Node.js, the reading and checking of the configuration ' +
-        'and the probe of the remote path.',
+        'and a listing of the remote path. All rounds but the first are restarts.',
     },
     {
       what: `start until ${MANY} shares are mounted`,

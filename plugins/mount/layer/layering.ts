@@ -47,6 +47,12 @@ const SETTLE_MS = 20_000;
 /** Starts an rclone that is mounted at `fresh`. */
 export type StartLower = (layering: LayerPlan, signal: AbortSignal) => Promise<ActiveMount>;
 
+export interface StartsOfLower {
+  readonly start: StartLower;
+  /** For the first one, where whatever it fails of is a reason to mount nothing. */
+  readonly first?: StartLower;
+}
+
 /** Rejects with a plain sentence where the uploader is missing. */
 export async function planLayer(spec: ShareSpec, shown: MountPlan, tools: MountTools): Promise<LayerPlan> {
   // Fails before anything is mounted.
@@ -84,7 +90,7 @@ export async function planLayer(spec: ShareSpec, shown: MountPlan, tools: MountT
  */
 export async function mountLayer(
   layering: LayerPlan,
-  start: StartLower,
+  { start, first }: StartsOfLower,
   tools: MountingTools,
   signal: AbortSignal,
 ): Promise<LayeredMount> {
@@ -101,13 +107,21 @@ export async function mountLayer(
   let [bindfs, lower]: [ManagedProcess?, ActiveMount?] = [];
   try {
     // Before rclone, which would work on the cache of a share that another daemon has.
-    bindfs = await passOn(
+    const passing = await passOn(
       name,
       { paths: stack, cache: paths.folder },
       { fingerprint: shown.fingerprint, notes: toStackNotes(layering) },
       tools,
     );
-    lower = await unlessSilent(start(layering, signal), layering, tools);
+    bindfs = passing.process;
+    const ended = new AbortController();
+    passing.mounted.catch((error: unknown) => ended.abort(error));
+    const either = AbortSignal.any([signal, ended.signal]);
+    const started = first?.(layering, either) ?? unlessSilent(start(layering, either), layering, tools);
+    // Whichever fails, the other has settled before all is undone.
+    const [passed, below] = await Promise.allSettled([passing.mounted, started]);
+    if (below.status === 'fulfilled') lower = below.value;
+    for (const one of [passed, below]) if (one.status === 'rejected') throw one.reason;
     await clearUpper(layering, lower, tools, signal);
     // Over the empty folder; nobody can see it until the overlay is moved to the share's mount point.
     await mountOverlay(

@@ -10,8 +10,8 @@
 import { makeFolder } from 'mountkeeper';
 import type { ManagedProcess, MountTable } from 'mountkeeper';
 import { deviceName } from '../rclone/arguments.ts';
-import { startBindfs } from './bindfs/start.ts';
-import type { BindfsTools } from './bindfs/start.ts';
+import { beginBindfs } from './bindfs/start.ts';
+import type { BindfsTools, StartingBindfs } from './bindfs/start.ts';
 import { unusable } from './overlay.ts';
 import type { StackPaths } from './paths.ts';
 import { ENTER } from '../lifecycle/passage.ts';
@@ -69,18 +69,18 @@ export async function clearStack({ folder }: StackPaths, tools: StackTools): Pro
 }
 
 /**
- * Starts bindfs. The next daemon finds the share by its process record. It lives for as long as the share is
- * mounted, with the daemon or without, so it is what keeps others from `cache`: two overlays on one upper folder mix
- * up what users write, and the kernel only warns.
+ * Starts bindfs, and resolves when it has the lock. The next daemon finds the share by its process record. It lives for
+ * as long as the share is mounted, with the daemon or without, so it is what keeps others from `cache`: two overlays on
+ * one upper folder mix up what users write, and the kernel only warns.
  */
 export async function passOn(
   shareName: string,
   { paths, cache }: { readonly paths: StackPaths; readonly cache: string },
   { fingerprint, notes }: Pick<ManagedProcess, 'fingerprint' | 'notes'>,
   tools: StackTools,
-): Promise<ManagedProcess> {
+): Promise<StartingBindfs> {
   await makeFolder(cache).catch((error: unknown) => Promise.reject(unusable(cache, error)));
-  return startBindfs(
+  return beginBindfs(
     {
       key: stackKey(shareName),
       options: PASS_ON,

@@ -1,5 +1,6 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { endsWithin } from 'mountkeeper';
+import { createSemaphore, endsWithin } from 'mountkeeper';
 import type { MountPlan, Mounter, ShareSpec } from 'mountkeeper';
 import { fuseProblem } from './fuse-access.ts';
 import { adoptAll } from './adoption.ts';
@@ -10,6 +11,7 @@ import { CacheDisks } from '../cache/cache-disks.ts';
 import { createCacheRoots, holdsFiles } from '../cache/cache-folders.ts';
 import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
+import type { StartLower } from '../layer/layering.ts';
 import { layerPaths } from '../layer/paths.ts';
 import { recoverUnmounted } from '../layer/upper/set-aside.ts';
 import { isWrittenTo } from '../layer/upper/still-open.ts';
@@ -35,12 +37,16 @@ import { releaseForMount } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
 import { ControlPorts } from '../rclone/control/control-ports.ts';
 import { userOfCache } from '../cache/sole-user.ts';
-import { endFormer, ready, start, startLower } from './start.ts';
+import { endFormer, ready, start, startListed, startLower } from './start.ts';
 import type { MountingTools, MountTools } from './tools.ts';
 import { WriteOut } from '../recovery/cache-sync.ts';
 import { isLayered, layerProblem } from '../layer/needs.ts';
 
 const LAST_WRITE_OUT_MS = 3_000;
+/** Backends whose share is a folder, so that each rclone lists it before it is shown; a bucket's folders are none. */
+const LISTS_FOLDERS: ReadonlySet<string> = new Set(['sftp', 'ftp', 'webdav']);
+/** After this time a mount that nobody has probed has started its processes; those that were probed came in turn. */
+const STARTED_MS = 400;
 const MAX_PATHS = 1_000;
 
 export interface RcloneMounter extends Mounter {
@@ -82,6 +88,17 @@ export function createMounter(given: MountTools): RcloneMounter {
     for (const root of all) await disks.require(root);
     return all;
   };
+  /** The share was mounted before, from where it leads now. */
+  const wasHere = async (spec: ShareSpec): Promise<boolean> => {
+    const cacheDir = cacheFolder(tools.config(), spec.share.name);
+    const { place } = tools.plans.of(spec);
+    return isLayered() && (await hasIdentity(cacheDir, place)) && (await isReadOnlyCache(cacheDir));
+  };
+  const places = createSemaphore({
+    places: 2 * availableParallelism(),
+    heldAtMostMs: STARTED_MS,
+    clock: tools.clock,
+  });
   const pathOf = (shareName: string): string =>
     tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
   return {
@@ -91,21 +108,21 @@ export function createMounter(given: MountTools): RcloneMounter {
     measure: (spec, signal) => measureLine(spec, tools, signal),
     doubtsOf: hostKeyDoubts,
     optionsOf,
-    mountsWithoutRemote: async (spec) => {
-      const cacheDir = cacheFolder(tools.config(), spec.share.name);
-      return (
-        isLayered() &&
-        (await hasIdentity(cacheDir, tools.plans.of(spec).place)) &&
-        (await isReadOnlyCache(cacheDir))
-      );
-    },
-    mount: async (spec, signal) => {
-      await disks.note(tools.config().cache.dir);
-      await roots.note(tools.config().cache.dir);
-      // Noted as soon as it is locked: the share may never be mounted.
-      const mount = await mountShare(spec, { ...tools, onLocked: (path) => mountPoints.add(path) }, signal);
-      mounts.add(mount);
-      return mount;
+    mountsWithoutRemote: wasHere,
+    mountsUnprobed: async (spec) => LISTS_FOLDERS.has(spec.connection.type) && wasHere(spec),
+    mount: async (spec, signal, { isUnprobed = false } = {}) => {
+      const leave = isUnprobed ? await places.enter(signal) : () => undefined;
+      try {
+        await disks.note(tools.config().cache.dir);
+        await roots.note(tools.config().cache.dir);
+        // Noted as soon as it is locked: the share may never be mounted.
+        const onLocked = (path: string): void => void mountPoints.add(path);
+        const mount = await mountShare(spec, { ...tools, onLocked, isUnprobed }, signal);
+        mounts.add(mount);
+        return mount;
+      } finally {
+        leave();
+      }
     },
     adopt: async () => {
       const adopted = await adoptAll(tools);
@@ -147,7 +164,7 @@ export function createMounter(given: MountTools): RcloneMounter {
 
 async function mountShare(
   spec: ShareSpec,
-  tools: MountingTools & { readonly onLocked: (mountPoint: string) => void },
+  tools: MountingTools & { readonly onLocked: (mountPoint: string) => void; readonly isUnprobed: boolean },
   signal: AbortSignal,
 ): Promise<RunningRclone> {
   const planned = tools.plans.renewed(spec);
@@ -180,7 +197,9 @@ async function mountShare(
   if (missing !== undefined) throw new Error(missing);
   if (!isLayered()) return mountPlain(spec, { plan, cacheDir }, tools, signal);
   const layering = await planLayer(spec, plan, tools);
-  return mountLayer(layering, (one, ended) => startLower(one, tools, ended), tools, signal);
+  const start: StartLower = (one, ended) => startLower(one, tools, ended);
+  const listed: StartLower = (one, ended) => startListed(one, tools, ended);
+  return mountLayer(layering, { start, ...(tools.isUnprobed && { first: listed }) }, tools, signal);
 }
 
 /** For a daemon that is not root: rclone's own mount, which only shows what is on the remote. */

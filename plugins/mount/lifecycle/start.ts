@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { endsWithin, writeWhole } from 'mountkeeper';
+import { endsWithin, timeBox, writeWhole } from 'mountkeeper';
 import type { ManagedProcess, Mount, ProcessRights, ShareSpec } from 'mountkeeper';
 import { accessOf } from './fuse-access.ts';
 import { deviceName, mountArguments, remotePath, sendArguments } from '../rclone/arguments.ts';
@@ -26,6 +26,7 @@ import type { MountingTools, MountTools } from './tools.ts';
 /** Length of `sun_path` in unix(7), without its terminating zero. */
 const MAX_SOCKET_BYTES = 107;
 const FIRST_LOOK_MS = 1_000;
+const LISTED_WITHIN_MS = 5_000;
 
 /**
  * Starts an rclone for below an overlay, mounted where it can be moved from. What a killed one left
@@ -60,6 +61,24 @@ export async function startLower(
     // A remote that is away tells nothing.
   });
   return active;
+}
+
+/** The same for a remote path that nobody has probed: nothing is left running unless that was listed. */
+export async function startListed(
+  layering: LayerPlan,
+  tools: MountingTools,
+  signal: AbortSignal,
+): Promise<ActiveMount> {
+  const lower = await startLower(layering, tools, signal);
+  try {
+    if (!lower.root.isListed) await timeBox(tools.clock, LISTED_WITHIN_MS, lower.root.look());
+    signal.throwIfAborted();
+    if (!lower.root.isListed) throw new Error(lower.root.trouble ?? 'the remote path was not listed');
+    return lower;
+  } catch (error) {
+    await lower.kill();
+    throw error;
+  }
 }
 
 export async function ready(

@@ -51,6 +51,7 @@ export class RootCheck {
   #tookMs = 0;
   #isDue = true;
   #isBucket: boolean | undefined;
+  #isListed = false;
 
   constructor(options: RootCheckOptions) {
     this.#options = options;
@@ -64,6 +65,11 @@ export class RootCheck {
   /** Whether the remote has answered anything yet, whatever became of it since. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
+  }
+
+  /** The last look has listed it; what is in a bucket is never listed. */
+  get isListed(): boolean {
+    return this.#isListed;
   }
 
   get isLost(): boolean {
@@ -200,6 +206,7 @@ export class RootCheck {
 
   async #list(signal: AbortSignal): Promise<readonly ListedName[]> {
     const { fs, rc } = this.#options;
+    this.#isListed = false;
     if (this.#isBucket === undefined) {
       const { Features } = await rc.call<{ Features: Readonly<Record<string, boolean>> }>(
         'operations/fsinfo',
@@ -216,6 +223,7 @@ export class RootCheck {
       { fs, remote: '', opt },
       signal,
     );
+    this.#isListed = true;
     return list ?? [];
   }
 

@@ -43,6 +43,47 @@ describe('share runner, bringing up', () => {
     await runner.release();
   });
 
+  it('leaves the probe to the mount where the prober says so, unless somebody asks for one', async () => {
+    const kit = createKit();
+    kit.prober.isLeaving = true;
+    const { runner } = await mounted(kit);
+    assert.deepEqual([kit.prober.probed, kit.mounter.unprobed], [[], [true]]);
+    runner.reconnect();
+    await kit.clock.advance(0);
+    assert.deepEqual([kit.prober.probed, kit.mounter.unprobed], [['photos'], [true, false]]);
+    await runner.release();
+  });
+
+  it('probes a share that could not be mounted without, and goes by what the probe says', async () => {
+    const kit = createKit();
+    kit.prober.isLeaving = true;
+    kit.mounter.problem = 'not listed';
+    kit.prober.problems.set('photos', 'no such path');
+    const runner = kit.run(photos);
+    await kit.clock.advance(0);
+    assert.deepEqual([runner.health, runner.status().healthMessage], ['failed', 'no such path']);
+    assert.deepEqual([kit.prober.probed, kit.mounter.unprobed], [['photos'], [true]]);
+    await kit.clock.advance(6_100);
+    assert.deepEqual(kit.prober.probed, ['photos', 'photos']);
+    assert.deepEqual(kit.mounter.unprobed, [true], 'that is not tried again before the share has been up');
+    kit.mounter.problem = undefined;
+    kit.prober.problems.clear();
+    await kit.clock.advance(12_100);
+    assert.deepEqual([runner.health, kit.mounter.unprobed], ['healthy', [true, false]]);
+    await runner.release();
+  });
+
+  it('asks the plugins before a mount without a probe, too', async () => {
+    const kit = createKit();
+    kit.prober.isLeaving = true;
+    kit.hooks.reason = 'not now';
+    const runner = kit.run(photos);
+    await kit.clock.advance(0);
+    assert.deepEqual([runner.health, runner.status().healthMessage], ['failed', 'not now']);
+    assert.deepEqual(kit.mounter.tried, []);
+    await runner.release();
+  });
+
   it('comes up without its remote, but not right after somebody asked for a fresh probe', async () => {
     const kit = createKit();
     kit.mounter.mountsWithoutRemote = () => Promise.resolve(true);

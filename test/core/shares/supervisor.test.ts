@@ -35,6 +35,21 @@ describe('supervisor', () => {
     assert.deepEqual([of('photos')?.health, of('video')?.health], ['probing', 'healthy']);
   });
 
+  it('has settled when each share is up or has failed, or time is up', async (t) => {
+    const settledAfter = async (kit: ReturnType<typeof createKit>): Promise<number | undefined> => {
+      const { supervisor } = await start(t, kit, two);
+      const [beganMs, span] = [kit.clock.monotonic(), { ms: undefined as number | undefined }];
+      void supervisor.settled(500).then(() => (span.ms = kit.clock.monotonic() - beganMs));
+      for (let step = 0; step < 8 && span.ms === undefined; step += 1) await kit.clock.advance(100);
+      return span.ms;
+    };
+    const [up, hanging] = [createKit(), createKit()];
+    up.prober.problems.set('photos', 'no such path');
+    assert.equal(await settledAfter(up), 0);
+    hanging.prober.hangs.add('photos');
+    assert.equal(await settledAfter(hanging), 500);
+  });
+
   it('does not wait for a mount whose figures do not come', async (t) => {
     const kit = createKit();
     const { status, of } = await start(t, kit, two);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Mount } from 'mountkeeper';
 import { isMounted, mountsBelow } from '../../support/platform/mounted-file-systems.ts';
@@ -13,6 +13,7 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 import { createWorkbench } from '../../support/mount/workbench.ts';
 import type { Workbench } from '../../support/mount/workbench.ts';
+import { userOfCache } from '../../../plugins/mount/cache/sole-user.ts';
 import { unlessRoot } from '../../runner/skips.ts';
 
 interface Room {
@@ -184,6 +185,32 @@ describe('the life of a mount by rclone', () => {
       await mount.unmount();
       assert.deepEqual(await mountsBelow(mount.plan.mountPoint), []);
     }),
+  );
+
+  it(
+    'is mounted without a probe where it was before, and not where its path is gone',
+    { skip: unlessRoot },
+    () =>
+      inRoom(rclone, async ({ scratch, nas, bench }) => {
+        await nas.put('photos/a.bin', 1_000);
+        const spec = bench.spec('photos', { remote_path: 'photos' });
+        const isLeft = () => bench.mounter.mountsUnprobed?.(spec);
+        const mountIt = () => bench.mounter.mount(spec, deadline(30_000), { isUnprobed: true });
+        assert.equal(await isLeft(), false, 'it was never mounted here');
+        await (await bench.mount(spec)).unmount();
+        assert.equal(await isLeft(), true);
+        const again = await mountIt();
+        assert.equal(await shell('test -e "$1/a.bin"', again).ended, 0);
+        await again.unmount();
+        await rm(nas.path('photos'), { recursive: true });
+        await assert.rejects(mountIt(), /its path is not there/);
+        assert.deepEqual(await mountsBelow(scratch.path('bench')), []);
+        assert.equal(
+          await userOfCache(`${scratch.path('bench')}/cache/photos`),
+          undefined,
+          'no rclone is left',
+        );
+      }),
   );
 
   it('says in plain words why it cannot be mounted', () =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Mounter, ShareSpec } from 'mountkeeper';
+import { unlessAborted } from 'mountkeeper';
+import type { ConnectionMonitor, Mounter, ShareSpec } from 'mountkeeper';
 import { createClock } from '../../../core/platform/clock.ts';
 import { schema } from '../../../plugins/probing/config.ts';
 import { createSemaphore } from '../../../core/platform/semaphore.ts';
@@ -13,10 +14,52 @@ const prober = (probe: Mounter['probe'], timeoutMs = 60): ReturnType<typeof crea
   createProber({
     clock,
     mounter: () => ({ probe }) as Mounter,
+    connections: () => ({ of: () => undefined }),
     places: createSemaphore({ places: 2, heldAtMostMs: 20, clock }),
     timeoutMs: () => timeoutMs,
   });
 const signal = new AbortController().signal;
+
+describe('a prober, asked whether the mount may find out by itself', () => {
+  /** `missing`: why the NAS is not there; null where it says nothing at all. */
+  const asked = (
+    mountsUnprobed: Mounter['mountsUnprobed'],
+    missing?: string | null,
+    isKnown = true,
+  ): Promise<boolean> | undefined => {
+    const dial = (ended: AbortSignal): Promise<string | undefined> =>
+      missing === null
+        ? unlessAborted(ended, never() as Promise<undefined>).catch(() => 'timeout')
+        : Promise.resolve(missing);
+    return createProber({
+      clock,
+      mounter: () => ({ mountsUnprobed }) as Mounter,
+      connections: () => ({ of: () => (isKnown ? ({ dial } as ConnectionMonitor) : undefined) }),
+      places: createSemaphore({ places: 2, heldAtMostMs: 20, clock }),
+      timeoutMs: () => 60,
+    }).leavesToMount?.(spec('a'), signal);
+  };
+  const yes = () => Promise.resolve(true);
+
+  it('says so where the mounter can, and the NAS is there', async () => {
+    assert.equal(await asked(yes), true);
+  });
+
+  it('wants to probe where the NAS is away, silent or nobody knows where', async () => {
+    const letGo = clock.after(30_000, () => undefined, { keepAlive: true });
+    assert.deepEqual(
+      [await asked(yes, 'connection refused'), await asked(yes, null), await asked(yes, undefined, false)],
+      [false, false, false],
+    );
+    letGo();
+  });
+
+  it('wants to probe where the mounter cannot, or cannot tell', async () => {
+    const broken = () => Promise.reject(new Error('disk error'));
+    const no = () => Promise.resolve(false);
+    assert.deepEqual([await asked(undefined), await asked(no), await asked(broken)], [false, false, false]);
+  });
+});
 
 describe('a probe', () => {
   // Deadlines alone do not keep a process alive.

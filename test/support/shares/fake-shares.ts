@@ -179,6 +179,8 @@ export class FakeMounter implements Mounter {
   /** Dirty files by share that no mount carries; undefined for a cache that cannot be read. */
   readonly onDisk = new Map<string, number | undefined>();
   readonly tried: ShareSpec[] = [];
+  /** Of each try, whether nobody had probed the share. */
+  readonly unprobed: boolean[] = [];
   problem: string | undefined;
   mountsWithoutRemote: () => Promise<boolean> = () => Promise.resolve(false);
   /** Called for every new mount before it is handed out. */
@@ -204,8 +206,9 @@ export class FakeMounter implements Mounter {
   }
   async probe(): Promise<void> {}
 
-  async mount(wanted: ShareSpec, signal: AbortSignal): Promise<Mount> {
+  async mount(wanted: ShareSpec, signal: AbortSignal, { isUnprobed = false } = {}): Promise<Mount> {
     this.tried.push(wanted);
+    this.unprobed.push(isUnprobed);
     if (this.problem !== undefined) throw new Error(this.problem);
     const mount = new FakeMount(planOf(wanted), wanted.share.name);
     this.prepare(mount);
@@ -234,6 +237,12 @@ export class FakeProber implements Prober {
   readonly probed: string[] = [];
   readonly problems = new Map<string, string>();
   readonly hangs = new Set<string>();
+  /** Whether mounts may do without it. */
+  isLeaving = false;
+
+  async leavesToMount(): Promise<boolean> {
+    return this.isLeaving;
+  }
 
   async probe({ share }: ShareSpec, signal: AbortSignal): ReturnType<Prober['probe']> {
     this.probed.push(share.name);

@@ -35,17 +35,42 @@ export interface BindfsSpec extends Pick<ProcessSpec, 'key' | 'fingerprint' | 'l
   readonly capabilities?: readonly string[];
 }
 
+export interface StartingBindfs {
+  readonly process: ManagedProcess;
+  /** Rejects with a plain sentence, and has ended the process then. */
+  readonly mounted: Promise<void>;
+}
+
 /** Resolves when it is mounted. Rejects with a plain sentence. */
-export async function startBindfs(
+export async function startBindfs(spec: BindfsSpec, tools: BindfsTools): Promise<ManagedProcess> {
+  const { process, mounted } = await beginBindfs(spec, tools);
+  await mounted;
+  return process;
+}
+
+/** Resolves when its process runs, with the lock that it is to have. */
+export async function beginBindfs(
   { options, source, place, capabilities = [], ...spec }: BindfsSpec,
-  { clock, mountTable, processes }: BindfsTools,
-): Promise<ManagedProcess> {
+  tools: BindfsTools,
+): Promise<StartingBindfs> {
+  const { processes } = tools;
   const bindfs = await processes.start({
     ...spec,
     command: 'bindfs',
     args: [...OPTIONS, ...options, source, place],
     rights: await rootWith({ processes, capabilities: ['sys_admin', ...capabilities] }),
   });
+  const mounted = whenMounted(bindfs, place, tools);
+  // Who waits for it hears of a failure.
+  mounted.catch(() => undefined);
+  return { process: bindfs, mounted };
+}
+
+async function whenMounted(
+  bindfs: ManagedProcess,
+  place: string,
+  { clock, mountTable }: BindfsTools,
+): Promise<void> {
   const deadline = clock.deadline(READY_MS);
   while ((await mountTable.find(place)) === undefined) {
     if (deadline.aborted || !bindfs.isAlive()) {
@@ -56,7 +81,6 @@ export async function startBindfs(
     }
     await clock.sleep(LOOK_MS);
   }
-  return bindfs;
 }
 
 /** Ends bindfs, and with it all calls that still hang in it. */

@@ -77,6 +77,22 @@ describe("a look at a share's folder", () => {
     assert.equal(root.hasAnswered, true, 'what was read then can be used');
   });
 
+  it('knows whether it was listed, which silence and a missing folder are not', async () => {
+    const { root, world } = await createWorld();
+    const listed: boolean[] = [root.isListed];
+    for (const refusal of [
+      undefined,
+      NOT_FOUND,
+      'error in ListJSON: dial tcp: connection refused',
+      undefined,
+    ]) {
+      world.refusal = refusal;
+      await root.look().catch(() => undefined);
+      listed.push(root.isListed);
+    }
+    assert.deepEqual(listed, [false, true, false, false, true]);
+  });
+
   it('is made at once, then every minute, tells of a path that is gone, and soon of its return', async () => {
     const { world } = await createWorld();
     world.refusal = NOT_FOUND;
@@ -193,13 +209,14 @@ describe("a look at a share's folder", () => {
   });
 
   it('says nothing of a folder in a bucket, which is gone with the last thing in it', async () => {
-    const { world } = await createWorld({ fs: 'nas:bucket/photos', isBucket: true });
+    const { root, world } = await createWorld({ fs: 'nas:bucket/photos', isBucket: true });
     await world.after(0);
     world.there = [];
     assert.equal(await world.after(60_000), undefined);
     world.refusal = NOT_FOUND;
     assert.equal(await world.after(60_000), undefined);
     assert.equal(world.looks, 0, 'no list is asked for');
+    assert.equal(root.isListed, false);
     const bucket = await createWorld({ fs: 'nas:bucket', isBucket: true });
     bucket.world.refusal = NOT_FOUND;
     assert.match((await bucket.world.after(0)) ?? '', MISSING);
