@@ -36,7 +36,7 @@ const MINUTES = /^--minutes=(\d+(?:\.\d+)?)$/;
  * Of the whole run, both tries together. A run that is ended from outside says nothing of what it has found;
  * one that ends itself names what failed and what was running.
  */
-const RUN_LIMIT_MIN = 80;
+const RUN_LIMIT_MIN = 95;
 /**
  * Counts from the start of the process, so the wait for its slot is in it. Each has a tighter limit from its
  * slot on, and says what it waited for (test/runner/still-running.ts); this one ends what is stuck in a loop.

@@ -18,7 +18,7 @@ import type { FoundPlugin, UsablePlugin } from '../../plugins/discovery/found.ts
 import { contributedBy } from '../../plugins/contributed.ts';
 import { NAME } from '../../plugins/discovery/manifest.ts';
 import { VOUCH } from '../../plugins/runner/protocol.ts';
-import { ROOM } from './install/judge.ts';
+import { COPY_PREFIX } from './install/judge.ts';
 import { scaffold } from './scaffold.ts';
 import type { Language } from './scaffold.ts';
 import { packageDir } from '../../plugins/discovery/stage.ts';
@@ -111,7 +111,7 @@ function quoted(folder: string): string {
  * the caller may do, and a package can ask for that by itself: so somebody has to agree.
  */
 export async function checkPlugin(dir: string, isAgreed: boolean, cli: CliContext): Promise<number> {
-  const stateDir = await mkdtemp(ROOM);
+  const stateDir = await mkdtemp(COPY_PREFIX);
   const options = {
     inTree: path.join(packageDir, 'dist', 'plugins'),
     thirdPartyDirs: [],

@@ -20,10 +20,11 @@ import type { Fetched, Installed, PluginStore } from './store.ts';
 const IMPORT_MS = 10_000;
 
 /**
- * Where the copy lies that is imported. The plugin's own user (`runner/process/own-user.ts`) has to walk down to it,
- * which it cannot in the state folder, nor in a temporary folder that root has of its own.
+ * How the name of the folder begins in which the imported copy lies. The plugin's own user
+ * (`runner/process/own-user.ts`) has to walk down to it, which it cannot in the state folder, nor in a temporary folder
+ * that root has of its own.
  */
-export const ROOM = '/var/tmp/mountkeeper-check-';
+export const COPY_PREFIX = '/var/tmp/mountkeeper-check-';
 
 export interface Surroundings {
   readonly peeked: Peeked;
@@ -128,7 +129,7 @@ async function refuseDouble(name: string, dirs: readonly string[]): Promise<void
 }
 
 async function examine(name: string, fetched: Fetched, peeked: Peeked): Promise<FoundPlugin> {
-  const room = await mkdtemp(ROOM);
+  const room = await mkdtemp(COPY_PREFIX);
   try {
     // Discovery takes the name of the folder for that of the plugin.
     const folder = path.join(room, name);

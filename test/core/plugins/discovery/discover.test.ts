@@ -86,6 +86,14 @@ const problem = (found: readonly FoundPlugin[], name: string): string => {
   return one.problem;
 };
 
+/** The plugin `garden` with a key of its own, and one of shares. */
+const withKeys = (at: Folders, share: string): Promise<void> =>
+  at.plugin(
+    'garden',
+    shell('garden', '', `config: { section: 'beds', schema: Joi.object({ rows: Joi.number() }), ${share} },`),
+    { mountkeeper: { section: 'beds', shareKeys: ['bed'] } },
+  );
+
 describe("a third party's plugin that nobody vouches for", () => {
   const whereItRuns = (name: string): string => shell(name, `(globalThis.imported ??= []).push('${name}');`);
   const imported = (): readonly string[] => (globalThis as { imported?: string[] }).imported ?? [];
@@ -131,16 +139,7 @@ describe("a third party's plugin that nobody vouches for", () => {
 
   it('is refused with what cannot be carried and what to do; its keys leave the document valid', async (t) => {
     const at = await folders(t);
-    await at.plugin(
-      'garden',
-      shell(
-        'garden',
-        '',
-        "config: { section: 'beds', schema: Joi.object({ rows: Joi.number() }), " +
-          'share: Joi.object({ bed: Joi.any() }), check: () => [] },',
-      ),
-      { mountkeeper: { section: 'beds', shareKeys: ['bed'] } },
-    );
+    await withKeys(at, 'share: Joi.object({ bed: Joi.any() }), check: () => []');
     const found = await at.discover(20_000, undefined, []);
     assert.equal(
       problem(found, 'garden'),
@@ -160,16 +159,7 @@ describe("a third party's plugin that nobody vouches for", () => {
 
   it('leaves the document valid with its keys, too, where its schema is refused in the end', async (t) => {
     const at = await folders(t);
-    await at.plugin(
-      'garden',
-      shell(
-        'garden',
-        '',
-        "config: { section: 'beds', schema: Joi.object({ rows: Joi.number() }), " +
-          'share: Joi.object({ bed: Joi.required() }) },',
-      ),
-      { mountkeeper: { section: 'beds', shareKeys: ['bed'] } },
-    );
+    await withKeys(at, 'share: Joi.object({ bed: Joi.required() })');
     const found = await at.discover(20_000, undefined, []);
     assert.match(problem(found, 'garden'), /must not make a document invalid/);
     const { error } = assemble(found.flatMap(entryOf)).schema.validate({
