@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { lookOnly } from '../support/write-layer/uploader-crash.ts';
+import { changeOnBothSides } from '../support/write-layer/uploader-crash.ts';
 import { settle, TestShare, treeOf } from '../support/write-layer/uploader-share.ts';
 import type { ShareUploader } from '../../plugins/uploads/transfer/share-uploads.ts';
 
@@ -19,12 +19,7 @@ describe('people', () => {
 
   beforeEach(async () => {
     share = new TestShare();
-    share.othersWrite('a.txt', 'first', 1_700_000_000);
-    share.up();
-    writeFileSync(share.at('a.txt'), 'ours');
-    await lookOnly(share);
-    share.othersWrite('a.txt', 'of others');
-    await share.renew();
+    await changeOnBothSides(share, 'a.txt');
     uploader = share.uploader();
     await settle(uploader);
   });

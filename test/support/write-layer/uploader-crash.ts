@@ -1,4 +1,5 @@
 /** Uploaders that are killed: from one call on, nothing that they asked for is ever answered. */
+import { writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { settle } from './uploader-share.ts';
 import type { Fault, TestShare } from './uploader-share.ts';
@@ -40,4 +41,14 @@ export async function lookOnly(share: TestShare): Promise<void> {
   const asked = new Set(['below', 'listBelow', 'openForWriting', 'inUse']);
   const uploader = share.uploader((call) => (asked.has(call) ? undefined : new Promise(() => undefined)));
   await uploader.look(new AbortController().signal);
+}
+
+/** A file that is changed here, to `ours`, and then by others, to `of others`; no uploader has had to do with it yet. */
+export async function changeOnBothSides(share: TestShare, path: string): Promise<void> {
+  share.othersWrite(path, 'first', 1_700_000_000);
+  share.up();
+  writeFileSync(share.at(path), 'ours');
+  await lookOnly(share);
+  share.othersWrite(path, 'of others');
+  await share.renew();
 }

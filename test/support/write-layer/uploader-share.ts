@@ -411,3 +411,12 @@ export async function settle(uploader: ShareUploader, most = 40): Promise<number
   }
   throw new Error(`not settled: ${JSON.stringify(uploader.queue(), undefined, 1)}`);
 }
+
+/** Works as long as there is something to do; what waits then: path → state and reason. */
+export async function leftWaiting(share: TestShare): Promise<Readonly<Record<string, string>>> {
+  const uploader = share.uploader();
+  await settle(uploader, 6).catch(() => undefined);
+  const queue = uploader.queue();
+  await uploader.stop();
+  return Object.fromEntries(queue.map(({ path, state, reason }) => [path, `${state}: ${reason}`]));
+}

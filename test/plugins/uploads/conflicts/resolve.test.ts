@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteFiles } from 'mountkeeper';
 import type { Keep } from '../../../../plugins/uploads/conflicts/resolve.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
-import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
+import { changeOnBothSides } from '../../../support/write-layer/uploader-crash.ts';
 import { settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 import type { Fault } from '../../../support/write-layer/uploader-share.ts';
 
@@ -25,12 +25,7 @@ describe('a conflict that a person resolves', () => {
   };
   /** `a.txt` is changed here and by others. */
   const disagree = async (): Promise<void> => {
-    share.othersWrite('a.txt', 'first', 1_700_000_000);
-    share.up();
-    writeFileSync(share.at('a.txt'), 'ours');
-    await lookOnly(share);
-    share.othersWrite('a.txt', 'of others');
-    await share.renew();
+    await changeOnBothSides(share, 'a.txt');
     begin();
     await settle(uploader);
     copy = uploader.conflicts()[0]?.copy ?? '';

@@ -7,7 +7,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { bytesOf } from '../../../../plugins/uploads/compare/names.ts';
-import { settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import { leftWaiting, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const BAD = 'caf\udce9';
 const SHOWN = String.raw`caf\xe9`;
@@ -27,14 +27,7 @@ describe('an entry whose name is no text', () => {
   afterEach(() => share.close());
 
   const bad = (path = ''): Buffer => bytesOf(share.at(`${BAD}${path}`));
-  /** Works as long as there is something to do; what waits then: path → state and reason. */
-  const left = async (): Promise<Record<string, string>> => {
-    const uploader = share.uploader();
-    await settle(uploader, 6).catch(() => undefined);
-    const queue = uploader.queue();
-    await uploader.stop();
-    return Object.fromEntries(queue.map(({ path, state, reason }) => [path, `${state}: ${reason}`]));
-  };
+  const left = () => leftWaiting(share);
   const onNas = (path: string): string => readFileSync(join(share.nas, path), 'utf8');
   const isOnNas = (path: string): boolean => existsSync(join(share.nas, path));
   /** All of it is on the NAS, and looks as users see it. */

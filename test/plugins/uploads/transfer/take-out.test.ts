@@ -20,7 +20,7 @@ import { takeOutDone } from '../../../../plugins/uploads/transfer/leaving/take-o
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
-import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
+import { changeOnBothSides } from '../../../support/write-layer/uploader-crash.ts';
 import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const HOUR = 3_600_000;
@@ -280,18 +280,13 @@ for (const [who, isHere] of [
     const share = new TestShare();
     const { signal } = new AbortController();
     const onNas = (): readonly string[] => [...treeOf(share.nas).values()].sort();
-    share.othersWrite('a', 'first', 1_700_000_000);
-    share.up();
-    writeFileSync(share.at('a'), 'mine');
-    await lookOnly(share);
-    share.othersWrite('a', 'of others');
-    await share.renew();
+    await changeOnBothSides(share, 'a');
     // It stays at its place here, as while somebody has it open.
     share.live = 'drops names';
     let uploader = share.uploader();
     try {
       await settle(uploader);
-      assert.deepEqual(onNas(), ['mine', 'of others']);
+      assert.deepEqual(onNas(), ['of others', 'ours']);
       const copy = uploader.conflicts()[0]?.copy ?? '';
       share.dropNames();
       rmSync(isHere ? share.at(copy) : join(share.nas, copy));
@@ -310,7 +305,7 @@ for (const [who, isHere] of [
         seen.some((count) => count > 0),
         'it is not all on the NAS',
       );
-      assert.deepEqual(onNas(), ['mine', 'of others']);
+      assert.deepEqual(onNas(), ['of others', 'ours']);
       assert.equal(uploader.conflicts().length, 1);
     } finally {
       await uploader.stop();

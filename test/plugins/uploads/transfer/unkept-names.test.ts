@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteFiles } from 'mountkeeper';
 import { nameProblem } from '../../../../plugins/mount/rclone/kept-names.ts';
-import { settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import { leftWaiting, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const BAD = 'bad\tname';
 const REASON = 'The remote cannot keep the name "bad\\tname": it has a control character. Rename it.';
@@ -23,14 +23,7 @@ describe('an entry whose name the remote cannot keep', () => {
   });
   afterEach(() => share.close());
 
-  /** Works as long as there is something to do; what waits then: path → state and reason. */
-  const left = async (): Promise<Record<string, string>> => {
-    const uploader = share.uploader();
-    await settle(uploader, 6).catch(() => undefined);
-    const queue = uploader.queue();
-    await uploader.stop();
-    return Object.fromEntries(queue.map(({ path, state, reason }) => [path, `${state}: ${reason}`]));
-  };
+  const left = () => leftWaiting(share);
   const isOnNas = (path: string): boolean => existsSync(join(share.nas, path));
 
   it('stays here, stuck, with the name in its reason, and all others go up', async () => {
