@@ -49,8 +49,9 @@ const SIZES = [
   0, 1, 2, 511, 512, 4_095, 4_096, 4_097, 65_535, 65_536, 65_537, 131_073, 1_048_575, 1_048_577, 3_000_017,
 ];
 /** It is carried some twenty times. */
-const BIG_BYTES = inForm({ short: 50_000_000, long: 300_000_000 });
-const TOTAL = 200;
+const BIG_BYTES = inForm({ short: 20_000_000, long: 300_000_000 });
+/** In the short form each name stands in one of the folders, in the long one in all of them. */
+const TOTAL = inForm({ short: 50, long: 200 });
 
 /** Path → checksum of what was laid down. */
 export async function layDownFiles(folder: string): Promise<ReadonlyMap<string, string>> {
@@ -61,7 +62,9 @@ export async function layDownFiles(folder: string): Promise<ReadonlyMap<string, 
     await writeFile(join(folder, path), content);
     sums.set(path, createHash('sha256').update(content).digest('hex'));
   };
-  const named = FOLDERS.flatMap((room) => NAMES.map((name) => `${room}${name}`));
+  const everywhere = FOLDERS.flatMap((room) => NAMES.map((name) => `${room}${name}`));
+  const inTurn = NAMES.map((name, index) => `${FOLDERS[index % FOLDERS.length]}${name}`);
+  const named = inForm({ short: inTurn, long: everywhere });
   for (const [index, path] of named.entries()) await put(path, SIZES[index % SIZES.length] ?? 0);
   for (let index = named.length; index < TOTAL - 1; index += 1)
     await put(`many/IMG_${String(index).padStart(4, '0')}.jpg`, 1_000 + 397 * index);
