@@ -10,6 +10,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Daemon } from '../../support/daemon/daemon.ts';
 import { Poll } from '../../support/http/poll.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 import { Files } from '../../support/platform/file-worker.ts';
 import type { LongTask, Tally } from '../../support/platform/file-worker.ts';
 import { queueTimes } from '../../support/platform/run-queue.ts';
@@ -22,6 +23,8 @@ import { inState, runnersOf, source } from '../../support/plugins/strangers.ts';
 const LARGE_BYTES = 200_000_000;
 /** Of the good plugin. */
 const BEAT_MS = 100;
+/** Between two questions for the status: closer ones would cost more than most plugins here. */
+const STATUS_MS = inForm({ short: 100, long: 20 });
 const slowNames = Object.keys(SLOW_ONES).join(', ');
 
 describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
@@ -53,7 +56,7 @@ describe('hostile plugins of third parties', { timeout: 1_200_000 }, () => {
     status = new Poll(async () => {
       const { status: code, body } = await daemon.get<{ shares: { mounted: boolean }[] }>('/api/status');
       return code === 200 && body.shares[0]?.mounted === true ? undefined : JSON.stringify(body);
-    });
+    }, STATUS_MS);
     const [itsPid = 0] = await runnersOf(pid);
     queuedMs = () => queueTimes(itsPid).get(String(itsPid)) ?? 0;
     let last = 0;

@@ -14,7 +14,8 @@ import { until } from '../platform/wait.ts';
 import type { Asked, HostilePlugin } from './hostile-plugins.ts';
 import { inState, place, plugin, runnersOf, source } from './strangers.ts';
 
-export const PATIENCE = { timeoutMs: 90_000 };
+/** Dozens of plugins are waited for at once: closer looks at the list and the log keep the machine busy. */
+export const PATIENCE = { timeoutMs: 90_000, everyMs: 500 };
 const IMPORTS = `
 import { connect, createServer } from 'node:net';
 import { readFileSync, rmSync } from 'node:fs';
@@ -132,13 +133,17 @@ export class HostileTrial {
   }
 
   /** By its name, whoever says it. */
-  async #awaitLog(name: string, sentence: RegExp, { timeoutMs } = PATIENCE): Promise<void> {
+  async #awaitLog(
+    name: string,
+    sentence: RegExp,
+    { timeoutMs }: { readonly timeoutMs: number } = PATIENCE,
+  ): Promise<void> {
     const isThere = async (): Promise<boolean> =>
       (await this.daemon.log())
         .replaceAll('\\"', '"')
         .split('\n')
         .some((line) => line.includes(name) && sentence.test(line));
-    await until(`${name} is logged with ${String(sentence)}`, isThere, { timeoutMs });
+    await until(`${name} is logged with ${String(sentence)}`, isThere, { ...PATIENCE, timeoutMs });
   }
 
   /** Rejects unless it is told of the plugin what is told of it. */
