@@ -78,8 +78,12 @@ export async function sweep(root: string): Promise<string[]> {
     },
     { timeoutMs: 30_000, everyMs: 100 },
   );
-  // Mount points without their mount are locked against writes, and stay so when their daemon was killed.
-  await once(spawn('chattr', ['-R', '-f', '-i', root], { stdio: 'ignore' }), 'exit').catch(() => undefined);
-  await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  try {
+    await rm(root, { recursive: true, force: true });
+  } catch {
+    // Mount points without their mount are locked against writes, and stay so when their daemon was killed.
+    await once(spawn('chattr', ['-R', '-f', '-i', root], { stdio: 'ignore' }), 'exit').catch(() => undefined);
+    await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
   return [...new Set(found)];
 }

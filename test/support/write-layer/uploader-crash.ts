@@ -43,7 +43,7 @@ export async function lookOnly(share: TestShare): Promise<void> {
   await uploader.look(new AbortController().signal);
 }
 
-/** A file that is changed here, to `ours`, and then by others, to `of others`; no uploader has had to do with it yet. */
+/** A file that is changed here, to `ours`, then by others, to `of others`; no uploader has worked on it yet. */
 export async function changeOnBothSides(share: TestShare, path: string): Promise<void> {
   share.othersWrite(path, 'first', 1_700_000_000);
   share.up();
