@@ -210,7 +210,7 @@ export class Changes implements ConfigChanges {
 
   /** It stays, but where its sender may have shut himself out: then somebody has to get in. */
   #tryEntry({ version }: Version, { diff, former }: Applied, isStillLetIn: Before['isStillLetIn']): void {
-    const movesPage = diff.changes.some(({ path, isEntry }) => /^web\b/.test(path) && !isEntry);
+    const movesPage = diff.changes.some(({ path, isEntry }) => /^web(\.|$)/.test(path) && !isEntry);
     const staysIn = isStillLetIn?.() === true && !movesPage;
     if (!staysIn) this.#trial.begin({ version, former: former.text, healthy: [], byReachAlone: true });
   }

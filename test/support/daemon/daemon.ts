@@ -248,10 +248,11 @@ export class Daemon {
       async () => {
         const { shares } = await this.status();
         const meant = names.length === 0 ? shares : shares.filter((share) => names.includes(share.name));
-        return (
-          meant.length >= Math.max(1, names.length) &&
-          meant.every((share) => share.mounted && share.health === 'healthy')
-        );
+        const isThere = meant.length >= Math.max(1, names.length);
+        if (isThere && meant.every((share) => share.mounted && share.health === 'healthy')) return true;
+        // What a test that fails is to say.
+        const told = meant.map(({ name, health, health_message: why }) => `${name} is ${health}: ${why}`);
+        throw new Error(told.join('; ') || 'none is there');
       },
       { timeoutMs },
     );
