@@ -140,6 +140,7 @@ function stayed(path: string, tools: StepTools): void {
 
 function setLeaving(path: string, isLeaving: boolean, { records }: StepTools): void {
   const record = records.places.get(path);
-  if (record !== undefined && (record.isLeaving ?? false) !== isLeaving)
-    records.set(path, { ...record, isLeaving });
+  // It has left: a plan that is older asks once more. Whether it is back, a look finds out.
+  if (record === undefined || record.away !== undefined) return;
+  if ((record.isLeaving ?? false) !== isLeaving) records.set(path, { ...record, isLeaving });
 }

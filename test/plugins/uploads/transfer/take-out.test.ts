@@ -59,6 +59,35 @@ it('notes what has left and what has not before it asks the remote about a white
   }
 });
 
+for (const [how, again] of [
+  ['finds it gone', async () => []],
+  ['fails', () => Promise.reject(new Error('no answer'))],
+] as const)
+  it(`counts what has left as on its way, and not as deleted, where an older plan takes it out again and ${how}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mk-take-out-'));
+    const records = await Records.open(folder, 'upper');
+    try {
+      records.set('gone', { remote: { kind: 'file', version: { bytes: 1, modifiedMs: 1 } } });
+      let takeOut: () => Promise<readonly string[]> = async () => ['gone'];
+      const tools = {
+        records,
+        layer: { upper: folder, takeOut: () => takeOut() },
+        remote: { forget: async () => undefined },
+        signal: new AbortController().signal,
+        leaving: () => () => undefined,
+      } as unknown as StepTools;
+      await takeOutDone([entry('gone', 'file')], [''], tools);
+      const left = records.places.get('gone');
+      assert.deepEqual([left?.isLeaving, left?.away], [true, '1']);
+      takeOut = again;
+      await takeOutDone([entry('gone', 'file')], [''], tools).catch(() => undefined);
+      assert.deepEqual(records.places.get('gone'), left);
+    } finally {
+      await records.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
 it('counts what is missing after a take-out that failed as deleted, unless it is still to come back', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'mk-take-out-'));
   const records = await Records.open(folder, 'upper');
