@@ -98,6 +98,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/compare/late-writes',
   },
   {
+    fault: 'what has left the cache counts as deleted by its users, and goes from the NAS',
+    file: 'plugins/uploads/transfer/leaving/take-out.ts',
+    from: 'record === undefined || record.away !== undefined',
+    to: 'record === undefined',
+    test: 'plugins/uploads/transfer/take-out',
+  },
+  {
     fault: 'after a clock that was set back, what is not on the disk seems to be',
     file: 'plugins/mount/recovery/boot-note.ts',
     from: 'found.mtimeMs > nowMs + STAMPS_LAG_MS',

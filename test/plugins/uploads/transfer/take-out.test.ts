@@ -203,6 +203,42 @@ it('neither deletes nor forgets what could not be brought back: a later change m
   }
 });
 
+it('deletes nothing on the NAS that leaves to make room while a look finds it here still', async () => {
+  const share = new TestShare();
+  const { signal } = new AbortController();
+  const look = async (): Promise<void> => {
+    uploader.flush();
+    await uploader.look(signal);
+  };
+  let attempts = 0;
+  share.up();
+  const uploader: ShareUploader = share.uploader(
+    async (call, when) => {
+      if (call !== 'takeOut' || (attempts === 0 && !existsSync(join(share.upper, 'a')))) return;
+      if (when === 'before') attempts += 1;
+      if (when === 'before' && attempts === 1) await look();
+      // As each file that has left, it may come back for a minute.
+      if (when === 'after') share.resting = new Set(['a']);
+    },
+    { clean: { listingAgeMs: () => HOUR, keepMs: () => HOUR, minFreeBytes: () => Number.MAX_SAFE_INTEGER } },
+  );
+  try {
+    writeFileSync(share.at('a'), 'mine');
+    for (let looks = 0; looks < 20 && attempts < 2; looks += 1) {
+      await look();
+      await uploader.settled();
+    }
+    for (let turn = 0; turn < 3; turn += 1) await settle(uploader);
+    assert.deepEqual(
+      { isTwice: attempts > 1, nas: Object.fromEntries(treeOf(share.nas)), conflicts: share.conflicts },
+      { isTwice: true, nas: { a: 'mine' }, conflicts: [] },
+    );
+  } finally {
+    await uploader.stop();
+    share.close();
+  }
+});
+
 /** `a` was written here and replaced by others, so that it has left, and may come back for a minute. */
 async function withResting(
   act: (kit: { readonly share: TestShare; readonly comeBack: () => Promise<void> }) => Promise<void>,
