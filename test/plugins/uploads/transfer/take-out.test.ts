@@ -63,7 +63,7 @@ for (const [how, again] of [
   ['finds it gone', async () => []],
   ['fails', () => Promise.reject(new Error('no answer'))],
 ] as const)
-  it(`counts what has left as on its way, and not as deleted, where an older plan takes it out again and ${how}`, async () => {
+  it(`counts what has left as on its way where an older plan takes it out again and ${how}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mk-take-out-'));
     const records = await Records.open(folder, 'upper');
     try {
