@@ -123,7 +123,8 @@ export interface ShortCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
+  /** A function is called as soon as the command has written something to its output: it is ready then. */
+  readonly input?: string | (() => string);
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   /** Of a child of a root daemon: it has these alone, in lower case and without `cap_`. Undefined: as the daemon. */

@@ -105,6 +105,14 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/take-out',
   },
   {
+    fault:
+      'a listing is read anew while renamed folders are looked for at their former places: they show empty',
+    file: 'plugins/uploads/transfer/share-uploads.ts',
+    from: 'this.#leaving.isRenewalPending && !isOverdue',
+    to: 'false',
+    test: 'plugins/uploads/transfer/pending-moves',
+  },
+  {
     fault: 'after a clock that was set back, what is not on the disk seems to be',
     file: 'plugins/mount/recovery/boot-note.ts',
     from: 'found.mtimeMs > nowMs + STAMPS_LAG_MS',

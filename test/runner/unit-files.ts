@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const BUILT = fileURLToPath(new URL('..', import.meta.url));
@@ -27,8 +28,14 @@ export function unitFilesOf(declaredIn: string): readonly string[] {
   return own.length === 0 ? Object.keys(UNIT_FILES) : own.map(([name]) => name);
 }
 
-/** Imports the tests of its folders: that declares them. Rejects when there is none. */
+/**
+ * Imports the tests of its folders: that declares them. Rejects when there is none. The process goes on until the
+ * last of them has ended: a test may wait for what keeps no process, as the daemon's own limits of time do, and Node
+ * would end there and call all that follow cancelled.
+ */
 export async function bringTogether(name: keyof typeof UNIT_FILES): Promise<void> {
+  const alive = setInterval(() => undefined, 60_000);
+  after(() => clearInterval(alive));
   const files = (await Promise.all(UNIT_FILES[name].map(testFiles))).flat();
   if (files.length === 0) throw new Error('no unit tests found: build first');
   for (const file of files) await import(pathToFileURL(file).href);

@@ -30,7 +30,6 @@ export async function runShortCommand(spec: ShortCommand, clock: Clock): Promise
   const limitBytes = spec.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
   const stdout = keepLast(child.stdout, limitBytes);
   const stderr = keepLast(child.stderr, limitBytes);
-  child.stdin?.on('error', () => undefined).end(spec.input ?? '');
   const { code, signal } = await ending(child, spec, clock);
   return { code, signal, stdout: stdout(), stderr: stderr() };
 }
@@ -52,6 +51,7 @@ function ending(child: ChildProcess, spec: ShortCommand, clock: Clock): Promise<
     const onAbort = (): void => abandon(spec.signal?.reason);
     spec.signal?.addEventListener('abort', onAbort, { once: true });
     releases.push(() => spec.signal?.removeEventListener('abort', onAbort));
+    give(child, spec.input, abandon);
     const late = timeoutError(`${spec.command} did not end within ${spec.timeoutMs} ms`);
     releases.push(clock.after(spec.timeoutMs, () => abandon(late), { keepAlive: true }));
     child.once('error', (cause) => finish(() => reject(new Error(`start ${spec.command}`, { cause }))));
@@ -70,6 +70,24 @@ function ending(child: ChildProcess, spec: ShortCommand, clock: Clock): Promise<
       );
     });
   });
+}
+
+/** What a function gives as soon as the command has written something; one that throws ends the command. */
+function give(
+  { stdin, stdout }: ChildProcess,
+  input: ShortCommand['input'] = '',
+  abandon: (reason: unknown) => void,
+): void {
+  stdin?.on('error', () => undefined);
+  if (typeof input === 'string') stdin?.end(input);
+  else
+    stdout?.once('data', () => {
+      try {
+        stdin?.end(input());
+      } catch (error) {
+        abandon(error);
+      }
+    });
 }
 
 function killGroup(child: ChildProcess): void {

@@ -181,7 +181,7 @@ export class LayeredMount implements RunningRclone {
       log,
       forget: (folders, change) => this.#forget(folders, change),
       dropNames: () => this.#names.drop(),
-      moveAside: (moves) => this.#names.afterMoves(moves),
+      moveAside: (moves, begin) => this.#names.afterMoves(moves, begin),
       holdCalls: () => this.#hold.calls(),
       holdForOne: () => this.#hold.callsForOne(),
       settleCalls: () => this.#hold.settle(clock),

@@ -32,11 +32,15 @@ export class NameDropper {
     await this.#dropping;
   }
 
-  /** Renames entries of the upper folder and drops the names at once. Resolves with whether each was renamed. */
-  async afterMoves(moves: readonly Move[]): Promise<readonly boolean[]> {
+  /**
+   * Renames entries of the upper folder and drops the names at once; `begin` is called right before. Resolves with
+   * whether each was renamed.
+   */
+  async afterMoves(moves: readonly Move[], begin?: () => void): Promise<readonly boolean[]> {
     const { flags, isOver, mountPoint, tools, upper } = this.#options;
     while (this.#dropping) await this.#dropping;
-    const moving = moveThenDropNames(moves, { upper, mountPoint, spec: isOver() ? undefined : flags }, tools);
+    const spec = isOver() ? undefined : flags;
+    const moving = moveThenDropNames(moves, { upper, mountPoint, spec, begin }, tools);
     // In turn with the drops, which `dropped` waits for.
     this.#dropping = moving
       .then(

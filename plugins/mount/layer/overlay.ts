@@ -133,13 +133,15 @@ const MOUNT_CALL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64
 const [MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOSYMFOLLOW] = [1, 2, 4, 8, 32, 256];
 
 /**
- * Prints `r` for each entry that was renamed, `-` for another, and `d` when the names were dropped. Each is renamed
- * within its folder, which must be where its path says: a user may have put a symlink to elsewhere in its place.
+ * Prints `+` when it is ready, `r` for each entry that was renamed, `-` for another, and `d` when the names were
+ * dropped. Each is renamed within its folder, which must be where its path says: a user may have put a symlink to
+ * elsewhere in its place.
  */
 const MOVE = `
 use strict;
 my ($call, $flags, $overlay, $upper) = @ARGV;
 local $/;
+syswrite(STDOUT, "+");
 my @names = split /\\0/, <STDIN>, -1;
 # Cut off by the death of who was writing it: a name that is not whole would lead to another.
 exit 1 unless @names % 3 == 1 && $names[-1] eq ".";
@@ -157,6 +159,8 @@ if ($call && chdir($overlay) && (readlink("/proc/self/cwd") // "") eq $overlay) 
 }
 print $done;`;
 
+const READY = '+';
+
 export interface Move {
   /** In the upper folder. */
   readonly path: string;
@@ -166,8 +170,9 @@ export interface Move {
 
 /**
  * Renames entries of the upper folder and drops the kernel's names right after, in one process: in between, users
- * cannot rename or delete what was moved (ESTALE). Without `spec` no names are dropped. Resolves with whether each was
- * renamed, and whether the names were dropped; rejects when nothing is known of that.
+ * cannot rename or delete what was moved (ESTALE). Without `spec` no names are dropped. `begin` is called right before,
+ * when starting the process takes no more time. Resolves with whether each was renamed, and whether the names were
+ * dropped; rejects when nothing is known of that.
  */
 export async function moveThenDropNames(
   moves: readonly Move[],
@@ -175,19 +180,32 @@ export async function moveThenDropNames(
     upper,
     mountPoint,
     spec,
-  }: { readonly upper: string; readonly mountPoint: string; readonly spec: DropSpec | undefined },
+    begin,
+  }: {
+    readonly upper: string;
+    readonly mountPoint: string;
+    readonly spec: DropSpec | undefined;
+    readonly begin?: (() => void) | undefined;
+  },
   { processes }: OverlayTools,
 ): Promise<{ readonly moved: readonly boolean[]; readonly isDropped: boolean }> {
   const call = spec === undefined ? 0 : (MOUNT_CALL[process.arch] ?? 0);
+  const names = `${moves.map(({ path, to }) => `${parentOf(path)}\0${posix.basename(path)}\0${to}\0`).join('')}.`;
   const { code, stdout, stderr } = await processes.run({
     command: 'perl',
     args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint, upper],
-    input: `${moves.map(({ path, to }) => `${parentOf(path)}\0${posix.basename(path)}\0${to}\0`).join('')}.`,
+    input: () => {
+      begin?.();
+      return names;
+    },
     timeoutMs: MOVE_TIMEOUT_MS,
   });
-  if (code !== 0 || stdout.length < moves.length)
+  if (code !== 0 || stdout.length < moves.length + READY.length)
     throw new Error(`entries of the write layer not moved: ${stderr.trim()}`);
-  return { moved: moves.map((_, index) => stdout[index] === 'r'), isDropped: stdout.endsWith('d') };
+  return {
+    moved: moves.map((_, index) => stdout[READY.length + index] === 'r'),
+    isDropped: stdout.endsWith('d'),
+  };
 }
 
 /** The same as `flagsOf`, for the system call. */

@@ -358,7 +358,7 @@ export class ShareUploader implements ManagedUploads {
     const localBytes = localBytesOf(scan);
     this.#clean.adopt(plan.clean, localBytes);
     this.#moved.seen = moves;
-    this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] });
+    this.#leaving.adopt(scan, { ...plan, done: [...plan.done, ...this.#clean.leaving()] }, lookedAtMs);
     this.#hasSeenAll = isAsked && !isTorn && this.#discarding === 0;
     this.#looked = { entries: scan.entries.size, tookMs: clock.monotonic() - lookedAtMs };
     this.#figures = figuresOf(this.#queue, {
@@ -434,10 +434,10 @@ export class ShareUploader implements ManagedUploads {
     const { running } = this.#queue;
     if (!this.#leaving.isDue) this.#leavingSinceMs = undefined;
     else this.#leavingSinceMs ??= now;
-    if (this.#steps.size === 0) return true;
     const isOverdue = now - (this.#leavingSinceMs ?? now) >= TAKE_OUT_PATIENCE_MS;
     // What could not be renewed at once, as where it was just renamed again, is still shown by its former name.
     if (this.#leaving.isRenewalPending && !isOverdue) return false;
+    if (this.#steps.size === 0) return true;
     const areUploads = [...running.values()].every(({ item }) => item.action === 'upload');
     return isOverdue && areUploads && this.#steps.size === running.size;
   }

@@ -48,7 +48,7 @@ async function setUp(t: TestContext) {
     if (command === 'smbpasswd') {
       assert.equal(mayChange, false, 'nobody may change it by the time that it is set');
       if (deaf.has(name)) return { code: 1, stdout: '', stderr: 'no' };
-      set(name, input);
+      set(name, String(input));
     } else database.delete(name);
     return { code: 0, stdout: '', stderr: '' };
   };

@@ -89,9 +89,9 @@ export class DaemonWithClients {
     this.assertOnNas('though all_synced is true');
   }
 
-  /** Runs a shell script in a folder. Rejects when it fails. */
+  /** Runs a shell script in a folder. Rejects when one of its commands fails. */
   async sh(folder: string, script: string): Promise<void> {
-    const { code, output } = await runClient('sh', ['-c', `cd "${folder}" && { ${script}\n}`], CLIENT_MS);
+    const { code, output } = await runClient('sh', ['-ec', `cd "${folder}" && { ${script}\n}`], CLIENT_MS);
     assert.equal(code, 0, `${script}: ${output}`);
   }
 

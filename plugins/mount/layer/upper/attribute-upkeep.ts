@@ -37,17 +37,22 @@ export interface AttributeUpkeepOptions {
 
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
-const MARKS_AT_ONCE = 50;
-const MOST_DROPS = 5;
+/** As many as fit into the time for which calls wait: of a folder that is read anew, all that was moved is marked. */
+const MARKS_AT_ONCE = 500;
+/** Together some two seconds: who asks for a name again and again keeps it for the most of the time. */
+const MOST_DROPS = 15;
 /** Between two drops; longer by as much each time. */
 const FIRST_REST_MS = 20;
 /** Most entries per child process. */
 const MOST_AT_ONCE = 100;
 /**
  * For each folder or file without data, three arguments: the path of its open descriptor, its ctime, the new mark.
- * Prints one letter for each.
+ * Prints `+` when it is ready, waits for a line, and prints one letter for each.
  */
+const READY = '+';
 const ON_EACH = (change: string): string => `
+printf ${READY}
+read -r go || exit 1
 while [ $# -gt 0 ]; do
   if ${change}; then printf y; else printf n; fi
   shift 3
@@ -81,7 +86,7 @@ export class AttributeUpkeep {
     for (let start = 0; start < entries.length; start += MARKS_AT_ONCE) {
       done.push(...(await this.#rewriteSome(entries.slice(start, start + MARKS_AT_ONCE))));
     }
-    return this.#shownAnew(done);
+    return this.shownAnew(done);
   }
 
   /** In small groups: until their listings are refreshed, these folders hide their lower content. */
@@ -91,9 +96,9 @@ export class AttributeUpkeep {
     let release: () => void = () => undefined;
     try {
       await forget(placesOf(entries), async () => {
-        // Until the listing is read anew, and the kernel looks at the mark, what is marked shows nothing.
-        release = holdCalls();
-        done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
+        // Until the listing is read anew, and the kernel looks at the mark, what is marked shows nothing. As late as
+        // can be: a call that has read the former mark, and waits, finds nothing there.
+        done = await this.#onEntries(entries, REWRITE, pathOf, () => (release = holdCalls()));
         // If a user has just renamed one, its former mark must lead to something until the next attempt.
         return { folders: placesOf(done), trees: treesOf(done) };
       });
@@ -108,15 +113,16 @@ export class AttributeUpkeep {
 
   /** Only the marks, while no overlay is mounted. */
   async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const done = await this.#onEntries(entries, REWRITE, ({ nowAt = '' }) => `/${nowAt}`);
+    const done = await this.#onEntries(entries, REWRITE, pathOf);
     return done.map(({ path }) => path);
   }
 
   /**
    * The kernel keeps the names that a call has come by until it ends, also one that waited meanwhile: to all who come
-   * later they would answer ESTALE. So names are dropped until all is shown, or the next attempt is due.
+   * later they would answer ESTALE. So names are dropped until all is shown, or the next attempt is due. Resolves with
+   * the paths that are.
    */
-  async #shownAnew(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+  async shownAnew(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const { clock, dropNames } = this.#options;
     let shown = await this.#shown(entries);
     for (let tries = 0; shown.length < entries.length && tries < MOST_DROPS; tries += 1) {
@@ -177,17 +183,18 @@ export class AttributeUpkeep {
   }
 
   /**
-   * Runs a command on exactly these entries, even if users move them meanwhile. Resolves with those on which it has
-   * done what it should.
+   * Runs a command on exactly these entries, even if users move them meanwhile; `begin` is called right before.
+   * Resolves with those on which it has done what it should.
    */
   async #onEntries(
     entries: readonly LeavingEntry[],
     script: string,
     valueOf: (entry: LeavingEntry) => string,
+    begin: () => void = () => undefined,
   ): Promise<readonly LeavingEntry[]> {
     const done: LeavingEntry[] = [];
     for (let start = 0; start < entries.length; start += MOST_AT_ONCE) {
-      done.push(...(await this.#onSome(entries.slice(start, start + MOST_AT_ONCE), script, valueOf)));
+      done.push(...(await this.#onSome(entries.slice(start, start + MOST_AT_ONCE), script, valueOf, begin)));
     }
     return done;
   }
@@ -196,6 +203,7 @@ export class AttributeUpkeep {
     entries: readonly LeavingEntry[],
     script: string,
     valueOf: (entry: LeavingEntry) => string,
+    begin: () => void,
   ): Promise<readonly LeavingEntry[]> {
     const handles = new Map<LeavingEntry, number>();
     try {
@@ -212,9 +220,13 @@ export class AttributeUpkeep {
         command: 'sh',
         args: ['-c', script, 'sh', ...args],
         env: { LC_ALL: 'C' },
+        input: () => {
+          begin();
+          return '\n';
+        },
         timeoutMs: MARK_TIMEOUT_MS,
       });
-      return [...handles.keys()].filter((_, index) => stdout[index] === 'y');
+      return [...handles.keys()].filter((_, index) => stdout[READY.length + index] === 'y');
     } finally {
       for (const handle of handles.values()) closeSync(handle);
     }
@@ -232,6 +244,11 @@ export class AttributeUpkeep {
     closeSync(handle);
     return undefined;
   }
+}
+
+/** A mark's value: where the remote has it. */
+function pathOf({ nowAt = '' }: LeavingEntry): string {
+  return `/${nowAt}`;
 }
 
 /** Needed because rclone keeps the listing of a folder even when another folder has taken its path. */

@@ -30,8 +30,11 @@ const REST_MS = 60_000;
 const LOOK_TIMEOUT_MS = 20_000;
 export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly marks: UpperMarks;
-  /** Renames entries and makes the kernel drop its names at once. Resolves with whether each was renamed. */
-  readonly moveAside: (moves: readonly Move[]) => Promise<readonly boolean[]>;
+  /**
+   * Renames entries and makes the kernel drop its names at once; calls `begin` right before. Resolves with whether each
+   * was renamed.
+   */
+  readonly moveAside: (moves: readonly Move[], begin: () => void) => Promise<readonly boolean[]>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
 }
@@ -86,6 +89,9 @@ export class TakeOut {
     if (fit.length === 0) return marked;
     const out = await this.#takeOut(fit);
     this.#resting.push(...out);
+    // A call that was on its way by the former name may have kept it for all who come later.
+    const moves = withoutData(out.filter((one) => !isGivenUp(one)).map(({ entry }) => entry));
+    await this.#marks.shownAnew(moves.filter(({ kind }) => kind === 'file'));
     return [...marked, ...out.map(({ path }) => path)];
   }
 
@@ -170,8 +176,8 @@ export class TakeOut {
     let taken: readonly Taken[] = [];
     let release: () => void = () => undefined;
     const move = async (): Promise<Outdated> => {
-      release = holdCalls();
-      taken = await this.#moveAside(places, folder);
+      // As late as can be: a call that has begun before the move, and waits, is told of the former name's end.
+      taken = await this.#moveAside(places, folder, () => (release = holdCalls()));
       return { folders: placesOf(withoutData(taken.map(({ entry }) => entry))), trees: [] };
     };
     const hidden = placesOf(withoutData(fit));
@@ -197,11 +203,13 @@ export class TakeOut {
   async #moveAside(
     places: readonly { readonly entry: LeavingEntry; readonly aside: string }[],
     folder: string,
+    begin: () => void,
   ): Promise<readonly Taken[]> {
     const { clock, moveAside, paths } = this.#options;
     const due = places.filter(({ entry }) => isUnchanged(entry, paths.upper));
     if (due.length === 0) return [];
-    const moved = await moveAside(due.map(({ entry, aside }) => ({ path: entry.path, to: aside })));
+    const moves = due.map(({ entry, aside }) => ({ path: entry.path, to: aside }));
+    const moved = await moveAside(moves, begin);
     const taken: Taken[] = [];
     const others: Back[] = [];
     for (const { entry, aside } of due.filter((_, index) => moved[index])) {

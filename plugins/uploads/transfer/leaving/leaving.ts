@@ -33,6 +33,10 @@ export class Leaving {
   /** Entries that users still look for at a former place. */
   #stale: readonly LeavingEntry[] = [];
   #isRenewing = false;
+  /** When the last renewal ended, in monotonic milliseconds. */
+  #renewedAtMs = -Infinity;
+  /** Which entries those are is not known: the last look began before a renewal had ended. */
+  #isOutdated = false;
   /** When what could not be renewed may be tried again, in monotonic milliseconds. */
   #renewFrom = 0;
   #isTakingOut = false;
@@ -48,14 +52,16 @@ export class Leaving {
     this.#touched.add(folder);
   }
 
-  adopt({ entries }: Scan, { done, stale }: Plan): void {
+  /** `sinceMs`: when the look began that found them, in monotonic milliseconds. */
+  adopt({ entries }: Scan, { done, stale }: Plan, sinceMs: number): void {
     const now = this.#options.clock.monotonic();
     for (const path of this.#refused.keys()) if (!entries.has(path)) this.#refused.delete(path);
     const isDue = ({ path }: LeavingEntry): boolean => (this.#refused.get(path) ?? 0) <= now;
     this.#done = done.filter(isDue);
     this.#entries = entries;
     // All or none: the listing that is read anew for one lacks the former names of the others.
-    this.#stale = stale;
+    this.#isOutdated = this.#isRenewing || sinceMs < this.#renewedAtMs;
+    this.#stale = this.#isOutdated ? [] : stale;
   }
 
   /**
@@ -66,9 +72,9 @@ export class Leaving {
     return this.#stale.length > 0 && !this.#isRenewing && this.#options.clock.monotonic() >= this.#renewFrom;
   }
 
-  /** Whether users still look for anything at a former place, also where it is not time to renew that. */
+  /** Whether users may still look for anything at a former place, also where it is not time to renew that. */
   get isRenewalPending(): boolean {
-    return this.#stale.length > 0 || this.#isRenewing;
+    return this.#stale.length > 0 || this.#isRenewing || this.#isOutdated;
   }
 
   /** Whether listings are being read anew, or are to be: nothing may be moved on the remote meanwhile. */
@@ -80,7 +86,7 @@ export class Leaving {
     return this.#options.clock.monotonic() >= this.#from && (this.#done.length > 0 || this.#touched.size > 0);
   }
 
-  /** True when this changed the upper folder. */
+  /** True when another look is due. */
   async renew(): Promise<boolean> {
     const { clock, tools, learnFirst, settled } = this.#options;
     const entries: readonly ScanEntry[] = this.#stale;
@@ -92,9 +98,10 @@ export class Leaving {
       const { keys, isWhole, isChanged } = await renewMoved(entries, tools());
       settled(keys);
       if (isWhole) this.#renewFrom = clock.monotonic();
-      return isChanged;
+      return isChanged || this.#isOutdated;
     } finally {
       this.#isRenewing = false;
+      this.#renewedAtMs = clock.monotonic();
     }
   }
 

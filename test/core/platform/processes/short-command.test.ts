@@ -33,6 +33,21 @@ describe('run', () => {
     assert.deepEqual([killed.code, killed.signal], [null, 'SIGKILL']);
   });
 
+  it('asks for the input once the command is ready, and never of one that ends before', async () => {
+    let asked = 0;
+    const input = (): string => `asked ${(asked += 1)}`;
+    const said = async (script: string): Promise<string> =>
+      (await processes.run({ command: 'sh', args: ['-c', script], input, timeoutMs: 30_000 })).stdout;
+    assert.equal(await said('sleep 0.2; printf "ready, "; cat'), 'ready, asked 1');
+    assert.equal(await said('exit 1'), '');
+    assert.equal(asked, 1);
+    const refuses = (): never => {
+      throw new Error('not now');
+    };
+    const spec = { command: 'sh', args: ['-c', 'echo; cat'], input: refuses, timeoutMs: 30_000 };
+    await assert.rejects(processes.run(spec), /not now/);
+  });
+
   it(
     'leaves a command with the capabilities that were named, where that is possible',
     { skip: unlessRoot },

@@ -7,13 +7,14 @@ import type { Scan, ScanEntry } from '../../../../plugins/uploads/compare/scan.t
 import { Leaving } from '../../../../plugins/uploads/transfer/leaving/leaving.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
 
-it('waits a while for what its user has just renamed again, and says meanwhile that it is pending', async () => {
+const entry = { path: 'new', kind: 'file', nowAt: 'former', key: '1' } as ScanEntry & LeavingEntry;
+
+/** `look` is one that began just now, or when it is told. `taking` is asked with each renewal, and tells what left. */
+function watched(taking: () => readonly string[]) {
   let nowMs = 0;
   const clock = { monotonic: () => nowMs } as Clock;
-  const entry = { path: 'new', kind: 'file', nowAt: 'former', key: '1' } as ScanEntry & LeavingEntry;
-  let isShown = false;
   const tools = {
-    layer: { takeOut: async () => (isShown ? ['new'] : []) },
+    layer: { takeOut: async () => taking() },
     records: { saved: async () => undefined, places: new Map(), setMove: () => undefined },
     leaving: () => () => undefined,
   } as unknown as StepTools;
@@ -24,17 +25,43 @@ it('waits a while for what its user has just renamed again, and says meanwhile t
     settled: () => undefined,
   });
   const scan = { entries: new Map([['new', entry]]) } as unknown as Scan;
-  const look = (stale: readonly ScanEntry[]): void =>
-    leaving.adopt(scan, { done: [], stale } as unknown as Plan);
+  return {
+    leaving,
+    look: (stale: readonly ScanEntry[], sinceMs = nowMs): void =>
+      leaving.adopt(scan, { done: [], stale } as unknown as Plan, sinceMs),
+    wait: (ms: number): void => void (nowMs += ms),
+  };
+}
+
+it('waits a while for what its user has just renamed again, and says meanwhile that it is pending', async () => {
+  let isShown = false;
+  const { leaving, look, wait } = watched(() => (isShown ? ['new'] : []));
   look([entry]);
   assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [true, true]);
   await leaving.renew();
   look([entry]);
   assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [false, true]);
-  nowMs += 1_000;
+  wait(1_000);
   assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [true, true]);
   isShown = true;
   await leaving.renew();
   look([]);
   assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [false, false]);
+});
+
+it('tries nothing again that a look from before has found, and takes it for pending until the next one', async () => {
+  const { leaving, look, wait } = watched(() => {
+    // As the layer does, before it reads listings anew.
+    look([entry]);
+    return ['new'];
+  });
+  look([entry]);
+  wait(5);
+  assert.equal(await leaving.renew(), true);
+  assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [false, true]);
+  wait(5);
+  look([entry], 3);
+  assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [false, true]);
+  look([entry]);
+  assert.deepEqual([leaving.isRenewalDue, leaving.isRenewalPending], [true, true]);
 });

@@ -164,6 +164,31 @@ describe('moves on the NAS', () => {
     await uploader.stop();
   });
 
+  it('are shown at their place before a listing is read anew for others, also when that fails at first', async () => {
+    writeFileSync(join(share.nas, 'gone'), 'gone');
+    const calls: string[] = [];
+    const uploader = share.uploader((call, when) => {
+      if (when !== 'before' || !['forget', 'takeOut'].includes(call)) return;
+      calls.push(call);
+      if (calls.length === 1) throw new Error('The kernel does not answer.');
+    });
+    unlinkSync(share.at('gone'));
+    renameSync(share.at('d'), share.at('e'));
+    await until(
+      'it is shown',
+      async () => {
+        await look(uploader);
+        await uploader.settled();
+        return markOf('e') === '/e';
+      },
+      { timeoutMs: 15_000 },
+    );
+    assert.deepEqual(calls.slice(0, 2), ['takeOut', 'takeOut'], calls.join());
+    await settle(uploader);
+    assert.ok(calls.includes('forget'));
+    await uploader.stop();
+  });
+
   it('whose answer was lost are found out before another lower layer is seen, and marks say so', async () => {
     renameSync(share.at('d'), share.at('e'));
     const former = share.uploader((call, when) =>

@@ -59,7 +59,7 @@ describe('questions of the proxy about users of the machine', () => {
       members: () => members,
       processes: {
         run: async ({ input = '' }: ShortCommand) => {
-          asked.push(input);
+          asked.push(String(input));
           now += 1;
           most = Math.max(most, now);
           const result = await run();

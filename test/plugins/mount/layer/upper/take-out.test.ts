@@ -73,7 +73,8 @@ describe('a file that is given up', () => {
       listLower: (folders: readonly string[]) => told.listLower?.(folders) ?? Promise.resolve(new Map()),
       forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
       dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
-      moveAside: async (moves: Parameters<TakeOutOptions['moveAside']>[0]) => {
+      moveAside: async (...[moves, start]: Parameters<TakeOutOptions['moveAside']>) => {
+        start();
         for (const { path, to } of moves) renameSync(at(path), to);
         await (told.dropNames?.() ?? meanwhile());
         return moves.map(() => true);
