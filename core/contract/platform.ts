@@ -124,7 +124,7 @@ export interface ShortCommand {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A function is called as soon as the command has written something to its output: it is ready then. */
-  readonly input?: string | (() => string);
+  readonly input?: string | (() => string | Promise<string>);
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   /** Of a child of a root daemon: it has these alone, in lower case and without `cap_`. Undefined: as the daemon. */

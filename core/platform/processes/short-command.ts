@@ -72,7 +72,7 @@ function ending(child: ChildProcess, spec: ShortCommand, clock: Clock): Promise<
   });
 }
 
-/** What a function gives as soon as the command has written something; one that throws ends the command. */
+/** What a function gives as soon as the command has written something; one that fails ends the command. */
 function give(
   { stdin, stdout }: ChildProcess,
   input: ShortCommand['input'] = '',
@@ -82,11 +82,9 @@ function give(
   if (typeof input === 'string') stdin?.end(input);
   else
     stdout?.once('data', () => {
-      try {
-        stdin?.end(input());
-      } catch (error) {
-        abandon(error);
-      }
+      void Promise.resolve()
+        .then(input)
+        .then((text) => stdin?.end(text), abandon);
     });
 }
 

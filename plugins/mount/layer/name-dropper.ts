@@ -36,7 +36,7 @@ export class NameDropper {
    * Renames entries of the upper folder and drops the names at once; `begin` is called right before. Resolves with
    * whether each was renamed.
    */
-  async afterMoves(moves: readonly Move[], begin?: () => void): Promise<readonly boolean[]> {
+  async afterMoves(moves: readonly Move[], begin?: () => Promise<void>): Promise<readonly boolean[]> {
     const { flags, isOver, mountPoint, tools, upper } = this.#options;
     while (this.#dropping) await this.#dropping;
     const spec = isOver() ? undefined : flags;

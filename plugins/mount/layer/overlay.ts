@@ -185,7 +185,7 @@ export async function moveThenDropNames(
     readonly upper: string;
     readonly mountPoint: string;
     readonly spec: DropSpec | undefined;
-    readonly begin?: (() => void) | undefined;
+    readonly begin?: (() => Promise<void>) | undefined;
   },
   { processes }: OverlayTools,
 ): Promise<{ readonly moved: readonly boolean[]; readonly isDropped: boolean }> {
@@ -194,8 +194,8 @@ export async function moveThenDropNames(
   const { code, stdout, stderr } = await processes.run({
     command: 'perl',
     args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint, upper],
-    input: () => {
-      begin?.();
+    input: async () => {
+      await begin?.();
       return names;
     },
     timeoutMs: MOVE_TIMEOUT_MS,

@@ -7,11 +7,15 @@ import type { Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
 
 const LOOK_MS = 100;
+/** What nobody can be shown at its place, as where it is renamed all the time, holds nothing up for longer. */
+const PENDING_LOOKS = 50;
 
 export interface MoveLockOptions {
   readonly clock: Clock;
   /** True while a step that moves something is running. */
   readonly isMoving: () => boolean;
+  /** True while users may still look for anything at a former place, a file without data here as well. */
+  readonly isPending: () => boolean;
   /** Makes the uploader update marks soon. */
   readonly hasten: () => void;
 }
@@ -46,10 +50,10 @@ export class MoveLock {
   }
 
   async hold(signal: AbortSignal): Promise<() => void> {
-    const { clock, hasten } = this.#options;
+    const { clock, hasten, isPending } = this.#options;
     this.#holds += 1;
     try {
-      while (!this.isSettled) {
+      for (let looks = 0; !this.isSettled || (isPending() && looks < PENDING_LOOKS); looks += 1) {
         hasten();
         await clock.sleep(LOOK_MS, signal);
       }

@@ -120,6 +120,7 @@ export class ShareUploader implements ManagedUploads {
       clock: options.clock,
       hasten: () => this.#lookSoon(),
       isMoving: () => this.#isMoving,
+      isPending: () => this.#leaving.isRenewalPending,
     });
     this.#loop = new LookLoop({
       clock: options.clock,
@@ -398,11 +399,19 @@ export class ShareUploader implements ManagedUploads {
   /** Renews marks, and removes what has been uploaded. */
   #startLeaving(): void {
     if (this.#areMovesSeen) {
-      if (this.#leaving.isRenewalDue) this.#spawn(this.#leave(this.#leaving.renew()));
+      if (this.#leaving.isRenewalDue) this.#spawn(this.#renew());
       if (this.#mayTakeOut && this.#moveLock.isSettled && this.#leaving.isDue) this.#startTakingOut();
     }
     if (this.#left.isDue) this.#spawn(this.#left.sweep());
     if (this.#clean.isDue) this.#spawn(this.#leave(this.#clean.check(this.#end.signal)));
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await this.#leaving.renew();
+    } finally {
+      this.#isLookDue = true;
+    }
   }
 
   #startTakingOut(): void {

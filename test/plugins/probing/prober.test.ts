@@ -10,12 +10,16 @@ import { createProber } from '../../../plugins/probing/prober.ts';
 const clock = createClock();
 const never = (): Promise<void> => new Promise(() => undefined);
 const spec = (name: string): ShareSpec => ({ share: { name } }) as ShareSpec;
-const prober = (probe: Mounter['probe'], timeoutMs = 60): ReturnType<typeof createProber> =>
+const prober = (
+  probe: Mounter['probe'],
+  timeoutMs = 60,
+  heldAtMostMs = 20,
+): ReturnType<typeof createProber> =>
   createProber({
     clock,
     mounter: () => ({ probe }) as Mounter,
     connections: () => ({ of: () => undefined }),
-    places: createSemaphore({ places: 2, heldAtMostMs: 20, clock }),
+    places: createSemaphore({ places: 2, heldAtMostMs, clock }),
     timeoutMs: () => timeoutMs,
   });
 const signal = new AbortController().signal;
@@ -121,12 +125,16 @@ describe('a probe', () => {
   it('starts no more at once than there are places', async () => {
     let running = 0;
     let most = 0;
-    const probing = prober(async () => {
-      running += 1;
-      most = Math.max(most, running);
-      await new Promise((resolve) => setImmediate(resolve));
-      running -= 1;
-    }, 5_000);
+    const probing = prober(
+      async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+      },
+      5_000,
+      60_000,
+    );
     await Promise.all(Array.from({ length: 8 }, (_, index) => probing.probe(spec(`share ${index}`), signal)));
     assert.equal(most, 2);
   });

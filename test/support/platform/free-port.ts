@@ -3,30 +3,36 @@ import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { basename, dirname } from 'node:path';
+import { join, sep } from 'node:path';
 
 const [FIRST, LAST] = [15_000, 32_000];
-const ROOM = 200;
+/** End-to-end files, with some to come. */
+const FILES = 160;
+/** For whatever is none. */
+const MORE_ROOMS = 6;
 /**
- * A port may be let go for a while, as a NAS is that goes away: each file looks for its own among others than
- * its neighbours do.
+ * A port may be let go for a while, as a NAS is that goes away: each file looks for its own among others than all other
+ * files do.
  */
-const room = FIRST + ROOM * (placeOf(process.argv[1] ?? '') % Math.floor((LAST - FIRST) / ROOM));
+const { start: room, size: ROOM } = roomOf(process.argv[1] ?? '');
 const given = new Set<number>();
 
-/**
- * Of an end-to-end file among its neighbours, so that no two have the same; anything else is placed by its
- * name.
- */
-function placeOf(file: string): number {
-  const isEndToEnd = file.endsWith('.test.js');
-  const place = isEndToEnd
-    ? readdirSync(dirname(file))
-        .filter((name) => name.endsWith('.test.js'))
-        .sort()
-        .indexOf(basename(file))
-    : -1;
-  return place >= 0 ? place : createHash('sha256').update(basename(file)).digest().readUInt32BE();
+/** Of an end-to-end file among all of them, so that no two have the same; anything else is placed by its name. */
+function roomOf(file: string): { readonly start: number; readonly size: number } {
+  const [root = '', name] = file.split(`${sep}e2e${sep}`);
+  const files =
+    name === undefined
+      ? []
+      : readdirSync(join(root, 'e2e'), { recursive: true, encoding: 'utf8' })
+          .filter((one) => one.endsWith('.test.js'))
+          .sort();
+  const size = Math.floor((LAST - FIRST) / (FILES + MORE_ROOMS));
+  const index = name === undefined ? -1 : files.indexOf(name);
+  const place =
+    index >= 0 && index < FILES
+      ? index
+      : FILES + (createHash('sha256').update(file).digest().readUInt32BE() % MORE_ROOMS);
+  return { start: FIRST + size * place, size };
 }
 
 /** A port on which nothing listens, given once in this process. Rejects when none is found. */

@@ -28,6 +28,8 @@ export interface AttributeUpkeepOptions {
   readonly dropNames: () => Promise<void>;
   /** Lets calls that ask the lower layer wait until what it returns is called. */
   readonly holdCalls?: (() => () => void) | undefined;
+  /** Lets those end that had begun before: they have come by what is to change. */
+  readonly settleCalls?: (() => Promise<void>) | undefined;
   readonly processes: Pick<Processes, 'run'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -41,6 +43,8 @@ const LOOK_TIMEOUT_MS = 20_000;
 const MARKS_AT_ONCE = 500;
 /** Together some two seconds: who asks for a name again and again keeps it for the most of the time. */
 const MOST_DROPS = 15;
+/** Where nothing is found, users may have renamed or deleted it meanwhile. */
+const DROPS_FOR_MISSING = 5;
 /** Between two drops; longer by as much each time. */
 const FIRST_REST_MS = 20;
 /** Most entries per child process. */
@@ -78,29 +82,27 @@ export class AttributeUpkeep {
    * Rewrites the marks of folders (and of files without data) that have moved on the remote. Marks are
    * never removed: overlayfs caches the former one, and a folder without a mark would lose its lower
    * content at the next rename. Mark and listings must change together: a folder whose mark leads nowhere
-   * looks empty, and a user might delete it.
+   * looks empty, and a user might delete it. Resolves with those that are marked; whether users see them is
+   * told by `shownAnew`.
    */
-  async rewrite(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    if (entries.length === 0) return [];
+  async rewrite(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const done: LeavingEntry[] = [];
     for (let start = 0; start < entries.length; start += MARKS_AT_ONCE) {
       done.push(...(await this.#rewriteSome(entries.slice(start, start + MARKS_AT_ONCE))));
     }
-    return this.shownAnew(done);
+    return done;
   }
 
-  /** In small groups: until their listings are refreshed, these folders hide their lower content. */
+  /** Until their listings are refreshed, these folders hide their lower content: calls wait meanwhile. */
   async #rewriteSome(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
-    const { dropNames, forget, holdCalls = () => () => undefined } = this.#options;
+    const { dropNames, forget } = this.#options;
     let done: readonly LeavingEntry[] = [];
     let release: () => void = () => undefined;
     try {
       await forget(placesOf(entries), async () => {
-        // Until the listing is read anew, and the kernel looks at the mark, what is marked shows nothing. As late as
-        // can be: a call that has read the former mark, and waits, finds nothing there.
-        done = await this.#onEntries(entries, REWRITE, pathOf, () => (release = holdCalls()));
-        // If a user has just renamed one, its former mark must lead to something until the next attempt.
-        return { folders: placesOf(done), trees: treesOf(done) };
+        const { marked, outdated } = await this.mark(entries, () => this.hold((end) => (release = end)));
+        done = marked;
+        return outdated;
       });
       await dropNames();
     } finally {
@@ -111,6 +113,33 @@ export class AttributeUpkeep {
     return done;
   }
 
+  /** Calls wait from now on, until what `begun` is given is called. */
+  async hold(begun: (release: () => void) => void): Promise<void> {
+    const { holdCalls, settleCalls } = this.#options;
+    if (holdCalls) begun(holdCalls());
+    await settleCalls?.();
+  }
+
+  /**
+   * Only the marks: until the listing is read anew, and the kernel looks at them, what is marked shows nothing. `begin`
+   * is called right before, once or more, as late as can be: a call that has read the former mark, and waits, finds
+   * nothing there. Resolves with those that are marked, whatever becomes of the others, and what is to be read anew.
+   */
+  async mark(
+    entries: readonly LeavingEntry[],
+    begin: () => Promise<void>,
+  ): Promise<{ readonly marked: readonly LeavingEntry[]; readonly outdated: Outdated }> {
+    const marked: LeavingEntry[] = [];
+    try {
+      for (const some of inPortions(entries))
+        marked.push(...(await this.#onSome(some, REWRITE, pathOf, begin)));
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'marks of renamed entries not written; tried again');
+    }
+    // If a user has just renamed one, its former mark must lead to something until the next attempt.
+    return { marked, outdated: { folders: placesOf(marked), trees: treesOf(marked) } };
+  }
+
   /** Only the marks, while no overlay is mounted. */
   async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const done = await this.#onEntries(entries, REWRITE, pathOf);
@@ -119,32 +148,47 @@ export class AttributeUpkeep {
 
   /**
    * The kernel keeps the names that a call has come by until it ends, also one that waited meanwhile: to all who come
-   * later they would answer ESTALE. So names are dropped until all is shown, or the next attempt is due. Resolves with
-   * the paths that are.
+   * later they would answer ESTALE. So names are dropped until all is shown, or users have renamed or deleted it.
+   * Resolves with the paths that are shown, and never rejects.
    */
-  async shownAnew(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const { clock, dropNames } = this.#options;
-    let shown = await this.#shown(entries);
-    for (let tries = 0; shown.length < entries.length && tries < MOST_DROPS; tries += 1) {
-      await clock.sleep(tries * FIRST_REST_MS);
-      await dropNames();
-      shown = await this.#shown(entries);
+  async shownAnew(entries: readonly LeavingEntry[]): Promise<ReadonlySet<string>> {
+    const { clock, dropNames, log } = this.#options;
+    const shown = new Set<string>();
+    let left = entries;
+    try {
+      for (let tries = 0; left.length > 0 && tries <= MOST_DROPS; tries += 1) {
+        if (tries > 0) {
+          await clock.sleep((tries - 1) * FIRST_REST_MS);
+          await dropNames();
+        }
+        const { seen, failing } = await this.#shown(left);
+        for (const path of seen) shown.add(path);
+        left = left.filter(
+          ({ path }) => !shown.has(path) && (failing.has(path) || tries < DROPS_FOR_MISSING),
+        );
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'what was renamed could not be looked at, and may answer "stale" for a while');
     }
     return shown;
   }
 
-  /** Paths of the entries that the overlay shows at the new place by now; for a folder with its content. */
-  async #shown(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
+  /** What the overlay shows at the new place by now, a folder with its content, and what cannot be looked at. */
+  async #shown(
+    entries: readonly LeavingEntry[],
+  ): Promise<{ readonly seen: readonly string[]; readonly failing: ReadonlySet<string> }> {
     const { mountPoint, processes } = this.#options;
-    const { found } = await findMany(
+    const { found, failed } = await findMany(
       entries.map(({ path }) => join(mountPoint, path)),
       { processes, isInside: true, timeoutMs: LOOK_TIMEOUT_MS },
     );
-    return entries
-      .filter(
-        ({ kind, path }) => found.get(join(mountPoint, path))?.self.type === (kind === 'folder' ? 'd' : 'f'),
-      )
-      .map(({ path }) => path);
+    const isShown = ({ kind, path }: LeavingEntry): boolean =>
+      found.get(join(mountPoint, path))?.self.type === (kind === 'folder' ? 'd' : 'f');
+    const paths = entries.map(({ path }) => path);
+    return {
+      seen: entries.filter(isShown).map(({ path }) => path),
+      failing: new Set(paths.filter((path) => failed.has(join(mountPoint, path)))),
+    };
   }
 
   /**
@@ -183,27 +227,25 @@ export class AttributeUpkeep {
   }
 
   /**
-   * Runs a command on exactly these entries, even if users move them meanwhile; `begin` is called right before.
-   * Resolves with those on which it has done what it should.
+   * Runs a command on exactly these entries, even if users move them meanwhile. Resolves with those on which it has
+   * done what it should.
    */
   async #onEntries(
     entries: readonly LeavingEntry[],
     script: string,
     valueOf: (entry: LeavingEntry) => string,
-    begin: () => void = () => undefined,
   ): Promise<readonly LeavingEntry[]> {
     const done: LeavingEntry[] = [];
-    for (let start = 0; start < entries.length; start += MOST_AT_ONCE) {
-      done.push(...(await this.#onSome(entries.slice(start, start + MOST_AT_ONCE), script, valueOf, begin)));
-    }
+    for (const some of inPortions(entries)) done.push(...(await this.#onSome(some, script, valueOf)));
     return done;
   }
 
+  /** At most `MOST_AT_ONCE`; `begin` is called right before. */
   async #onSome(
     entries: readonly LeavingEntry[],
     script: string,
     valueOf: (entry: LeavingEntry) => string,
-    begin: () => void,
+    begin: () => Promise<void> = async () => undefined,
   ): Promise<readonly LeavingEntry[]> {
     const handles = new Map<LeavingEntry, number>();
     try {
@@ -220,8 +262,8 @@ export class AttributeUpkeep {
         command: 'sh',
         args: ['-c', script, 'sh', ...args],
         env: { LC_ALL: 'C' },
-        input: () => {
-          begin();
+        input: async () => {
+          await begin();
           return '\n';
         },
         timeoutMs: MARK_TIMEOUT_MS,
@@ -244,6 +286,14 @@ export class AttributeUpkeep {
     closeSync(handle);
     return undefined;
   }
+}
+
+function inPortions(entries: readonly LeavingEntry[]): readonly (readonly LeavingEntry[])[] {
+  const starts = Array.from(
+    { length: Math.ceil(entries.length / MOST_AT_ONCE) },
+    (_, index) => index * MOST_AT_ONCE,
+  );
+  return starts.map((start) => entries.slice(start, start + MOST_AT_ONCE));
 }
 
 /** A mark's value: where the remote has it. */

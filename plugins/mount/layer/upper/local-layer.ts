@@ -28,7 +28,7 @@ export interface LocalLayerOptions {
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
   /** Renames entries of the upper folder, and drops the names at once. Resolves with whether each was renamed. */
-  readonly moveAside: (moves: readonly Move[], begin: () => void) => Promise<readonly boolean[]>;
+  readonly moveAside: (moves: readonly Move[], begin: () => Promise<void>) => Promise<readonly boolean[]>;
   /** Lets calls that ask the lower layer wait until what it returns is called. */
   readonly holdCalls: () => () => void;
   /** The same for one of several changes: what it returns ends the wait when it was the last of them. */

@@ -34,7 +34,7 @@ export interface TakeOutOptions extends AttributeUpkeepOptions {
    * Renames entries and makes the kernel drop its names at once; calls `begin` right before. Resolves with whether each
    * was renamed.
    */
-  readonly moveAside: (moves: readonly Move[], begin: () => void) => Promise<readonly boolean[]>;
+  readonly moveAside: (moves: readonly Move[], begin: () => Promise<void>) => Promise<readonly boolean[]>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
 }
@@ -78,24 +78,30 @@ export class TakeOut {
     await this.#restoreOwed();
     await this.#resumed();
     await this.#endRest();
-    const moved = await this.#marks.rewrite(entries.filter(({ nowAt }) => nowAt !== undefined));
+    const stale = entries.filter(({ nowAt }) => nowAt !== undefined);
     const bared = await this.#marks.bare(
       entries.filter((entry) => entry.kind === 'folder' && entry.nowAt === undefined && entry.isOpaque),
     );
-    const marked = [...moved, ...bared];
     const fit = await this.#fit(
       entries.filter(({ kind, nowAt }) => kind !== 'folder' && nowAt === undefined),
     );
-    if (fit.length === 0) return marked;
-    const out = await this.#takeOut(fit);
+    const { out, marked } =
+      fit.length === 0
+        ? { out: [], marked: await this.#marks.rewrite(stale) }
+        : await this.#takeOut(fit, stale);
     this.#resting.push(...out);
-    // A call that was on its way by the former name may have kept it for all who come later.
+    // They have left: from here on nothing may fail, or their absence would count as deleted by users.
     const moves = withoutData(out.filter((one) => !isGivenUp(one)).map(({ entry }) => entry));
-    await this.#marks.shownAnew(moves.filter(({ kind }) => kind === 'file'));
-    return [...marked, ...out.map(({ path }) => path)];
+    const shown = await this.#marks.shownAnew([...marked, ...moves.filter(({ kind }) => kind === 'file')]);
+    const seen = marked.map(({ path }) => path).filter((path) => shown.has(path));
+    return [...seen, ...bared, ...out.map(({ path }) => path)];
   }
 
-  async #takeOut(fit: readonly LeavingEntry[]): Promise<readonly Taken[]> {
+  /** `stale`: whose marks are to lead elsewhere at the same time. */
+  async #takeOut(
+    fit: readonly LeavingEntry[],
+    stale: readonly LeavingEntry[],
+  ): Promise<{ readonly out: readonly Taken[]; readonly marked: readonly LeavingEntry[] }> {
     const { clock, paths } = this.#options;
     this.#count += 1;
     const folder = join(paths.aside, `${clock.now()}-${this.#count}`);
@@ -117,11 +123,12 @@ export class TakeOut {
       await rmdir(folder).catch(() => undefined);
       throw error;
     }
-    const out = await this.#settled(await this.#outOfSight(fit, folder), (gone) =>
+    const { taken, marked } = await this.#outOfSight(fit, folder, stale);
+    const out = await this.#settled(taken, (gone) =>
       note(notes.map((one) => ({ ...one, changedNs: noteOf(gone.find(({ path }) => path === one.path)) }))),
     );
     if (out.length === 0 && this.#owed.size === 0) await this.#clear(folder);
-    return out;
+    return { out, marked };
   }
 
   /** Entries that can be removed: unchanged since the scan, unused, and equal in the lower layer. */
@@ -165,25 +172,36 @@ export class TakeOut {
   /**
    * Moves the entries aside, and has rclone read anew what they had hidden. Calls wait for it: in between, a name
    * without data here would show nothing. The kernel drops its names at once, since renaming or deleting one that
-   * leads to what was moved fails (ESTALE). When that cannot be done, all are brought back.
+   * leads to what was moved fails (ESTALE). When that cannot be done, all are brought back. Marks are written at the
+   * same time: of a listing that is read anew, whatever was renamed in it must be shown at its place.
    */
-  async #outOfSight(fit: readonly LeavingEntry[], folder: string): Promise<readonly Taken[]> {
-    const { forget, holdCalls = () => () => undefined } = this.#options;
+  async #outOfSight(
+    fit: readonly LeavingEntry[],
+    folder: string,
+    stale: readonly LeavingEntry[],
+  ): Promise<{ readonly taken: readonly Taken[]; readonly marked: readonly LeavingEntry[] }> {
+    const { dropNames, forget } = this.#options;
     const places = fit.map((entry, index) => ({
       entry,
       aside: entry.discardTo ?? join(folder, String(index)),
     }));
     let taken: readonly Taken[] = [];
+    let marked: readonly LeavingEntry[] = [];
     let release: () => void = () => undefined;
+    const begin = (): Promise<void> => this.#marks.hold((end) => (release = end));
     const move = async (): Promise<Outdated> => {
       // As late as can be: a call that has begun before the move, and waits, is told of the former name's end.
-      taken = await this.#moveAside(places, folder, () => (release = holdCalls()));
-      return { folders: placesOf(withoutData(taken.map(({ entry }) => entry))), trees: [] };
+      taken = await this.#moveAside(places, folder, begin);
+      const renewed = await this.#marks.mark(stale, begin);
+      marked = renewed.marked;
+      const gone = withoutData(taken.map(({ entry }) => entry));
+      return { ...renewed.outdated, folders: placesOf([...gone, ...marked]) };
     };
-    const hidden = placesOf(withoutData(fit));
+    const hidden = placesOf([...withoutData(fit), ...stale]);
     try {
       await (hidden.length === 0 ? move() : forget(hidden, move));
-      return taken;
+      if (marked.length > 0) await dropNames();
+      return { taken, marked };
     } catch (error) {
       // Also what a helper that was given up may still be moving.
       await this.#restore(
@@ -203,7 +221,7 @@ export class TakeOut {
   async #moveAside(
     places: readonly { readonly entry: LeavingEntry; readonly aside: string }[],
     folder: string,
-    begin: () => void,
+    begin: () => Promise<void>,
   ): Promise<readonly Taken[]> {
     const { clock, moveAside, paths } = this.#options;
     const due = places.filter(({ entry }) => isUnchanged(entry, paths.upper));
@@ -234,6 +252,7 @@ export class TakeOut {
   ): Promise<readonly Taken[]> {
     const { dropNames } = this.#options;
     try {
+      // Who has waited until now has come by names that lead to the former places.
       await dropNames();
       const back = await this.#bringBack(taken, await this.#wanted(taken));
       const out = taken.filter(({ path }) => !back.includes(path));

@@ -35,7 +35,7 @@ export class Leaving {
   #isRenewing = false;
   /** When the last renewal ended, in monotonic milliseconds. */
   #renewedAtMs = -Infinity;
-  /** Which entries those are is not known: the last look began before a renewal had ended. */
+  /** Which entries those are is not known: no look has begun since the last renewal ended. */
   #isOutdated = false;
   /** When what could not be renewed may be tried again, in monotonic milliseconds. */
   #renewFrom = 0;
@@ -86,8 +86,8 @@ export class Leaving {
     return this.#options.clock.monotonic() >= this.#from && (this.#done.length > 0 || this.#touched.size > 0);
   }
 
-  /** True when another look is due. */
-  async renew(): Promise<boolean> {
+  /** Another look is due after it, however it ends. */
+  async renew(): Promise<void> {
     const { clock, tools, learnFirst, settled } = this.#options;
     const entries: readonly ScanEntry[] = this.#stale;
     this.#stale = [];
@@ -95,12 +95,12 @@ export class Leaving {
     this.#renewFrom = clock.monotonic() + MOVED_REST_MS;
     try {
       await learnFirst();
-      const { keys, isWhole, isChanged } = await renewMoved(entries, tools());
+      const { keys, isWhole } = await renewMoved(entries, tools());
       settled(keys);
       if (isWhole) this.#renewFrom = clock.monotonic();
-      return isChanged || this.#isOutdated;
     } finally {
       this.#isRenewing = false;
+      this.#isOutdated = true;
       this.#renewedAtMs = clock.monotonic();
     }
   }

@@ -45,7 +45,7 @@ export async function takeOutDone(
 export async function renewMoved(
   entries: readonly ScanEntry[],
   tools: StepTools,
-): Promise<{ readonly keys: readonly string[]; readonly isWhole: boolean; readonly isChanged: boolean }> {
+): Promise<{ readonly keys: readonly string[]; readonly isWhole: boolean }> {
   const { records } = tools;
   const taken = await taking(entries, tools);
   for (const entry of entries.filter(leavesItself)) {
@@ -56,7 +56,7 @@ export async function renewMoved(
   const keys = entries
     .filter((entry) => taken.has(entry.path) && !leavesItself(entry))
     .flatMap(({ key }) => key ?? []);
-  return { keys, isWhole: entries.every(({ path }) => taken.has(path)), isChanged: taken.size > 0 };
+  return { keys, isWhole: entries.every(({ path }) => taken.has(path)) };
 }
 
 /**

@@ -62,6 +62,8 @@ async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
   if (exchange.expectsContinue) response.writeContinue();
   const body = hasBody(request) ? await shortBody(request) : NOTHING;
   if (request.method === 'MKCOL') await refuseTaken(exchange);
+  // A backend makes an empty file where it finds none, and has one in its place emptied, if it only could not look.
+  if (request.method === 'LOCK') await found(exchange, exchange.parts);
   if (isListing(request) && asksForAll(body)) return listAll(exchange);
   const target = targetOf(exchange);
   if (target) refuseName(exchange, target);
@@ -69,8 +71,13 @@ async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
   await forward(exchange, body, { tools, target });
 }
 
-async function refuseTaken({ request, upstream, parts, gone }: Exchange): Promise<void> {
-  if (await statOf(upstream, parts, request.headers.host ?? '', gone))
+/** What is there, once that can be believed; the backend knows it from then on, too. */
+function found({ request, upstream, gone }: Exchange, parts: readonly string[]): ReturnType<typeof statOf> {
+  return statOf(upstream, parts, request.headers.host ?? '', gone);
+}
+
+async function refuseTaken(exchange: Exchange): Promise<void> {
+  if (await found(exchange, exchange.parts))
     throw new Refused(405, 'There is something of that name already.');
 }
 

@@ -43,12 +43,14 @@ export async function replace(
 ): Promise<boolean> {
   const { request, upstream, path } = exchange;
   const targetPath = backendPath(upstream, target, false);
-  if (
-    request.headers['overwrite'] === 'F' ||
-    targetPath === path ||
-    (await filesOf(exchange, target)) === undefined
-  )
+  if (targetPath === path) return false;
+  if (request.headers['overwrite'] === 'F') {
+    // A backend that only could not look would take the target for missing, and replace it.
+    if (await statOf(upstream, target, request.headers.host ?? '', exchange.gone))
+      throw new Refused(412, 'There is something of that name already.');
     return false;
+  }
+  if ((await filesOf(exchange, target)) === undefined) return false;
   const [first = '', second = ''] = [path, targetPath].sort();
   const [doneFirst, doneSecond] = [await upstream.alone(first), await upstream.alone(second)];
   try {

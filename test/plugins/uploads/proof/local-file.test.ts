@@ -55,7 +55,7 @@ describe('a file that is compared', () => {
   const options = () => ({ signal: AbortSignal.timeout(20_000), onProgress: () => undefined });
   /** Whoever waits for the pipe goes on, so that the test ends where it fails. */
   const inTime = async <T>(work: Promise<T>): Promise<T | 'waits'> => {
-    const result = await Promise.race([work, sleep(3_000).then(() => 'waits' as const)]);
+    const result = await Promise.race([work, sleep(15_000).then(() => 'waits' as const)]);
     if (result !== 'waits') return result;
     closeSync(openSync(here('d/mine'), constants.O_RDWR | constants.O_NONBLOCK));
     await work.catch(() => undefined);

@@ -42,12 +42,18 @@ describe('events of a plugin in a process of its own', { timeout: 60_000 }, () =
     const { log, entries } = collectLog();
     const given: unknown[] = [];
     const place = { entry: `${folder}/index.js`, folder, name: NAME, stateDir, packageDir, permissions: [] };
-    // A runner has 10, and may not go back to that below a daemon that was started with more.
-    setPriority(Math.max(getPriority(), 11));
     const supervisor = supervisorOf({ log }, place, {
       onEvent: (index, value) => void given.push([index, value]),
     });
-    await supervisor.start();
+    // A runner has 10, and may not go back to that below a daemon that was started with more.
+    const former = getPriority();
+    setPriority(Math.max(former, 11));
+    try {
+      await supervisor.start();
+    } finally {
+      // The tests after this one share the process. Only root may go back.
+      if (process.geteuid?.() === 0) setPriority(former);
+    }
     try {
       for (const value of [7, 9, 1]) await supervisor.call('event', 0, [value]);
       await assert.rejects(supervisor.call('event', 1, [{}]), /too bright/);

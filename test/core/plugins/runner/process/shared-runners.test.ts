@@ -99,8 +99,9 @@ describe('plugins that share a process', { timeout: 120_000 }, () => {
   }
 
   it('are all told of when one of them blocks for a while', async () => {
-    const clock = quickClock(4);
-    const wait = "if (word === 'rest') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);";
+    // Told of after 4 s of the clock, ended after 12.
+    const clock = quickClock(2);
+    const wait = "if (word === 'rest') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500);";
     const [rose] = await up(await member('rose', wait, { clock }), await member('tulip', '', { clock }));
     await rose!.ask('rest');
     const noted = (): readonly string[] =>

@@ -74,7 +74,7 @@ describe('a file that is given up', () => {
       forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
       dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
       moveAside: async (...[moves, start]: Parameters<TakeOutOptions['moveAside']>) => {
-        start();
+        await start();
         for (const { path, to } of moves) renameSync(at(path), to);
         await (told.dropNames?.() ?? meanwhile());
         return moves.map(() => true);
@@ -186,6 +186,35 @@ describe('a file that is given up', () => {
       'goes on out',
       'drops out',
     ]);
+  });
+
+  it('has left once it is out, though it cannot be looked for at its new place after that', async () => {
+    writeFileSync(at('moved'), '');
+    const { ino, size, mtimeNs, ctimeNs } = lstatSync(at('moved'), { bigint: true });
+    let looks = 0;
+    const others = createProcesses({ stateDir: scratch.path('state'), clock, log: collectLog().log });
+    told = {
+      forget: async (_folders, change) => void (await change?.()),
+      processes: {
+        run: async (spec) => {
+          if (spec.command === 'find' && (looks += 1) > 1)
+            throw new Error('find did not end within 20000 ms');
+          return others.run(spec);
+        },
+      },
+    };
+    const entry: LeavingEntry = {
+      path: 'moved',
+      kind: 'file',
+      inode: ino,
+      bytes: Number(size),
+      modifiedNs: mtimeNs,
+      changedNs: ctimeNs,
+      isOpaque: false,
+      hasNoData: true,
+    };
+    assert.deepEqual(await taker.take([entry]), ['moved']);
+    assert.deepEqual([looks, existsSync(at('moved'))], [2, false]);
   });
 
   it('gets another name when it comes back and its own is taken, unless it has no data', async () => {

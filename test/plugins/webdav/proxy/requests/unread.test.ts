@@ -147,6 +147,25 @@ describe('a share whose files a backend beside its mount cannot read', () => {
     assert.equal(heard, 2);
   });
 
+  for (const [method, headers] of [
+    ['LOCK', {}],
+    ['MOVE', { destination: '/team/kept', overwrite: 'F' }],
+    ['COPY', { destination: '/team/kept', overwrite: 'F' }],
+  ] as const)
+    it(`hears of a ${method} once it can look: what it does not find it would make anew, or replace`, async () => {
+      fixture.backend.files.set('/team/kept', Buffer.from('kept'));
+      let blind = 4;
+      const order: string[] = [];
+      fixture.backend.before = (request, response) => {
+        if (request.method === method) order.push(`${method} ${blind > 0 ? 'blind' : 'sees'}`);
+        blind -= 1;
+        return blind >= 0 && answerBlindly(request, response);
+      };
+      const { status } = await fixture.ask(method, '/team/a', { headers });
+      if (method === 'LOCK') assert.deepEqual(order, ['LOCK sees']);
+      else assert.deepEqual([status, order], [412, []]);
+    });
+
   it('is said to be unreadable after a wait, never to be gone, and then nobody waits for a while', async () => {
     blindFor(Infinity);
     const asked = (): Promise<readonly number[]> =>
