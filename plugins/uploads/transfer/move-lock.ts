@@ -8,7 +8,7 @@ import type { Scan } from '../compare/scan.ts';
 
 const LOOK_MS = 100;
 /** What nobody can be shown at its place, as where it is renamed all the time, holds nothing up for longer. */
-const PENDING_LOOKS = 50;
+const PENDING_LOOKS = 20;
 
 export interface MoveLockOptions {
   readonly clock: Clock;

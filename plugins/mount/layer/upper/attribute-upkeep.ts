@@ -40,7 +40,7 @@ export interface AttributeUpkeepOptions {
 const MARK_TIMEOUT_MS = 10_000;
 const LOOK_TIMEOUT_MS = 20_000;
 /** As many as fit into the time for which calls wait: of a folder that is read anew, all that was moved is marked. */
-const MARKS_AT_ONCE = 500;
+export const MARKS_AT_ONCE = 500;
 /** Together some two seconds: who asks for a name again and again keeps it for the most of the time. */
 const MOST_DROPS = 15;
 /** Where nothing is found, users may have renamed or deleted it meanwhile. */
@@ -97,43 +97,58 @@ export class AttributeUpkeep {
   async #rewriteSome(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const { dropNames, forget } = this.#options;
     let done: readonly LeavingEntry[] = [];
-    let release: () => void = () => undefined;
+    const hold = this.hold();
     try {
       await forget(placesOf(entries), async () => {
-        const { marked, outdated } = await this.mark(entries, () => this.hold((end) => (release = end)));
+        const { marked, outdated } = await this.mark(entries, hold.begin);
         done = marked;
         return outdated;
       });
       await dropNames();
     } finally {
-      release();
+      hold.release();
     }
     // Who has waited ends now, and has come by names that lead to the former places.
     await dropNames();
     return done;
   }
 
-  /** Calls wait from now on, until what `begun` is given is called. */
-  async hold(begun: (release: () => void) => void): Promise<void> {
+  /**
+   * Calls wait from `begin` to `release`. Those that had begun before end first, by the former marks and listings; when
+   * it is begun once more in the midst of a change, nobody may go on, so that only gives it more time.
+   */
+  hold(): { readonly begin: () => Promise<void>; readonly release: () => void } {
     const { holdCalls, settleCalls } = this.#options;
-    if (holdCalls) begun(holdCalls());
-    await settleCalls?.();
+    let release: (() => void) | undefined;
+    return {
+      begin: async () => {
+        const isFirst = release === undefined;
+        release = holdCalls?.() ?? (() => undefined);
+        if (isFirst) await settleCalls?.();
+      },
+      release: () => release?.(),
+    };
   }
 
   /**
    * Only the marks: until the listing is read anew, and the kernel looks at them, what is marked shows nothing. `begin`
    * is called right before, once or more, as late as can be: a call that has read the former mark, and waits, finds
-   * nothing there. Resolves with those that are marked, whatever becomes of the others, and what is to be read anew.
+   * nothing there. Resolves with those that are marked, whatever becomes of the others, and what is to be read anew;
+   * rejects when none could be.
    */
   async mark(
     entries: readonly LeavingEntry[],
     begin: () => Promise<void>,
   ): Promise<{ readonly marked: readonly LeavingEntry[]; readonly outdated: Outdated }> {
     const marked: LeavingEntry[] = [];
+    const portion = (some: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> =>
+      this.#onSome(some, REWRITE, pathOf, begin);
     try {
+      // What is left out shows nothing once the listing is read anew for the others: so each is tried twice.
       for (const some of inPortions(entries))
-        marked.push(...(await this.#onSome(some, REWRITE, pathOf, begin)));
+        marked.push(...(await portion(some).catch(async () => portion(some))));
     } catch (error) {
+      if (marked.length === 0) throw error;
       this.#options.log.warn({ err: error }, 'marks of renamed entries not written; tried again');
     }
     // If a user has just renamed one, its former mark must lead to something until the next attempt.

@@ -14,7 +14,7 @@ import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { Move } from '../overlay.ts';
 import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside, versionOf } from './set-aside.ts';
-import { AttributeUpkeep } from './attribute-upkeep.ts';
+import { AttributeUpkeep, MARKS_AT_ONCE } from './attribute-upkeep.ts';
 import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
 import type { Left, Note } from './set-aside.ts';
 import { findMany } from './find-many.ts';
@@ -85,10 +85,12 @@ export class TakeOut {
     const fit = await this.#fit(
       entries.filter(({ kind, nowAt }) => kind !== 'folder' && nowAt === undefined),
     );
-    const { out, marked } =
-      fit.length === 0
-        ? { out: [], marked: await this.#marks.rewrite(stale) }
-        : await this.#takeOut(fit, stale);
+    // Together, so that one listing is read anew for both; as many as fit into the time for which calls wait.
+    const isTogether = fit.length > 0 && stale.length <= MARKS_AT_ONCE;
+    const before = isTogether ? [] : await this.#marks.rewrite(stale);
+    const { out, marked: beside } =
+      fit.length === 0 ? { out: [], marked: [] } : await this.#takeOut(fit, isTogether ? stale : []);
+    const marked = [...before, ...beside];
     this.#resting.push(...out);
     // They have left: from here on nothing may fail, or their absence would count as deleted by users.
     const moves = withoutData(out.filter((one) => !isGivenUp(one)).map(({ entry }) => entry));
@@ -187,13 +189,15 @@ export class TakeOut {
     }));
     let taken: readonly Taken[] = [];
     let marked: readonly LeavingEntry[] = [];
-    let release: () => void = () => undefined;
-    const begin = (): Promise<void> => this.#marks.hold((end) => (release = end));
+    let isMoving = false;
+    const hold = this.#marks.hold();
     const move = async (): Promise<Outdated> => {
-      // As late as can be: a call that has begun before the move, and waits, is told of the former name's end.
-      taken = await this.#moveAside(places, folder, begin);
-      const renewed = await this.#marks.mark(stale, begin);
+      // First: when none can be written, nothing has changed yet.
+      const renewed = await this.#marks.mark(stale, hold.begin);
       marked = renewed.marked;
+      isMoving = true;
+      // As late as can be: a call that has begun before the move, and waits, is told of the former name's end.
+      taken = await this.#moveAside(places, folder, hold.begin);
       const gone = withoutData(taken.map(({ entry }) => entry));
       return { ...renewed.outdated, folders: placesOf([...gone, ...marked]) };
     };
@@ -204,13 +208,11 @@ export class TakeOut {
       return { taken, marked };
     } catch (error) {
       // Also what a helper that was given up may still be moving.
-      await this.#restore(
-        places.map(({ entry, aside }) => backOf(entry, aside)),
-        { isUnsure: true },
-      );
+      const back = isMoving ? places.map(({ entry, aside }) => backOf(entry, aside)) : [];
+      await this.#restore(back, { isUnsure: true });
       throw error;
     } finally {
-      release();
+      hold.release();
     }
   }
 

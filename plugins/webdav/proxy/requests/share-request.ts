@@ -62,8 +62,7 @@ async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
   if (exchange.expectsContinue) response.writeContinue();
   const body = hasBody(request) ? await shortBody(request) : NOTHING;
   if (request.method === 'MKCOL') await refuseTaken(exchange);
-  // A backend makes an empty file where it finds none, and has one in its place emptied, if it only could not look.
-  if (request.method === 'LOCK') await found(exchange, exchange.parts);
+  if (request.method === 'LOCK') await beforeLock(exchange, body);
   if (isListing(request) && asksForAll(body)) return listAll(exchange);
   const target = targetOf(exchange);
   if (target) refuseName(exchange, target);
@@ -74,6 +73,14 @@ async function act(exchange: Exchange, tools: ShareTools): Promise<void> {
 /** What is there, once that can be believed; the backend knows it from then on, too. */
 function found({ request, upstream, gone }: Exchange, parts: readonly string[]): ReturnType<typeof statOf> {
   return statOf(upstream, parts, request.headers.host ?? '', gone);
+}
+
+/**
+ * A backend makes an empty file where it finds none, and empties the one that is there if it only could not look. A
+ * lock that is prolonged, without a body, makes nothing.
+ */
+async function beforeLock(exchange: Exchange, body: Buffer): Promise<void> {
+  if (body.length > 0) await found(exchange, exchange.parts);
 }
 
 async function refuseTaken(exchange: Exchange): Promise<void> {

@@ -217,6 +217,43 @@ describe('a file that is given up', () => {
     assert.deepEqual([looks, existsSync(at('moved'))], [2, false]);
   });
 
+  it('stays where it is while the marks of folders that were renamed beside it cannot be written', async () => {
+    writeFileSync(at('moved'), '');
+    mkdirSync(at('folder'));
+    const others = createProcesses({ stateDir: scratch.path('state'), clock, log: collectLog().log });
+    let tries = 0;
+    const order: string[] = [];
+    told = {
+      forget: async (_folders, change) => void (await change?.()),
+      holdCalls: () => {
+        order.push('wait');
+        return () => order.push('go on');
+      },
+      processes: {
+        run: async (spec) => {
+          if (spec.args.some((arg) => arg.includes('setfattr')) && (tries += 1) < 3)
+            throw new Error('sh did not end within 10000 ms');
+          return others.run(spec);
+        },
+      },
+    };
+    const entryOf = (path: string, more: Partial<LeavingEntry>): LeavingEntry => {
+      const { ino, size, mtimeNs, ctimeNs } = lstatSync(at(path), { bigint: true });
+      const times = { modifiedNs: mtimeNs, changedNs: ctimeNs };
+      return { path, kind: 'file', inode: ino, bytes: Number(size), ...times, isOpaque: false, ...more };
+    };
+    const both = (): LeavingEntry[] => [
+      entryOf('folder', { kind: 'folder', nowAt: 'folder', movedFrom: 'former' }),
+      entryOf('moved', { hasNoData: true }),
+    ];
+    await assert.rejects(taker.take(both()), /sh did not end/);
+    assert.deepEqual([tries, existsSync(at('moved')), [...taker.unrestored()]], [2, true, []]);
+    mkdirSync(join(scratch.path(`mount${count}`), 'folder'));
+    writeFileSync(join(scratch.path(`mount${count}`), 'moved'), '');
+    assert.deepEqual(await taker.take(both()), ['folder', 'moved']);
+    assert.deepEqual([order.at(-1), existsSync(at('moved'))], ['go on', false]);
+  });
+
   it('gets another name when it comes back and its own is taken, unless it has no data', async () => {
     assert.deepEqual(await namesAfterReturn(true), ['a.txt']);
     const names = await namesAfterReturn(false);

@@ -161,7 +161,10 @@ describe('a share whose files a backend beside its mount cannot read', () => {
         blind -= 1;
         return blind >= 0 && answerBlindly(request, response);
       };
-      const { status } = await fixture.ask(method, '/team/a', { headers });
+      const { status } = await fixture.ask(method, '/team/a', {
+        headers,
+        ...(method === 'LOCK' && { body: '<D:lockinfo xmlns:D="DAV:"/>' }),
+      });
       if (method === 'LOCK') assert.deepEqual(order, ['LOCK sees']);
       else assert.deepEqual([status, order], [412, []]);
     });
