@@ -113,6 +113,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/pending-moves',
   },
   {
+    fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
+    file: 'plugins/uploads/transfer/folders.ts',
+    from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",
+    to: 'false',
+    test: 'plugins/uploads/transfer/gone-sources',
+  },
+  {
     fault: 'after a clock that was set back, what is not on the disk seems to be',
     file: 'plugins/mount/recovery/boot-note.ts',
     from: 'found.mtimeMs > nowMs + STAMPS_LAG_MS',

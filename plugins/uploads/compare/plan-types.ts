@@ -32,6 +32,8 @@ export interface Item {
   readonly isSimilar?: boolean;
   /** A deletion that makes way for something else. */
   readonly isInTheWay?: boolean;
+  /** Where the remote has what is to be moved there: without that, what is in its way may be the very thing. */
+  readonly makesWayFor?: string;
   /** Its place still belongs to another entry, so it blocks nobody there. */
   readonly isDisplaced?: boolean;
   /** It is not known yet which version on the remote its users changed. */

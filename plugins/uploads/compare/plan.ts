@@ -473,7 +473,11 @@ class Draft {
 
   #addDeletion(place: string, path: string, heldAnyway?: string): void {
     const isMoving = this.#places.bySource.near(place).length > 0;
-    const isInTheWay = [place, ...ancestors(place)].some((one) => this.#needsRoom(one));
+    const around = [place, ...ancestors(place)];
+    const isInTheWay = around.some((one) => this.#needsRoom(one));
+    const makesWayFor = around
+      .map((one) => this.#places.moves.get(one)?.source)
+      .find((one) => one !== undefined);
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
     const isUnlearnt = this.#isGoneUnlearnt(place);
@@ -485,7 +489,16 @@ class Draft {
         : (this.#heldWithDamaged(path) ?? heldAnyway);
     const planned = this.#known.places.get(place);
     this.#put(
-      { action: 'delete', path, place, bytes: 0, isInTheWay, ...whiteout, ...(planned && { planned }) },
+      {
+        action: 'delete',
+        path,
+        place,
+        bytes: 0,
+        isInTheWay,
+        ...(makesWayFor !== undefined && { makesWayFor }),
+        ...whiteout,
+        ...(planned && { planned }),
+      },
       { hold },
     );
   }

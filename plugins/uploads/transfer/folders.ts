@@ -40,11 +40,17 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
  * again.
  */
 export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
-  const { place, isInTheWay } = item;
-  const { records } = tools;
-  const record = records.places.get(place);
+  const { place } = item;
+  const record = tools.records.places.get(place);
   if (record === undefined || !mayBeThere(record)) return;
   await checkDeletion(item, record, tools);
+  if (await isTheVeryThing(item, tools)) await noneReplaced(place, tools);
+  else await deleteSeen(item, record, tools);
+}
+
+async function deleteSeen(item: Item, record: PlaceRecord, tools: StepTools): Promise<void> {
+  const { place, isInTheWay } = item;
+  const { records } = tools;
   const left = await removeFrom(item, record, tools);
   if (record.sending !== undefined) await tools.remote.clearLeftovers(place, { signal: tools.signal });
   // What replaces it reports the conflict in its own way.
@@ -62,6 +68,19 @@ export async function deletePlace(item: Item, tools: StepTools): Promise<void> {
 /** Where that was a user's version in a conflict, and is still at its place here, it is here alone: it goes up. */
 function sendOwners(copy: string, { records }: StepTools): void {
   for (const [place, record] of records.places) if (record.copy?.path === copy) records.unprove(place);
+}
+
+/**
+ * Whether what is to be moved there is nowhere else: then it may have gone there already, though no record says so, as
+ * with a cache that was moved to another disk. What is there stays, and the move finds out.
+ */
+async function isTheVeryThing({ makesWayFor }: Item, tools: StepTools): Promise<boolean> {
+  return makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing';
+}
+
+async function noneReplaced(place: string, { records }: StepTools): Promise<void> {
+  for (const one of records.places.keys()) if (isAtOrInside(one, place)) records.drop(one);
+  await records.saved();
 }
 
 /**

@@ -5,6 +5,7 @@ import { createTestHost } from 'mountkeeper/testing';
 import { small } from '../../support/plugins/small-plugins.ts';
 import type { Diary } from '../../support/plugins/small-plugins.ts';
 import { collectLog } from '../../support/platform/collected-log.ts';
+import { whileTimePasses } from '../../support/platform/wait.ts';
 
 describe('what a verb makes', () => {
   it('is released last in first out, services after effects', async () => {
@@ -88,9 +89,7 @@ describe('what a verb makes', () => {
       log,
       limits: { releaseMs: 50 },
     });
-    const closing = test.setPlugins([]);
-    await test.advance(60);
-    await closing;
+    await whileTimePasses(test, test.setPlugins([]));
     assert.deepEqual(diary, ['+a', '+b', '-b', '-a']);
     assert.match(JSON.stringify(entries), /release \\"service lamp\\"/);
     await test.close();

@@ -117,12 +117,13 @@ async function atPlace(
 
 /** The innermost first. */
 function spent({ records, scan }: Settling): ScanEntry[] {
-  const { pure } = findPlaces(scan, records.moves);
+  const { of, pure } = findPlaces(scan, records.moves);
   const origins = originsOf(scan, records.moves);
   const shared = sharedNames(scan);
   const filled = new Set<string>();
+  // In one that is elsewhere on the remote, its record is about that place: it would count as deleted there.
   const isPlain = ({ kind, path }: ScanEntry): boolean =>
-    kind === 'folder' && !origins.has(path) && !pure.has(path) && !filled.has(path);
+    kind === 'folder' && of.get(path) === path && !origins.has(path) && !pure.has(path) && !filled.has(path);
   const isArrived = (entry: ScanEntry): boolean => {
     const origin = entry.hasNoData === true && !shared.has(entry.path) ? origins.get(entry.path) : undefined;
     return origin?.source === entry.path && origin.going === undefined && !pure.has(parentOf(entry.path));

@@ -10,7 +10,7 @@ import { moveThenDropNames } from '../../../../plugins/mount/layer/overlay.ts';
 interface Told {
   readonly command: string;
   readonly args: readonly string[];
-  readonly input: () => string;
+  readonly input: () => Promise<string>;
 }
 
 describe('what moves entries aside', () => {
@@ -30,7 +30,7 @@ describe('what moves entries aside', () => {
     const told = async (bytes?: number): Promise<readonly boolean[]> => {
       const run = async ({ command, args, input }: Told): Promise<object> => {
         const { status, stdout, stderr } = spawnSync(command, args, {
-          input: Buffer.from(input()).subarray(0, bytes),
+          input: Buffer.from(await input()).subarray(0, bytes),
           encoding: 'utf8',
         });
         return { code: status, stdout, stderr };
