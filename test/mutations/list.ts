@@ -113,6 +113,42 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/pending-moves',
   },
   {
+    fault:
+      'a refresh reads a listing anew while a renamed file is looked for by its former name: it is missing',
+    file: 'plugins/uploads/transfer/share-uploads.ts',
+    from: 'isPending: () => this.#leaving.isRenewalPending',
+    to: 'isPending: () => false',
+    test: 'plugins/uploads/transfer/pending-moves',
+  },
+  {
+    fault: 'calls go on in the midst of a change, between marks and listings: folders show empty',
+    file: 'plugins/mount/layer/upper/waiting-calls.ts',
+    from: 'if (isFirst)',
+    to: 'if (true)',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault: 'what cannot be looked for after it has left counts as deleted',
+    file: 'plugins/mount/layer/upper/show-anew.ts',
+    from: 'log.warn({ err: error }, \'what was renamed could not be looked at, and may answer "stale" for a while\');',
+    to: 'throw error;',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault: 'a folder in a renamed one is cleared by its new path, and deleted on the NAS by its former one',
+    file: 'plugins/uploads/transfer/leaving/settle.ts',
+    from: 'of.get(path) === path && ',
+    to: '',
+    test: 'plugins/uploads/transfer/gone-sources',
+  },
+  {
+    fault: 'WebDAV: a lock empties a file that only could not be looked at',
+    file: 'plugins/webdav/proxy/requests/share-request.ts',
+    from: 'body.length > 0',
+    to: 'false',
+    test: 'plugins/webdav/proxy/requests/unread',
+  },
+  {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
     file: 'plugins/uploads/transfer/folders.ts',
     from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",

@@ -1,7 +1,8 @@
 // @load quiet
 /**
- * Folders that users rename side by side. While the NAS has one at its new place and the share still looks for it at
- * the former one, it would show empty: `rmdir` would take it for deleted, with all that is in it.
+ * Folders and files of the NAS that users rename side by side. While the NAS has one at its new place and the share
+ * still looks for it at the former one, a folder would show empty: `rmdir` would take it for deleted, with all that is
+ * in it. A file whose data are not here would be missing.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -61,6 +62,27 @@ const TOP = Array.from({ length: 5 }, (_, index) => `top${index}`);
 /** One call waits while the NAS moves the folder, and what it waited for is gone then; few come meanwhile. */
 const FEW_REFUSALS = 8;
 
+/** Of one program, which has one call under way: it may be the one that waits, each time a listing is read anew. */
+const NAMES = Array.from({ length: 20 }, (_, index) => index);
+const FEW_MISSES = 6;
+
+/** Renames all files of the folder, and asks for each of them for six seconds. Prints what was missing, and why. */
+const ASKS = `
+const { readdirSync, renameSync, statSync } = require('node:fs');
+process.chdir(process.argv[1]);
+const names = readdirSync('.');
+for (const name of names) renameSync(name, 'new' + name);
+const end = Date.now() + 6_000;
+const missing = {};
+const turn = () => {
+  for (const name of names) {
+    try { statSync('new' + name); } catch ({ code }) { (missing['new' + name] ??= new Set()).add(code); }
+  }
+  if (Date.now() < end) return setTimeout(turn, 5);
+  for (const name in missing) console.log(name, ...missing[name]);
+};
+turn();`;
+
 describe('folders that are renamed while somebody removes empty ones', () => {
   let scratch: Scratch;
   let nas: Nas;
@@ -71,7 +93,8 @@ describe('folders that are renamed while somebody removes empty ones', () => {
       FOLDERS.flatMap((index) => FILES.map((file) => [`team/${place}/old${index}/${file}`, 2_000] as const)),
     );
     const atTop = TOP.map((name) => [`team/${name}/sub/b.txt`, 2_000] as const);
-    nas = await Nas.create(scratch, { files: Object.fromEntries([...names, ...atTop]) });
+    const files = NAMES.map((index) => [`team/files/${index}`, 2_000] as const);
+    nas = await Nas.create(scratch, { files: Object.fromEntries([...names, ...atTop, ...files]) });
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'team', connection: 'nas', remote_path: 'team' }],
@@ -120,5 +143,18 @@ describe('folders that are renamed while somebody removes empty ones', () => {
     assert.ok(refusals.filter((count) => count > FEW_REFUSALS).length <= 1, output);
     await daemon.synced(60_000);
     for (const name of TOP) assert.ok(await nas.has(`team/new-${name}/sub/b.txt`), name);
+  });
+
+  it('leave files alone that are renamed, too: they are there all the time, but for calls that waited', async () => {
+    const folder = `${daemon.mountPoint('team')}/files`;
+    const { code, output } = await runClient(process.execPath, ['-e', ASKS, folder]);
+    assert.equal(code, 0, output);
+    assert.ok(output.split('\n').filter((line) => line !== '').length <= FEW_MISSES, output);
+    await daemon.synced(60_000);
+    const back = NAMES.map((index) => `mv new${index} back${index}`).join(' && ');
+    const again = await runClient('sh', ['-c', `cd "${folder}" && ${back}`]);
+    assert.equal(again.code, 0, again.output);
+    await daemon.synced(60_000);
+    for (const index of NAMES) assert.ok(await nas.has(`team/files/back${index}`), `back${index}`);
   });
 });

@@ -7,13 +7,14 @@ import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { lstatIfThere } from 'mountkeeper';
 import type { Clock, LeavingEntry, Logger, Processes, RemoteEntry } from 'mountkeeper';
-import { findMany } from './find-many.ts';
 import { foldersInUse } from './open-for-writing.ts';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { LayerPaths } from '../paths.ts';
 import { inSeconds, isUnchanged, parentOf, placesOf } from './entry-check.ts';
+import { waitingCalls } from './waiting-calls.ts';
+import type { WaitingCallsOptions } from './waiting-calls.ts';
 
-export interface AttributeUpkeepOptions {
+export interface AttributeUpkeepOptions extends WaitingCallsOptions {
   readonly paths: LayerPaths;
   readonly mountPoint: string;
   /** Lists these folders of the lower layer, freshly read, regardless of the upper layer. */
@@ -26,10 +27,6 @@ export interface AttributeUpkeepOptions {
    */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
-  /** Lets calls that ask the lower layer wait until what it returns is called. */
-  readonly holdCalls?: (() => () => void) | undefined;
-  /** Lets those end that had begun before: they have come by what is to change. */
-  readonly settleCalls?: (() => Promise<void>) | undefined;
   readonly processes: Pick<Processes, 'run'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,15 +35,8 @@ export interface AttributeUpkeepOptions {
 }
 
 const MARK_TIMEOUT_MS = 10_000;
-const LOOK_TIMEOUT_MS = 20_000;
 /** As many as fit into the time for which calls wait: of a folder that is read anew, all that was moved is marked. */
 export const MARKS_AT_ONCE = 500;
-/** Together some two seconds: who asks for a name again and again keeps it for the most of the time. */
-const MOST_DROPS = 15;
-/** Where nothing is found, users may have renamed or deleted it meanwhile. */
-const DROPS_FOR_MISSING = 5;
-/** Between two drops; longer by as much each time. */
-const FIRST_REST_MS = 20;
 /** Most entries per child process. */
 const MOST_AT_ONCE = 100;
 /**
@@ -83,7 +73,7 @@ export class AttributeUpkeep {
    * never removed: overlayfs caches the former one, and a folder without a mark would lose its lower
    * content at the next rename. Mark and listings must change together: a folder whose mark leads nowhere
    * looks empty, and a user might delete it. Resolves with those that are marked; whether users see them is
-   * told by `shownAnew`.
+   * told by `showAnew`.
    */
   async rewrite(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const done: LeavingEntry[] = [];
@@ -97,7 +87,7 @@ export class AttributeUpkeep {
   async #rewriteSome(entries: readonly LeavingEntry[]): Promise<readonly LeavingEntry[]> {
     const { dropNames, forget } = this.#options;
     let done: readonly LeavingEntry[] = [];
-    const hold = this.hold();
+    const hold = waitingCalls(this.#options);
     try {
       await forget(placesOf(entries), async () => {
         const { marked, outdated } = await this.mark(entries, hold.begin);
@@ -111,23 +101,6 @@ export class AttributeUpkeep {
     // Who has waited ends now, and has come by names that lead to the former places.
     await dropNames();
     return done;
-  }
-
-  /**
-   * Calls wait from `begin` to `release`. Those that had begun before end first, by the former marks and listings; when
-   * it is begun once more in the midst of a change, nobody may go on, so that only gives it more time.
-   */
-  hold(): { readonly begin: () => Promise<void>; readonly release: () => void } {
-    const { holdCalls, settleCalls } = this.#options;
-    let release: (() => void) | undefined;
-    return {
-      begin: async () => {
-        const isFirst = release === undefined;
-        release = holdCalls?.() ?? (() => undefined);
-        if (isFirst) await settleCalls?.();
-      },
-      release: () => release?.(),
-    };
   }
 
   /**
@@ -159,51 +132,6 @@ export class AttributeUpkeep {
   async rewriteUnseen(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const done = await this.#onEntries(entries, REWRITE, pathOf);
     return done.map(({ path }) => path);
-  }
-
-  /**
-   * The kernel keeps the names that a call has come by until it ends, also one that waited meanwhile: to all who come
-   * later they would answer ESTALE. So names are dropped until all is shown, or users have renamed or deleted it.
-   * Resolves with the paths that are shown, and never rejects.
-   */
-  async shownAnew(entries: readonly LeavingEntry[]): Promise<ReadonlySet<string>> {
-    const { clock, dropNames, log } = this.#options;
-    const shown = new Set<string>();
-    let left = entries;
-    try {
-      for (let tries = 0; left.length > 0 && tries <= MOST_DROPS; tries += 1) {
-        if (tries > 0) {
-          await clock.sleep((tries - 1) * FIRST_REST_MS);
-          await dropNames();
-        }
-        const { seen, failing } = await this.#shown(left);
-        for (const path of seen) shown.add(path);
-        left = left.filter(
-          ({ path }) => !shown.has(path) && (failing.has(path) || tries < DROPS_FOR_MISSING),
-        );
-      }
-    } catch (error) {
-      log.warn({ err: error }, 'what was renamed could not be looked at, and may answer "stale" for a while');
-    }
-    return shown;
-  }
-
-  /** What the overlay shows at the new place by now, a folder with its content, and what cannot be looked at. */
-  async #shown(
-    entries: readonly LeavingEntry[],
-  ): Promise<{ readonly seen: readonly string[]; readonly failing: ReadonlySet<string> }> {
-    const { mountPoint, processes } = this.#options;
-    const { found, failed } = await findMany(
-      entries.map(({ path }) => join(mountPoint, path)),
-      { processes, isInside: true, timeoutMs: LOOK_TIMEOUT_MS },
-    );
-    const isShown = ({ kind, path }: LeavingEntry): boolean =>
-      found.get(join(mountPoint, path))?.self.type === (kind === 'folder' ? 'd' : 'f');
-    const paths = entries.map(({ path }) => path);
-    return {
-      seen: entries.filter(isShown).map(({ path }) => path),
-      failing: new Set(paths.filter((path) => failed.has(join(mountPoint, path)))),
-    };
   }
 
   /**

@@ -8,6 +8,7 @@ import type { Move } from '../overlay.ts';
 import type { LayerPaths } from '../paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './overlay-attributes.ts';
+import { waitingCalls } from './waiting-calls.ts';
 
 export interface LocalLayerOptions {
   readonly shareName: string;
@@ -122,8 +123,9 @@ export class LocalLayer implements WriteLayer {
   }
 
   async holdCalls(): Promise<() => void> {
-    const release = this.#options.holdForOne();
-    await this.#options.settleCalls();
+    const { holdForOne, settleCalls } = this.#options;
+    const { begin, release } = waitingCalls({ holdCalls: holdForOne, settleCalls });
+    await begin();
     return release;
   }
 

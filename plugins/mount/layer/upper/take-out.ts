@@ -21,8 +21,10 @@ import { findMany } from './find-many.ts';
 import { isInPlace, isShownBelow } from './shown-instead.ts';
 import { foldersInUse, openForWriting } from './open-for-writing.ts';
 import { isStill, isUnchanged, parentOf, placesOf } from './entry-check.ts';
+import { showAnew } from './show-anew.ts';
 import { withoutLease } from './still-open.ts';
 import type { Lease } from './still-open.ts';
+import { waitingCalls } from './waiting-calls.ts';
 import type { UpperMarks } from './overlay-attributes.ts';
 
 /** An open() that was running while names were dropped has ended long before this. */
@@ -94,7 +96,7 @@ export class TakeOut {
     this.#resting.push(...out);
     // They have left: from here on nothing may fail, or their absence would count as deleted by users.
     const moves = withoutData(out.filter((one) => !isGivenUp(one)).map(({ entry }) => entry));
-    const shown = await this.#marks.shownAnew([...marked, ...moves.filter(({ kind }) => kind === 'file')]);
+    const shown = await showAnew([...marked, ...moves.filter(({ kind }) => kind === 'file')], this.#options);
     const seen = marked.map(({ path }) => path).filter((path) => shown.has(path));
     return [...seen, ...bared, ...out.map(({ path }) => path)];
   }
@@ -190,7 +192,7 @@ export class TakeOut {
     let taken: readonly Taken[] = [];
     let marked: readonly LeavingEntry[] = [];
     let isMoving = false;
-    const hold = this.#marks.hold();
+    const hold = waitingCalls(this.#options);
     const move = async (): Promise<Outdated> => {
       // First: when none can be written, nothing has changed yet.
       const renewed = await this.#marks.mark(stale, hold.begin);

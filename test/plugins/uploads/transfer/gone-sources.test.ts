@@ -18,6 +18,11 @@ describe('what was renamed', () => {
     writeFileSync(join(share.nas, path), path);
     utimesSync(join(share.nas, path), 1_600_000_000, 1_600_000_000);
   };
+  const bringUp = async (): Promise<void> => {
+    const uploader = share.uploader();
+    await settle(uploader);
+    await uploader.stop();
+  };
   /** The NAS has it by its new name already, and nothing here says so: its records are gone. */
   const movedUnrecorded = (from: string, to: string): void => {
     renameSync(share.at(from), share.at(to));
@@ -33,9 +38,7 @@ describe('what was renamed', () => {
     onNas('A/in/y');
     share.up();
     movedUnrecorded('A', 'B');
-    const uploader = share.uploader();
-    await settle(uploader);
-    await uploader.stop();
+    await bringUp();
     assert.deepEqual(Object.fromEntries(treeOf(share.nas)), {
       B: '/',
       'B/in': '/',
@@ -48,9 +51,7 @@ describe('what was renamed', () => {
     onNas('a');
     share.up();
     movedUnrecorded('a', 'b');
-    const uploader = share.uploader();
-    await settle(uploader);
-    await uploader.stop();
+    await bringUp();
     assert.deepEqual(Object.fromEntries(treeOf(share.nas)), { b: 'a' });
   });
 
@@ -58,17 +59,13 @@ describe('what was renamed', () => {
     onNas('F/x');
     share.up();
     mkdirSync(share.at('F/sub'));
-    const first = share.uploader();
-    await settle(first);
-    await first.stop();
+    await bringUp();
     onNas('F/sub/of others');
     share.down();
     share.up();
     renameSync(share.at('F'), share.at('G'));
     await share.renew();
-    const second = share.uploader();
-    await settle(second);
-    await second.stop();
+    await bringUp();
     assert.deepEqual(Object.fromEntries(treeOf(share.nas)), {
       G: '/',
       'G/sub': '/',

@@ -126,6 +126,38 @@ describe('moves on the NAS', () => {
     await uploader.stop();
   });
 
+  it('are waited for where they are files without data, too, for as long as their renewal may take', async () => {
+    let answer = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (answer = resolve));
+    const calls: string[] = [];
+    const uploader = share.uploader((call, when) => {
+      calls.push(`${call} ${when}`);
+      return call === 'takeOut' && when === 'before' ? asked : undefined;
+    });
+    renameSync(share.at('d/x'), share.at('d/y'));
+    await until(
+      'it is being renewed',
+      async () => {
+        await look(uploader);
+        return calls.includes('takeOut before');
+      },
+      { timeoutMs: 15_000 },
+    );
+    let isHeld = false;
+    const hold = uploader.holdMoves(signal).then((release) => {
+      isHeld = true;
+      return release;
+    });
+    for (const _ of [1, 2, 3]) await look(uploader);
+    assert.deepEqual([isHeld, calls.includes('takeOut after')], [false, false]);
+    answer();
+    const looks = settle(uploader);
+    (await hold)();
+    assert.ok(calls.includes('takeOut after'));
+    await looks;
+    await uploader.stop();
+  });
+
   it('are seen before anything is taken out, also by a look that began before they ended', async () => {
     for (const name of ['gone', 'one']) writeFileSync(join(share.nas, name), name);
     const late = new LateScan();
@@ -164,7 +196,7 @@ describe('moves on the NAS', () => {
     await uploader.stop();
   });
 
-  it('are shown at their place before a listing is read anew for others, also when that fails at first', async () => {
+  it('of files are shown before a listing is read anew for others, also when that fails at first', async () => {
     writeFileSync(join(share.nas, 'gone'), 'gone');
     const calls: string[] = [];
     const uploader = share.uploader((call, when) => {
@@ -173,13 +205,13 @@ describe('moves on the NAS', () => {
       if (calls.length === 1) throw new Error('The kernel does not answer.');
     });
     unlinkSync(share.at('gone'));
-    renameSync(share.at('d'), share.at('e'));
+    renameSync(share.at('d/x'), share.at('d/y'));
     await until(
-      'it is shown',
+      'it is shown as the NAS has it',
       async () => {
         await look(uploader);
         await uploader.settled();
-        return markOf('e') === '/e';
+        return !existsSync(join(share.upper, 'd/y'));
       },
       { timeoutMs: 15_000 },
     );
