@@ -106,7 +106,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     fault:
-      'a listing is read anew while renamed folders are looked for at their former places: they show empty',
+      'a listing is read anew while renamed files are looked for by their former names: they are missing',
     file: 'plugins/uploads/transfer/share-uploads.ts',
     from: 'this.#leaving.isRenewalPending && !isOverdue',
     to: 'false',
@@ -147,6 +147,13 @@ export const MUTATIONS: readonly Mutation[] = [
     from: 'body.length > 0',
     to: 'false',
     test: 'plugins/webdav/proxy/requests/unread',
+  },
+  {
+    fault: 'a folder that shows empty while it is moved is removed, and all in it deleted on the NAS',
+    file: 'plugins/uploads/compare/unseen-folders.ts',
+    from: 'former.length > 0',
+    to: 'false',
+    test: 'plugins/uploads/transfer/pending-moves',
   },
   {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',

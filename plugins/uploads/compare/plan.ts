@@ -24,6 +24,7 @@ import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 import { linkSimilarNames } from './similar-names.ts';
 import { spentFolders } from './spent-folders.ts';
+import { unseenFolders } from './unseen-folders.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
   const draft = new Draft(scan, known, conditions);
@@ -90,12 +91,15 @@ class Draft {
    * since.
    */
   readonly #unsure: PathIndex<string>;
+  /** Folders that may have shown empty when they were removed. */
+  readonly #unseen: PathIndex<string>;
 
   constructor(scan: Scan, known: Known, conditions: Conditions) {
     this.#known = known;
     this.#scan = scan;
     this.#conditions = conditions;
     this.#places = findPlaces(scan, known.moves);
+    this.#unseen = unseenFolders(scan, known);
     this.#unsure = new PathIndex(
       [...known.moves.values()].flatMap(({ at, going }) =>
         going === undefined ? [] : [at, going].map((place): [string, string] => [place, place]),
@@ -466,9 +470,14 @@ class Draft {
       const isEmpty = !mayBeThere(record);
       // What lies here at a moved entry's former place is compared with the remote later.
       const isHere = this.#whiteouts.has(place) || (isEmpty && this.#scan.entries.has(place));
-      if (isHere ? false : isEmpty || record.isLeaving === true) this.#spent.push(place);
+      if (!isHere && (isEmpty || this.#isNoDeletion(place, record))) this.#spent.push(place);
       else if (!isEmpty) this.#addDeletion(place, place);
     }
+  }
+
+  /** It has left, or lies in a folder that may have shown empty. */
+  #isNoDeletion(place: string, { isLeaving }: PlaceRecord): boolean {
+    return isLeaving === true || this.#unseen.atOrAbove(parentOf(place)).length > 0;
   }
 
   #addDeletion(place: string, path: string, heldAnyway?: string): void {
@@ -513,7 +522,7 @@ class Draft {
 
   /**
    * True for a folder that is missing from the upper folder without a whiteout, although others had put
-   * visible entries into it.
+   * visible entries into it. Not where it may have shown empty: then only an empty one is deleted.
    */
   #isGoneUnlearnt(place: string): boolean {
     const record = this.#known.places.get(place);
@@ -521,7 +530,8 @@ class Draft {
       record?.remote.kind === 'folder' &&
       record.isShown === true &&
       record.isTree !== true &&
-      !this.#whiteouts.has(place)
+      !this.#whiteouts.has(place) &&
+      this.#unseen.atOrAbove(place).length === 0
     );
   }
 

@@ -13,6 +13,7 @@ import { Departures } from './leaving/departures.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
+import { isUnseen } from '../compare/unseen-folders.ts';
 
 /** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
@@ -245,7 +246,7 @@ export class Planner {
     // A scan takes time: it may have seen a folder that was renamed meanwhile by none of its names, and what was
     // moved out of a deleted one not yet.
     if (gone().length === 0 || (await this.#isWhole(scan, signal))) {
-      for (const key of gone().filter((one) => this.#gone.has(one))) {
+      for (const key of gone().filter((one) => this.#gone.has(one) && !isAwaited(one, records))) {
         noteUnanswered(key, records);
         records.setMove(key, null);
       }
@@ -322,6 +323,12 @@ function noteUnanswered(key: string, records: Records): void {
   } else if (there === undefined || there.remote.kind === 'nothing') {
     records.set(move.going, { remote: { kind: 'folder' }, isShown: true });
   }
+}
+
+/** It was removed before users could see where it is by now, and that what is there stays is not on record yet. */
+function isAwaited(key: string, records: Records): boolean {
+  const move = records.moves.get(key);
+  return move !== undefined && isUnseen(move, records);
 }
 
 /** What they have put back there may be where the folder is by now, and go with it. */

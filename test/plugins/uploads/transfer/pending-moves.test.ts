@@ -13,6 +13,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -156,6 +157,39 @@ describe('moves on the NAS', () => {
     assert.ok(calls.includes('takeOut after'));
     await looks;
     await uploader.stop();
+  });
+
+  it('delete nothing of a folder that shows empty until its mark is renewed, and is removed meanwhile', async () => {
+    let answer = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (answer = resolve));
+    let isRenewing = false;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'takeOut' || when !== 'before') return undefined;
+      isRenewing = true;
+      return asked;
+    });
+    renameSync(share.at('d'), share.at('e'));
+    await until(
+      'the NAS has moved it, and its mark is to be renewed',
+      async () => {
+        await look(uploader);
+        return isRenewing;
+      },
+      { timeoutMs: 15_000 },
+    );
+    share.dropNames();
+    // Succeeds only because it shows empty.
+    rmdirSync(share.at('e'));
+    share.live = 'no';
+    answer();
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(Object.fromEntries(treeOf(share.nas)), { e: '/', 'e/x': 'first' });
+    assert.deepEqual(
+      share.conflicts.map(({ path, what }) => [path, what]),
+      [['e', 'deleted']],
+    );
+    assert.deepEqual(readdirSync(share.at('e')), ['x'], 'users see it again');
   });
 
   it('are seen before anything is taken out, also by a look that began before they ended', async () => {
