@@ -161,10 +161,11 @@ export class Planner {
     for (const { place, entry } of cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
-    const isAway = (place: string): boolean =>
-      scan.resting?.has(place) === true && records.places.get(place)?.away !== undefined;
+    // Also without its inode on record: the daemon may have been killed before that was written.
+    const mayComeBack = (place: string): boolean =>
+      scan.resting?.has(place) === true && records.places.get(place)?.isLeaving === true;
     for (const place of spent)
-      if (!this.departures.mayReturn(scan, place) && !isAway(place)) records.drop(place);
+      if (!this.departures.mayReturn(scan, place) && !mayComeBack(place)) records.drop(place);
   }
 
   /** What a former run, or this one, could not take out and is here still, or again, counts as before. */
@@ -177,17 +178,22 @@ export class Planner {
       if (record.isLeaving !== true) continue;
       const entry = scan.entries.get(place);
       const { away, ...rest } = record;
-      if (this.#isUnsure(scan, place, away)) this.#isRevivalDue = true;
-      else if (away !== undefined && (away !== String(entry?.inode) || resting.has(place)))
-        records.drop(place);
+      const isAway = resting.has(place);
+      if (this.#isUnsure(scan, place, { away, isAway })) this.#isRevivalDue = true;
+      else if (isAway || (away !== undefined && away !== String(entry?.inode))) records.drop(place);
       else if (entry !== undefined) records.set(place, { ...rest, isLeaving: false });
     }
   }
 
   /** Whether the scan does not tell yet what has become of something that was to leave. */
-  #isUnsure(scan: TimedScan, place: string, away: string | undefined): boolean {
-    if (away === undefined) return this.departures.mayReturn(scan, place);
-    return !scan.entries.has(place) || this.departures.hasLeft(scan, place);
+  #isUnsure(
+    scan: TimedScan,
+    place: string,
+    { away, isAway }: { readonly away: string | undefined; readonly isAway: boolean },
+  ): boolean {
+    const isMissing = !scan.entries.has(place);
+    if (away === undefined) return this.departures.mayReturn(scan, place) || (isAway && isMissing);
+    return isMissing || this.departures.hasLeft(scan, place);
   }
 
   async #use({ items }: Plan, { isHurried }: Pick<PlanningOptions, 'isHurried'>): Promise<Use> {
