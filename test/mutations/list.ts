@@ -149,6 +149,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/webdav/proxy/requests/unread',
   },
   {
+    fault: 'one look is believed after many torn ones: the only copy of a file that it missed is deleted',
+    file: 'plugins/uploads/transfer/repeated-looks.ts',
+    from: 'looks > LOOKS && now - sinceMs > SPAN_MS',
+    to: 'true',
+    test: 'plugins/uploads/compare/rename-during-scan',
+  },
+  {
+    fault: 'what one torn look has missed is forgotten, and learnt anew with what others have saved since',
+    file: 'plugins/uploads/transfer/planner.ts',
+    from: 'await this.#torn.spent.sureOf(over, isStill)',
+    to: "'all'",
+    test: 'plugins/uploads/compare/rename-during-scan',
+  },
+  {
+    fault: 'what the NAS has of the size and time of a file counts as that file, where it has no hashes',
+    file: 'plugins/uploads/transfer/upload.ts',
+    from: 'if (isSame !== undefined || seen.isExpected)',
+    to: "if (isSame === undefined && !seen.isExpected) return 'is the same';\n  if (isSame !== undefined || seen.isExpected)",
+    test: 'plugins/uploads/transfer/upload',
+  },
+  {
     fault: 'a folder that shows empty while it is moved is removed, and all in it deleted on the NAS',
     file: 'plugins/uploads/compare/unseen-folders.ts',
     from: 'former.length > 0',

@@ -12,6 +12,7 @@ interface Kept {
   readonly version: number;
   readonly key: unknown;
   readonly isWhole: boolean;
+  readonly often: Conditions['often'];
   readonly plan: Plan;
 }
 
@@ -20,12 +21,12 @@ export class PlanMemo {
   #newest: { readonly entries: Scan['entries']; readonly changedNs: bigint } | undefined;
 
   /**
-   * As `planUpper`. Conditions with the same key must answer alike for each entry of this scan, but for `isWhole`.
+   * As `planUpper`. Conditions with the same key must answer alike for each entry of this scan, but for `isWhole` and `often`.
    * Nobody may change what is returned.
    */
   plan(scan: Scan, records: Records, conditions: Conditions, key: unknown): Plan {
-    const { isWhole } = conditions;
-    const now = { entries: scan.entries, version: records.version, key, isWhole };
+    const { isWhole, often } = conditions;
+    const now = { entries: scan.entries, version: records.version, key, isWhole, often };
     const kept = this.#kept;
     if (kept !== undefined && isSame(kept, now)) return kept.plan;
     const plan = planUpper(scan, records, conditions);
@@ -45,5 +46,5 @@ export class PlanMemo {
 }
 
 function isSame(a: Omit<Kept, 'plan'>, b: Omit<Kept, 'plan'>): boolean {
-  return a.entries === b.entries && a.version === b.version && a.key === b.key && a.isWhole === b.isWhole;
+  return (['entries', 'version', 'key', 'isWhole', 'often'] as const).every((name) => a[name] === b[name]);
 }

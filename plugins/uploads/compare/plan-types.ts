@@ -103,6 +103,8 @@ export interface Conditions {
   readonly isRested: (changedNs: bigint) => boolean;
   /** Nothing was renamed during the scan. */
   readonly isWhole: boolean;
+  /** Where it was not: places whose deletion or replacement many scans in a row have shown. */
+  readonly often?: ReadonlySet<string>;
   /** Why the remote cannot keep a name, as the end of a sentence. */
   readonly nameProblem: (name: string) => string | undefined;
   /** What was written right before a power cut. */

@@ -371,7 +371,7 @@ class Draft {
   }
 
   #tornBy({ action, place }: Pick<Item, 'action' | 'place'>): string | undefined {
-    if (this.#conditions.isWhole) return undefined;
+    if (this.#conditions.isWhole || this.#conditions.often?.has(place) === true) return undefined;
     const record = this.#known.places.get(place);
     const isReplacing = action === 'delete' || (action === 'upload' && record?.remote.kind === 'file');
     return isReplacing

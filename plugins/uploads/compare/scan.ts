@@ -31,6 +31,8 @@ export interface Scan {
   readonly folders: ReadonlyMap<string, string>;
   /** All that it was made of: the same text where nothing has changed. */
   readonly listing?: string;
+  /** A folder changed so short before, or meanwhile, that it may have changed once more by the same time. */
+  readonly isYoung?: boolean;
 }
 
 export interface TimedScan extends Scan {
@@ -88,7 +90,7 @@ export function createScanner(
   const list = new EntryList(upper, processes, fewEntries, now);
   let known: ReadonlyMap<string, Reading> = new Map();
   /** The last scan, where each entry was read: the same text means the same again. */
-  let last: { readonly text: string; readonly scan: Scan } | undefined;
+  let last: { readonly text: string; readonly scan: Scan; readonly changedMs: number } | undefined;
 
   const readingsOf = async (lines: readonly Line[], signal: AbortSignal): Promise<Map<string, Reading>> => {
     const isKnown = ({ path, inode, changedNs }: Line): boolean => {
@@ -112,8 +114,11 @@ export function createScanner(
   };
 
   const scanOnce = async (signal: AbortSignal): Promise<Scan | undefined> => {
+    const beganMs = now();
     const text = await list.read('all', signal);
-    if (last?.text === text) return last.scan;
+    const isYoung = (changedMs: number): boolean =>
+      changedMs > beganMs - TICK_MS && changedMs < now() + TICK_MS;
+    if (last?.text === text) return { ...last.scan, isYoung: isYoung(last.changedMs) };
     last = undefined;
     const [root, ...lines] = linesOf(text);
     const whiteouts = await whiteoutInodes(upper, lines);
@@ -123,9 +128,15 @@ export function createScanner(
     const entries = new Map<string, ScanEntry>();
     const parts: EntryParts = { whiteouts, readings: known, lowers: new Map([['', '']]) };
     for (const line of lines) entries.set(line.path, entryOf(line, parts));
-    const scan = { entries, folders: standOf([root!, ...folders]), listing: text };
+    const changedMs = Math.max(...[root!, ...folders].map(({ changedNs }) => Number(changedNs / 1_000_000n)));
+    const scan = {
+      entries,
+      folders: standOf([root!, ...folders]),
+      listing: text,
+      isYoung: isYoung(changedMs),
+    };
     const isSteady = [...known.values()].every(({ isYoung }) => isYoung !== true);
-    if (isSteady && [...entries.values()].every(isRead)) last = { text, scan };
+    if (isSteady && [...entries.values()].every(isRead)) last = { text, scan, changedMs };
     return scan;
   };
 
@@ -138,6 +149,7 @@ export function createScanner(
       throw new Error('the upper folder cannot be read whole: folders in it are being renamed just now');
     },
     isStill: async (scan, signal) => {
+      if (scan.isYoung === true) return false;
       const now = standOf(linesOf(await list.read('folders', signal)));
       return (
         now.size === scan.folders.size && [...now].every(([path, line]) => scan.folders.get(path) === line)

@@ -10,6 +10,8 @@ import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
 import { changeTimes, nanoseconds } from './change-times.ts';
 import { Departures } from './leaving/departures.ts';
+import { isSureOf, RepeatedLooks } from './repeated-looks.ts';
+import type { Sure } from './repeated-looks.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
@@ -17,8 +19,6 @@ import { isUnseen } from '../compare/unseen-folders.ts';
 
 /** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
-const TORN_LOOKS = 20;
-const TORN_MS = 60_000;
 
 export interface PlannerOptions extends UploadOptions {
   readonly clock: Clock;
@@ -59,8 +59,8 @@ export class Planner {
   #gone: ReadonlySet<string> = new Set();
   /** Of the last scan that is known to have seen everything: its folders, and the paths of its entries. */
   #seen: { readonly folders: Scan['folders']; readonly paths: ReadonlySet<string> } | undefined;
-  /** Consecutive scans during which something was renamed. */
-  #torn: { readonly looks: number; readonly sinceMs: number } | undefined;
+  /** By looks during which something was renamed: what is to be deleted or replaced, what is gone, what is spent. */
+  readonly #torn: Readonly<Record<'replaced' | 'gone' | 'spent', RepeatedLooks>>;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
@@ -70,6 +70,12 @@ export class Planner {
       now: () => options.clock.now(),
     });
     this.#space = new SpaceWatch(options.layer.upper, options.clock);
+    const { clock } = options;
+    this.#torn = {
+      replaced: new RepeatedLooks(clock),
+      gone: new RepeatedLooks(clock),
+      spent: new RepeatedLooks(clock),
+    };
   }
 
   /** Runs until the signal aborts. */
@@ -92,9 +98,9 @@ export class Planner {
   }
 
   /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */
-  async hasSeenAll({ entries, folders }: Scan, signal: AbortSignal): Promise<boolean> {
+  async hasSeenAll({ entries, folders, isYoung = false }: Scan, signal: AbortSignal): Promise<boolean> {
     if (this.#seen !== undefined && isSame(this.#seen, { entries, folders })) return true;
-    if (!(await this.#scanner.isStill({ entries, folders }, signal))) return false;
+    if (!(await this.#scanner.isStill({ entries, folders, isYoung }, signal))) return false;
     this.#seen = { folders, paths: new Set(entries.keys()) };
     return true;
   }
@@ -117,16 +123,17 @@ export class Planner {
       nameProblem: (name: string) => remote.nameProblem?.(name),
     };
     const key = this.#isSteady(scan, options) ? conditions.isCut : conditions;
-    const planned = (use: Use, isWhole: boolean): Plan => {
+    const planned = (use: Use, sure: Sure = 'all'): Plan => {
       const { isOpen, inUse } = use;
+      const believed = sure === 'all' ? { isWhole: true } : { isWhole: false, often: sure };
       return this.#memo.plan(
         this.departures.without(scan),
         records,
-        { ...conditions, isOpen, inUse, isWhole },
+        { ...conditions, isOpen, inUse, ...believed },
         use.isNone ? key : use,
       );
     };
-    const first = planned(NO_USE, true);
+    const first = planned(NO_USE);
     const isStill = (): Promise<boolean> => this.#scanner.isStill(scan, signal);
     const failed =
       first.lessons.length === 0
@@ -143,13 +150,15 @@ export class Planner {
             signal,
           });
     const use = await this.#use(first, options);
-    const isWhole = !replacesAnything(planned(use, true), records) || (await this.#isWhole(scan, signal));
     // Learning may have changed the records.
-    const plan = planned(use, isWhole);
-    this.#note(plan, scan, records);
+    const replaced = replacedBy(planned(use), records);
+    const sure = await this.#torn.replaced.sureOf(replaced, isStill);
+    const plan = planned(use, sure);
+    const isNoted = await this.#note(plan, scan, records, isStill);
+    const isHeld = replaced.some((place) => !isSureOf(place, sure));
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
-    const isMoreToLearn = !isWhole || plan.lessons.some(({ place }) => !failed.has(place));
+    const isMoreToLearn = isHeld || !isNoted || plan.lessons.some(({ place }) => !failed.has(place));
     this.#tellLearnt(scan, records, failed.size + Number(isMoreToLearn));
     return {
       plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) },
@@ -157,15 +166,25 @@ export class Planner {
     };
   }
 
-  #note({ cut, spent }: Plan, scan: TimedScan, records: Records): void {
+  /** False where records are left that may be of no more use. */
+  async #note(
+    { cut, spent }: Plan,
+    scan: TimedScan,
+    records: Records,
+    isStill: () => Promise<boolean>,
+  ): Promise<boolean> {
     for (const { place, entry } of cut) {
       records.set(place, { ...(records.places.get(place) ?? { remote: NOTHING }), cut: identityOf(entry) });
     }
     // Also without its inode on record: the daemon may have been killed before that was written.
     const mayComeBack = (place: string): boolean =>
       scan.resting?.has(place) === true && records.places.get(place)?.isLeaving === true;
-    for (const place of spent)
-      if (!this.departures.mayReturn(scan, place) && !mayComeBack(place)) records.drop(place);
+    const over = spent.filter((place) => !this.departures.mayReturn(scan, place) && !mayComeBack(place));
+    // What this scan has missed would be learnt anew: as if users had seen what others have saved since.
+    const sure = await this.#torn.spent.sureOf(over, isStill);
+    const dropped = over.filter((place) => isSureOf(place, sure));
+    for (const place of dropped) records.drop(place);
+    return dropped.length === over.length;
   }
 
   /** What a former run, or this one, could not take out and is here still, or again, counts as before. */
@@ -214,21 +233,6 @@ export class Planner {
     return this.#memo.newest(scan) <= nanoseconds(clock.now() - Math.max(writeBackMs(), restMs));
   }
 
-  /**
-   * A scan takes time: it may miss a file under both its former and its new name when it is renamed
-   * meanwhile, and an apparent deletion or replacement could be the only copy of a renamed file. Where
-   * people rename all the time, many scans in a row together count as whole.
-   */
-  async #isWhole(scan: Scan, signal: AbortSignal): Promise<boolean> {
-    const now = this.#options.clock.monotonic();
-    if (await this.#scanner.isStill(scan, signal)) {
-      this.#torn = undefined;
-      return true;
-    }
-    this.#torn = { looks: (this.#torn?.looks ?? 0) + 1, sinceMs: this.#torn?.sinceMs ?? now };
-    return this.#torn.looks > TORN_LOOKS && now - this.#torn.sinceMs > TORN_MS;
-  }
-
   #tellLearnt(scan: TimedScan, records: Records, unlearnt: number): void {
     if (unlearnt === 0 && isAllRead(scan, records)) this.#options.layer.learnt?.(scan.startedAt);
   }
@@ -251,13 +255,13 @@ export class Planner {
         .map(([key]) => key);
     // A scan takes time: it may have seen a folder that was renamed meanwhile by none of its names, and what was
     // moved out of a deleted one not yet.
-    if (gone().length === 0 || (await this.#isWhole(scan, signal))) {
-      for (const key of gone().filter((one) => this.#gone.has(one) && !isAwaited(one, records))) {
-        noteUnanswered(key, records);
-        records.setMove(key, null);
-      }
-      this.#gone = new Set(gone());
+    const sure = await this.#torn.gone.sureOf(gone(), () => this.#scanner.isStill(scan, signal));
+    const isSure = (key: string): boolean => (sure === 'all' ? this.#gone.has(key) : sure.has(key));
+    for (const key of gone().filter((one) => isSure(one) && !isAwaited(one, records))) {
+      noteUnanswered(key, records);
+      records.setMove(key, null);
     }
+    if (sure === 'all') this.#gone = new Set(gone());
     forgetFormerOfData(scan, records);
     for (const [key, at] of this.#settledAt) {
       if (at >= scan.startedMs) continue;
@@ -273,16 +277,15 @@ async function restingIn(layer: Pick<WriteLayer, 'resting'>): Promise<ReadonlySe
   return (await layer.resting?.()) ?? new Set();
 }
 
-/**
- * Whether the plan deletes or replaces something that users saw on the remote and that may be the only copy
- * of a renamed file.
- */
-function replacesAnything({ items }: Plan, { places }: Records): boolean {
-  return [...items.values()].some(
-    ({ action, hold, place }) =>
-      hold === undefined &&
-      (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
-  );
+/** Where the plan deletes or replaces something that users saw on the remote and that may be the only copy of a renamed file. */
+function replacedBy({ items }: Plan, { places }: Records): readonly string[] {
+  return [...items.values()]
+    .filter(
+      ({ action, hold, place }) =>
+        hold === undefined &&
+        (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
+    )
+    .map(({ place }) => place);
 }
 
 function isSame(

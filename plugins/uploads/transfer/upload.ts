@@ -88,7 +88,7 @@ async function compareAndSend(item: Item, local: Identity, step: Upload): Promis
     // It has arrived although an attempt broke off, perhaps as it took away what a former one had left.
     if (record.sending !== undefined) await step.remote.clearLeftovers(target, { signal: step.signal });
     await stayNamed(target, local, step);
-    return prove(item, { target, local, now, isCompared: decision === 'is the same' }, step);
+    return prove(item, { target, local, now, isCompared: true }, step);
   }
   if (now.kind === 'nothing' && record.copy === undefined) await noteMissing(item, record, step);
   await send(item, { target, local, now }, step);
@@ -211,7 +211,7 @@ interface Case {
   readonly target: string;
 }
 
-type Decision = 'send' | 'is there' | 'is the same' | 'conflict';
+type Decision = 'send' | 'is the same' | 'conflict';
 
 /** Decides by what the remote has now. */
 async function decide(one: Case, step: Upload): Promise<Decision> {
@@ -252,10 +252,10 @@ async function arrivedBefore(
     return (await compared(target, compareContent, step)) === true ? 'is the same' : undefined;
   const isAlike = looksLike(seen.version, lookOf(local), step.remote.precisionMs);
   const isSame = isAlike ? await compared(target, isSameContent, step) : false;
-  if (isSame === true) return 'is the same';
-  // Equal size and time prove nothing for a file that was changed within the remote's time resolution, or
-  // whose time was set back.
-  return isSame === undefined && !seen.isExpected ? 'is there' : undefined;
+  if (isSame !== undefined || seen.isExpected) return isSame === true ? 'is the same' : undefined;
+  // Equal size and time prove nothing: the file may have been changed since it was sent, and its time set back, and
+  // what others have put there may look like it.
+  return (await compared(target, compareContent, step)) === true ? 'is the same' : undefined;
 }
 
 /**

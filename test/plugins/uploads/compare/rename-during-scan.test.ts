@@ -4,12 +4,21 @@
  * is all there is. On a real overlay.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import type { Processes } from 'mountkeeper';
+import type { Clock, Processes } from 'mountkeeper';
 import { NOTHING_READ, withUploads } from '../../../../plugins/mount/layer/layer-figures.ts';
-import { processes, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import { clock, processes, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 describe('a look during which files are renamed', () => {
   let share: TestShare;
@@ -107,6 +116,79 @@ describe('a look during which files are renamed', () => {
       await uploader.stop();
     }
     assert.equal(readFileSync(join(share.nas, 'b'), 'utf8'), 'first a');
+  });
+
+  it('deletes nothing that one look has missed, however many such looks there were before', async () => {
+    let [isChurning, isDue, aheadMs] = [true, false, 0];
+    const { run: runTorn } = torn(
+      () => renameSync(share.at('f/x'), share.at('moved')),
+      () => isDue,
+    );
+    const uploader = share.uploader(undefined, {
+      clock: Object.assign(Object.create(clock) as Clock, { monotonic: () => clock.monotonic() + aheadMs }),
+      processes: {
+        run: async (spec) => {
+          const result = await runTorn(spec);
+          // Somebody's lock files come and go: no look is whole.
+          if (isChurning && spec.command === 'find') mkdirSync(join(share.upper, 'lock'));
+          if (isChurning && spec.command === 'find') rmdirSync(join(share.upper, 'lock'));
+          return result;
+        },
+      },
+    });
+    const look = async (): Promise<void> => {
+      uploader.flush();
+      await uploader.look(new AbortController().signal);
+      await uploader.settled();
+      aheadMs += 4_000;
+    };
+    try {
+      rmSync(share.at('f/y'));
+      for (let looks = 0; looks < 15; looks += 1) await look();
+      assert.ok(existsSync(join(share.nas, 'f/y')), 'it waits for a whole look');
+      for (let looks = 0; looks < 15; looks += 1) await look();
+      assert.equal(existsSync(join(share.nas, 'f/y')), false, 'it goes by many looks');
+      isDue = true;
+      await look();
+      assert.ok(existsSync(join(share.nas, 'f/x')), 'one look tells nothing');
+      isChurning = false;
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.equal(readFileSync(join(share.nas, 'moved'), 'utf8'), 'first f/x');
+  });
+
+  it('replaces nothing that others saved after a new file was seen first, where a look misses its folder', async () => {
+    mkdirSync(join(share.nas, 'f/p'));
+    const path = 'f/p/new';
+    let [isDue, open] = [false, new Set([path])];
+    const act = (): void => renameSync(share.at('f/p'), share.at('p'));
+    const uploader = share.uploader(undefined, {
+      isOpen: () => open,
+      processes: torn(act, () => isDue),
+    });
+    const look = async (): Promise<void> => {
+      uploader.flush();
+      await uploader.look(new AbortController().signal);
+      await uploader.settled();
+    };
+    try {
+      writeFileSync(share.at(path), 'mine');
+      await look();
+      share.othersWrite(path, 'of others');
+      isDue = true;
+      await look();
+      open = new Set();
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    const contents = [...treeOf(share.nas)]
+      .filter(([name]) => /new/.test(name))
+      .map(([, content]) => content);
+    assert.deepEqual(contents.sort(), ['mine', 'of others']);
+    assert.equal(share.conflicts.length, 1);
   });
 
   it('deletes nothing that was renamed out of a folder', async () => {

@@ -257,6 +257,20 @@ describe('the scanner', () => {
     assert.deepEqual(counts, [1, 2, 3, 3]);
   });
 
+  it('is not sure to have missed nothing where a folder changed within the last tick of the clock', async () => {
+    mkdirSync(share.at('n'));
+    let nowMs = statSync(join(share.upper, 'n')).ctimeMs + 5;
+    const scanner = createScanner(share.upper, processes, { now: () => nowMs });
+    const { signal } = new AbortController();
+    const isStill = async (): Promise<boolean> => scanner.isStill(await scanner.scan(signal), signal);
+    assert.equal(await isStill(), false);
+    nowMs += 1_000;
+    assert.equal(await isStill(), true);
+    // A clock that was set back by an hour tells nothing for an hour.
+    nowMs -= 3_600_000;
+    assert.equal(await isStill(), true);
+  });
+
   it('rejects when marks cannot be read, whatever is gone beside', async () => {
     const said = (stderr: string): Pick<Processes, 'run'> => ({
       run: async (spec) => {

@@ -55,6 +55,42 @@ describe('an upload', () => {
     assert.deepEqual(treeOf(share.nas), new Map([['a', 'first second']]));
   });
 
+  it('that was not answered is no proof of another content of the same size and time, where a NAS has no hashes', async () => {
+    const write = (content: string): void => {
+      writeFileSync(share.at('a'), content);
+      utimesSync(share.at('a'), 1_700_000_000, 1_700_000_000);
+    };
+    let isLost = true;
+    const uploader = share.uploader((call, when) => {
+      if (!isLost || call !== 'upload' || when === 'before') return;
+      isLost = false;
+      write('second');
+      throw refusal('The answer was lost.', 'silent');
+    });
+    try {
+      write('first.');
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual(share.conflicts, []);
+    assert.deepEqual(treeOf(share.nas), new Map([['a', 'second']]));
+  });
+
+  it('takes no content of others for its own that has the same size and time, where a NAS has no hashes', async () => {
+    writeFileSync(share.at('a'), 'ours..');
+    share.othersWrite('a', 'theirs', Math.floor(statSync(share.at('a')).mtimeMs / 1_000));
+    share.notYetShown = new Set(['a']);
+    const uploader = share.uploader();
+    try {
+      await settle(uploader);
+    } finally {
+      await uploader.stop();
+    }
+    assert.deepEqual([...treeOf(share.nas).values()].sort(), ['ours..', 'theirs']);
+    assert.equal(share.conflicts.length, 1);
+  });
+
   it('is proved by its content where the NAS keeps times more coarsely than it says', async () => {
     share.precisionMs = 1;
     const uploader = share.uploader(undefined, { proof: 'read-back' });
