@@ -9,11 +9,23 @@ import { createSerialQueue, makeFolder, undefinedWhenMissing, writeWhole } from 
 import type { MountTable } from 'mountkeeper';
 import { holderOf } from './file-system.ts';
 
-/** In the folder itself: wherever it is mounted from, one that has this is the one that was used. */
+/**
+ * In the folder itself: one that has this is the one that was used. It is another one after each change of the place
+ * where the disk is mounted: the folder may have been copied there, with its mark, from below that place.
+ */
 const MARK = 'cache-id';
 
-/** Of each folder: where its disk was mounted, and what stands in its mark. */
-type Known = ReadonlyMap<string, { readonly at: string; readonly mark: string }>;
+interface CacheDisk {
+  /** Where it was mounted. */
+  readonly at: string;
+  /** What stands in the folder's mark. */
+  readonly mark: string;
+  /** What is about to stand there, or does already. */
+  readonly next?: string;
+}
+
+/** By the folder. */
+type Known = ReadonlyMap<string, CacheDisk>;
 
 export interface CacheDisksOptions {
   readonly stateDir: string;
@@ -56,14 +68,15 @@ export class CacheDisks {
       const known = await this.#read();
       const former = known.get(root);
       if (former?.at === at && (await markOf(root)) === former.mark) return;
-      const mark = (await markOf(root)) ?? randomUUID();
+      const mark = former?.next ?? randomUUID();
+      // Until the new one stands in the folder both are known: a kill in between makes no disk look like a missing one.
+      if (former) await this.#write(new Map(known).set(root, { ...former, next: mark }));
       await makeFolder(root);
       await writeWhole(join(root, MARK), mark);
-      const next = new Map([[root, { at, mark }]]);
+      const next = new Map([[root, { at, mark } as CacheDisk]]);
       for (const [other, one] of known)
         if (other !== root && (await this.#mayHold(other))) next.set(other, one);
-      const lines = [...next].map((entry) => JSON.stringify(entry));
-      await writeWhole(this.#file, `${lines.join('\n')}\n`);
+      await this.#write(next);
     });
   }
 
@@ -74,7 +87,9 @@ export class CacheDisks {
 
   async #problem(root: string): Promise<string | undefined> {
     const known = (await this.#read()).get(root);
-    if (known === undefined || (await markOf(root)) === known.mark) return undefined;
+    if (known === undefined) return undefined;
+    const mark = await markOf(root);
+    if (mark !== undefined && [known.mark, known.next].includes(mark)) return undefined;
     const table = await this.#options.mountTable.list();
     // Emptied, or another disk at the same place, by whoever set it up.
     if (known.at === '/' || table.some(({ mountPoint }) => mountPoint === known.at)) return undefined;
@@ -89,12 +104,18 @@ export class CacheDisks {
     const text = (await readFile(this.#file, 'utf8').catch(undefinedWhenMissing)) ?? '';
     return new Map(text.split('\n').flatMap(entryIn));
   }
+
+  async #write(known: Known): Promise<void> {
+    const lines = [...known].map((entry) => JSON.stringify(entry));
+    await writeWhole(this.#file, `${lines.join('\n')}\n`);
+  }
 }
 
-function entryIn(line: string): [string, { at: string; mark: string }][] {
+function entryIn(line: string): [string, CacheDisk][] {
   try {
-    const [root, { at, mark }] = JSON.parse(line) as [string, { at: string; mark: string }];
-    return [root, at, mark].every((one) => typeof one === 'string') ? [[root, { at, mark }]] : [];
+    const [root, { at, mark, next }] = JSON.parse(line) as [string, CacheDisk];
+    if (![root, at, mark].every((one) => typeof one === 'string')) return [];
+    return [[root, { at, mark, ...(typeof next === 'string' && { next }) }]];
   } catch {
     // An empty line, or one that was changed by hand.
     return [];

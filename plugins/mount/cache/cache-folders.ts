@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSerialQueue, writeWhole } from 'mountkeeper';
+import { asideFolders } from './identity.ts';
 import { cachedShares, pendingOf } from './scan.ts';
 import { holdsLayer } from '../layer/layering.ts';
 
@@ -82,12 +83,12 @@ export async function holdsFiles(
 ): Promise<boolean> {
   try {
     await require(root);
-    const all = await Promise.all((await cachedShares(root)).map((share) => pendingOf(join(root, share))));
+    const folders = (await cachedShares(root)).map((share) => join(root, share));
+    const all = await Promise.all(folders.map((folder) => pendingOf(folder)));
     if (all.some(({ count }) => count > 0)) return true;
-    // Changes in an upper folder may be waiting, too; only the uploader can tell.
-    return (
-      await Promise.all((await cachedShares(root)).map((share) => holdsLayer(join(root, share))))
-    ).includes(true);
+    // Changes in an upper folder may be waiting, too, also where it was set aside; only the uploader can tell.
+    const aside = (await Promise.all(folders.map(asideFolders))).flat();
+    return (await Promise.all([...folders, ...aside].map(holdsLayer))).includes(true);
   } catch {
     // Unknown counts as waiting.
     return true;

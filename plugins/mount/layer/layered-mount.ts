@@ -29,6 +29,7 @@ import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import type { MountingTools } from '../lifecycle/tools.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
+import { forgetWhenStill } from '../recovery/forget-when-still.ts';
 import { createMeter } from '../stats/meter.ts';
 import { unsentBytes } from '../stats/unsent-bytes.ts';
 import {
@@ -67,7 +68,7 @@ const HOLD_MS = 30_000;
 const SETTLE_MS = 20_000;
 const MOST_UNSETTLED = 3;
 /** A stop waits a minute for an unmount; one that takes longer may be overtaken by the next mount. */
-const MARK_WITHIN_MS = 30_000;
+const NOTE_WITHIN_MS = 30_000;
 
 /** Measured: below the overlay, a dead mount answers each name and each listing with an error. */
 const UNTIL_THEN =
@@ -380,7 +381,7 @@ export class LayeredMount implements RunningRclone {
 
   async unmount(): Promise<void> {
     const { clock, log } = this.#options.tools;
-    const untilMs = clock.monotonic() + MARK_WITHIN_MS;
+    const untilMs = clock.monotonic() + NOTE_WITHIN_MS;
     this.#end.abort();
     this.#hold.close();
     const lower = await this.#supervisor.stop();
@@ -396,6 +397,10 @@ export class LayeredMount implements RunningRclone {
     // Without it a purge of the package names what lies there, which is safe.
     await markAllSent(paths, { uploader, untilMs }, tools).catch((err: unknown) =>
       log.warn({ share: this.shareName, err }, 'that all is on the remote could not be noted'),
+    );
+    // After that: what it brings back into the upper folder is on the disk then, too.
+    await forgetWhenStill(this.#options.cacheDir, { untilMs }, tools).catch((err: unknown) =>
+      log.warn({ share: this.shareName, err }, 'the cache is looked through after the next boot'),
     );
   }
 

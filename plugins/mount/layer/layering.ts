@@ -2,8 +2,8 @@
  * How a share with a write layer is mounted, adopted and inspected: what the mounter does in addition to
  * its work for any share.
  */
-import { readdir, realpath } from 'node:fs/promises';
-import { makeFolder } from 'mountkeeper';
+import { lstat, readdir, realpath } from 'node:fs/promises';
+import { makeFolder, undefinedWhenMissing } from 'mountkeeper';
 import type {
   ManagedProcess,
   MountEntry,
@@ -371,13 +371,17 @@ export async function pendingInLayers(
 
 const NOTHING: PendingFiles = { count: 0, bytes: 0, paths: [] };
 
-/** Rejects when the uploader cannot tell: files may be waiting. */
+/**
+ * Rejects when the uploader cannot tell: files may be waiting. Where there is an upper folder, it is asked also if that
+ * is empty: that a file was deleted may stand in its records alone.
+ */
 export async function pendingInLayer(
   cacheDir: string,
   tools: Pick<MountTools, 'uploader'>,
 ): Promise<PendingFiles> {
   const { upper, records } = layerPaths(cacheDir);
-  return (await holdsLayer(cacheDir)) ? tools.uploader().waiting(upper, records) : NOTHING;
+  const isThere = (await lstat(upper).catch(undefinedWhenMissing)) !== undefined;
+  return isThere ? tools.uploader().waiting(upper, records) : NOTHING;
 }
 
 /** Whether there is anything in the upper folder of this cache folder. */

@@ -16,6 +16,7 @@ import type {
 import { deviceName } from '../rclone/arguments.ts';
 import { askRemote } from '../rclone/ask-remote.ts';
 import { forgetBoot } from '../recovery/boot-note.ts';
+import { WRITE_OUT_MS } from '../recovery/forget-when-still.ts';
 import { treesOf } from '../cache/metadata.ts';
 import type { CacheTrees } from '../cache/metadata.ts';
 import { reserveWhenThereIsRoom } from '../cache/reserve.ts';
@@ -54,8 +55,6 @@ import type { MountingTools } from './tools.ts';
 const ROOT_NAMES = 'root-names.json';
 const LAST_LINES = 20;
 const OFF_PATH_GRACE_MS = 1_000;
-/** How long an unmount waits for the disk of the cache. */
-const WRITE_OUT_MS = 1_000;
 const CACHE_VIEW = fileURLToPath(new URL('../cache/view.js', import.meta.url));
 
 /**
@@ -341,6 +340,8 @@ export class ActiveMount implements RunningRclone {
     this.#closeControls();
     await this.root.saved();
     await this.#process.exited;
+    // Programs may still write into the upper folder: the share's own mount sees to the note.
+    if (this.#notes.overlay) return;
     let isOnDisk = false;
     await endsWithin(
       this.#tools.clock,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, rename, stat, unlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Mount, MountStats } from 'mountkeeper';
 import { Nas } from '../../support/nas/nas.ts';
@@ -13,6 +13,7 @@ import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 import { JOURNAL_EVERY_S, LoopDisk, NoLoopDevice } from '../../support/mount/loop-disk.ts';
 import { createWorkbench } from '../../support/mount/workbench.ts';
+import type { Workbench } from '../../support/mount/workbench.ts';
 import { SKIPS, unlessRoot } from '../../runner/skips.ts';
 
 const MB = 1_048_576;
@@ -40,11 +41,11 @@ async function save(mount: Mount, name: string, bytes: number): Promise<[string,
   return [name, createHash('sha256').update(content).digest('hex')];
 }
 
-/** From now on the program that has the disk written out fails. */
-async function failSync(scratch: Scratch): Promise<void> {
+/** From now on the program that has the disk written out does nothing, and ends with this code. */
+async function playSync(scratch: Scratch, code: number): Promise<void> {
   const [folder, former] = [scratch.path('bin'), process.env['PATH']];
   await mkdir(folder);
-  await writeFile(`${folder}/sync`, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  await writeFile(`${folder}/sync`, `#!/bin/sh\nexit ${code}\n`, { mode: 0o755 });
   process.env['PATH'] = `${folder}:${former}`;
   scratch.defer(() => (process.env['PATH'] = former));
 }
@@ -52,7 +53,10 @@ async function failSync(scratch: Scratch): Promise<void> {
 /** As another boot of the machine finds the cache. */
 async function rebooted(disk: LoopDisk): Promise<void> {
   await disk.bringBack();
-  const note = `${disk.folder}/photos/boot`;
+  await noteOtherBoot(`${disk.folder}/photos/boot`);
+}
+
+async function noteOtherBoot(note: string): Promise<void> {
   const { atime, mtime } = await stat(note);
   await writeFile(note, 'another boot\n');
   await utimes(note, atime, mtime);
@@ -98,7 +102,7 @@ describe('a power cut', { skip: unlessRoot }, () => {
         );
         await unlink(at(mount, 'news'));
         // The names and sizes of these reach the disk with the journal, what is in them does not.
-        await failSync(scratch);
+        await playSync(scratch, 1);
         const late = new Map([
           await save(mount, 'late.bin', 2 * MB),
           await save(mount, 'young.bin', 350_000),
@@ -147,6 +151,49 @@ describe('a power cut', { skip: unlessRoot }, () => {
           },
         );
         await next.kill();
+      } finally {
+        await scratch.close();
+      }
+    },
+  );
+
+  it(
+    'is looked for as long as a program writes through a mount that was taken off its path',
+    { timeout: 120_000 },
+    async () => {
+      const scratch = await createScratch('power-cut-held');
+      try {
+        const nas = await Nas.create(scratch, { files: { 'held.bin': 200_000 } });
+        const before = await nas.checksums();
+        const bench = (write_back: string): Workbench =>
+          createWorkbench(scratch, { rclone: currentRclone(), nas, mount: { write_back } });
+        const first = bench('1h');
+        const note = scratch.path('bench', 'cache', 'photos', 'boot');
+        const mount = await first.mount(first.spec('photos'));
+        const held = await open(at(mount, 'held.bin'), 'r+');
+        await held.write('first');
+        await mount.unmount();
+        await held.write('second');
+        await held.close();
+        // As another boot of the machine finds it.
+        await noteOtherBoot(note);
+
+        const second = bench('200ms');
+        const next = await second.mount(second.spec('photos'));
+        const { trouble } = await until(
+          'what was written last waits',
+          async () => {
+            const now = await stats(next);
+            return now.erroredFiles === 1 ? now : undefined;
+          },
+          { timeoutMs: 40_000, everyMs: 100 },
+        );
+        assert.match(trouble ?? '', /The power went while this was being written/);
+        assert.deepEqual(await nas.checksums(), before);
+        // A busy disk may take longer than an unmount waits.
+        await playSync(scratch, 0);
+        await next.unmount();
+        await assert.rejects(stat(note), { code: 'ENOENT' });
       } finally {
         await scratch.close();
       }

@@ -1,6 +1,6 @@
 /** A cache whose disk is not mounted is not one that holds nothing. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -61,14 +61,60 @@ describe('a cache folder on a disk of its own', () => {
 
   it('is the same by whatever way it is reached, and another one where that was mounted', async () => {
     const cache = join(ssd, 'mk');
-    await disks().note(cache);
-    mounted = ['/'];
-    await disks().note(cache);
-    mounted = ['/', ssd];
-    await disks().note(cache);
+    const marks = new Set<string>();
+    for (const table of [mounted, ['/'], ['/', ssd], ['/', ssd]]) {
+      mounted = table;
+      await disks().note(cache);
+      marks.add(await readFile(join(cache, 'cache-id'), 'utf8'));
+      await disks().require(cache);
+    }
+    // Another mark for each other way, and none without one.
+    assert.equal(marks.size, 3);
     await rm(cache, { recursive: true });
     await disks().note(cache);
     assert.equal((await readFile(join(cache, 'cache-id'), 'utf8')).length, 36);
+  });
+
+  it('is not the one below its mount point from which it was copied, mark and all', async () => {
+    const below = join(room, 'below');
+    mounted = ['/'];
+    await disks().note(ssd);
+    await cp(ssd, below, { recursive: true });
+    mounted = ['/', ssd];
+    await disks().note(ssd);
+    await rename(ssd, join(room, 'unplugged'));
+    await rename(below, ssd);
+    mounted = ['/'];
+    await assert.rejects(disks().note(ssd), MISSING);
+    await rm(ssd, { recursive: true });
+    await rename(join(room, 'unplugged'), ssd);
+    await disks().require(ssd);
+  });
+
+  it('is known by either mark where its renewal was cut off, and by the new one alone after it', async () => {
+    const cache = join(ssd, 'mk');
+    await disks().note(cache);
+    const former = await readFile(join(cache, 'cache-id'), 'utf8');
+    // Its disk is at another place now, and its mark cannot be written.
+    mounted = ['/', room];
+    await mkdir(join(cache, 'cache-id.new'));
+    await assert.rejects(disks().note(cache));
+    mounted = ['/'];
+    await disks().require(cache);
+    const [, { at, mark, next }] = JSON.parse(
+      await readFile(join(room, 'mount', 'cache-disks.jsonl'), 'utf8'),
+    ) as [string, { at: string; mark: string; next: string }];
+    assert.deepEqual([at, mark, next.length], [ssd, former, 36]);
+    // Or it was written, and nothing after it.
+    await rm(join(cache, 'cache-id.new'), { recursive: true });
+    await writeFile(join(cache, 'cache-id'), next);
+    await disks().require(cache);
+    mounted = ['/', room];
+    await disks().note(cache);
+    mounted = ['/'];
+    await disks().require(cache);
+    await writeFile(join(cache, 'cache-id'), former);
+    await assert.rejects(disks().require(cache), /is not mounted at/);
   });
 
   it('is forgotten by whoever removes its line, at once, and by itself where nothing waits', async () => {

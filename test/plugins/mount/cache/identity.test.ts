@@ -69,6 +69,16 @@ describe('the place that a cache folder belongs to', () => {
       assert.equal((await pendingOf(cache)).count, 1);
     });
 
+    it('is remembered, too, where all that waits is a write layer that was set aside', async () => {
+      const [state, former] = [join(root, 'state'), join(root, 'cache')];
+      await createCacheRoots(state).note(former);
+      await mkdir(join(cache, 'aside', 'first', 'layer', 'upper'), { recursive: true });
+      assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), []);
+      await createCacheRoots(state).note(former);
+      await writeFile(join(cache, 'aside', 'first', 'layer', 'upper', 'a'), '12345');
+      assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), [former]);
+    });
+
     it('is not written again by the next daemon, and after another one it is', async () => {
       const state = join(root, 'state');
       const file = join(state, 'mount', 'cache-folders.json');
