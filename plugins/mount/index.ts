@@ -74,6 +74,7 @@ export default definePlugin({
         connections: () => ctx.find('connections'),
         uploader: () => needed(ctx.find('uploader')),
         onReplaced: (share, reason) => replaced({ share, reason }),
+        onElsewhere: (share) => void ctx.send('reconnect', share),
         onSent: (share) => void ctx.send('reconnect', share),
       }),
     );

@@ -485,4 +485,33 @@ export const MUTATIONS: readonly Mutation[] = [
     to: '',
     test: 'plugins/webdav/backends/settings',
   },
+  {
+    fault: 'what was written through one ssh command is sent through another',
+    file: 'plugins/mount/options/place-options.ts',
+    from: '!KNOWN_SINCE.has(name) ||',
+    to: "name !== '' ||",
+    test: 'plugins/mount/lifecycle/mount-plan',
+  },
+  {
+    fault: 'what was written without an ssh command goes where one leads that came later',
+    file: 'plugins/mount/cache/identity.ts',
+    from: '(current === lesser && !isWhole)',
+    to: '(current === lesser)',
+    test: 'plugins/mount/cache/identity',
+  },
+  {
+    fault: 'a mount that a former daemon left is taken for one through an ssh command that came later',
+    file: 'plugins/mount/cache/identity.ts',
+    from: '(current === lesser && !isWhole)',
+    to: '(current === lesser)',
+    test: 'plugins/mount/layer/adopted-plan',
+  },
+  {
+    fault: 'what waits goes to the NAS that a file leads to by the time rclone is started anew',
+    file: 'plugins/mount/lifecycle/start.ts',
+    from: 'requireSamePlace(spec, clear, { plan, cacheDir });',
+    to: '',
+    test: 'e2e/write-layer/leads-elsewhere',
+    only: 'leads nothing',
+  },
 ];

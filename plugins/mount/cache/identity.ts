@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import { SECOND_LINKS } from '../recovery/held-files.ts';
@@ -7,6 +7,11 @@ import { removeLayer } from '../layer/remove-layer.ts';
 
 /** File with the identity (a hash) of the remote path that the cache belongs to. */
 const IDENTITY_FILE = 'place';
+/**
+ * Beside it: its name was given by a version that looks at all options which say where a connection leads. Without
+ * it, the name may stand for a connection with such options, too, since the versions before left some out.
+ */
+const WHOLE_FILE = 'place-is-whole';
 const ASIDE = 'aside';
 const TREES = ['vfs', 'vfsMeta', ...SECOND_LINKS, LAYER] as const;
 
@@ -15,26 +20,78 @@ export interface IdentityChange {
   readonly setAside: boolean;
 }
 
+export interface FormerNames {
+  /** Identities that earlier versions gave the same remote path, and that stand for nothing else. */
+  readonly names?: readonly string[];
+  /**
+   * The identity that versions gave it which left out some of its options: without these, it is the name of another
+   * place. Believed as long as no version that looks at them had the folder.
+   */
+  readonly lesser?: string | undefined;
+}
+
 /**
  * Makes the cache folder belong to `identity`. Files cached for another remote path would be taken for this
  * one's, and dirty ones would be uploaded to the wrong NAS: while there are dirty ones, they are moved
- * aside, and come back when the share leads to their remote path again. `formerNames`: identities that
- * earlier versions gave the same remote path.
+ * aside, and come back when the share leads to their remote path again.
  */
 export async function settleIdentity(
   cacheDir: string,
   identity: string,
   hasDirtyFiles: () => Promise<boolean>,
-  formerNames: readonly string[] = [],
+  former: FormerNames = {},
 ): Promise<IdentityChange> {
   await makeFolder(cacheDir);
   const current = await readIdentity(cacheDir);
-  const isElsewhere = current !== undefined && current !== identity && !formerNames.includes(current);
-  const setAside = isElsewhere && (await moveFormerAside(cacheDir, current, hasDirtyFiles));
+  const isWhole = await isFile(join(cacheDir, WHOLE_FILE));
+  const isElsewhere = current !== undefined && !isNameOf(identity, former, { current, isWhole });
+  const setAside = isElsewhere && (await moveFormerAside({ cacheDir, current, isWhole }, hasDirtyFiles));
+  await noteIdentity(cacheDir, identity, { current, isWhole }, () =>
+    bringAllBack(cacheDir, identity, former),
+  );
+  return { setAside };
+}
+
+/**
+ * For a cache folder in which a former daemon's mount is at work. True when it belongs to `identity`, by this name or
+ * by the lesser one that it is believed to have; from then on it has this one.
+ */
+export async function takeUpIdentity(
+  cacheDir: string,
+  identity: string,
+  lesser: string | undefined,
+): Promise<boolean> {
+  const current = await readIdentity(cacheDir);
+  const isWhole = await isFile(join(cacheDir, WHOLE_FILE));
+  if (current === undefined || !isNameOf(identity, { lesser }, { current, isWhole })) return false;
+  await noteIdentity(cacheDir, identity, { current, isWhole });
+  return true;
+}
+
+interface Noted {
+  readonly current: string | undefined;
+  readonly isWhole: boolean;
+}
+
+function isNameOf(
+  identity: string,
+  { names = [], lesser }: FormerNames,
+  { current, isWhole }: Noted & { readonly current: string },
+): boolean {
+  return current === identity || names.includes(current) || (current === lesser && !isWhole);
+}
+
+async function noteIdentity(
+  cacheDir: string,
+  identity: string,
+  { current, isWhole }: Noted,
+  bringBackFiles: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   // Written before files are brought back: an interrupted run is continued at the next mount.
   if (current !== identity) await writeWhole(join(cacheDir, IDENTITY_FILE), `${identity}\n`);
-  for (const name of [identity, ...formerNames]) await bringBack(cacheDir, name);
-  return { setAside };
+  await bringBackFiles();
+  // Last: with it, the lesser name is not believed any more.
+  if (!isWhole) await writeWhole(join(cacheDir, WHOLE_FILE), '');
 }
 
 /** Whether the cache folder already belongs to this identity: the share was mounted before. */
@@ -53,18 +110,30 @@ async function readIdentity(cacheDir: string): Promise<string | undefined> {
 
 /** True when files were moved aside. */
 async function moveFormerAside(
-  cacheDir: string,
-  current: string,
+  { cacheDir, current, isWhole }: Noted & { readonly cacheDir: string; readonly current: string },
   hasDirtyFiles: () => Promise<boolean>,
 ): Promise<boolean> {
   const hasTrees = (await readdir(cacheDir)).some((name) => TREES.includes(name as 'vfs'));
   if (hasTrees && (await hasDirtyFiles())) {
-    await moveTrees(cacheDir, join(cacheDir, ASIDE, current));
+    const waiting = join(cacheDir, ASIDE, current);
+    // First, since what is moved in part is moved on by the next run, under the same name.
+    if (isWhole) await writeWhole(join(waiting, WHOLE_FILE), '');
+    await moveTrees(cacheDir, waiting);
     return true;
   }
   await removeLayer(cacheDir);
   await Promise.all(TREES.map((tree) => rm(join(cacheDir, tree), { recursive: true, force: true })));
   return false;
+}
+
+async function bringAllBack(
+  cacheDir: string,
+  identity: string,
+  { names = [], lesser }: FormerNames,
+): Promise<void> {
+  for (const name of [identity, ...names]) await bringBack(cacheDir, name);
+  if (lesser !== undefined && !(await isFile(join(cacheDir, ASIDE, lesser, WHOLE_FILE))))
+    await bringBack(cacheDir, lesser);
 }
 
 async function bringBack(cacheDir: string, identity: string): Promise<void> {
@@ -80,6 +149,10 @@ async function moveTrees(from: string, to: string): Promise<void> {
   for (const tree of TREES) {
     if (await exists(join(from, tree))) await rename(join(from, tree), join(to, tree));
   }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(undefinedWhenMissing)) !== undefined;
 }
 
 /** Rejects where that cannot be told: what waits there would be passed over. */

@@ -27,6 +27,7 @@ import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
+import { LeadsElsewhere } from '../lifecycle/mount-plan.ts';
 import type { MountingTools } from '../lifecycle/tools.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
 import { forgetWhenStill } from '../recovery/forget-when-still.ts';
@@ -133,7 +134,7 @@ export class LayeredMount implements RunningRclone {
   #lose: (reason: string) => void = () => undefined;
 
   constructor(options: LayeredMountOptions) {
-    const { bindfs, lower, paths, plan, shareName, start, tools } = options;
+    const { bindfs, lower, paths, plan, shareName, tools } = options;
     const { clock, log, mountTable, processes } = tools;
     this.#options = options;
     this.shareName = shareName;
@@ -143,7 +144,7 @@ export class LayeredMount implements RunningRclone {
     this.#hold = new Hold({ shareName, bindfs, adopted: options.adopted, log });
     this.#supervisor = new LowerSupervisor({
       shareName,
-      start: (signal) => start(signal, (fresh) => this.#settleMoves(fresh, signal)),
+      start: (signal) => this.#startLower(signal),
       clock,
       log,
       onUp: (living) => this.#useLower(living),
@@ -455,6 +456,23 @@ export class LayeredMount implements RunningRclone {
 
   get cacheRoot(): string {
     return dirname(this.#options.cacheDir);
+  }
+
+  /** One that would lead elsewhere is not started; where nothing waits, the share is to be mounted from there. */
+  async #startLower(signal: AbortSignal): Promise<ActiveMount> {
+    const { log, onElsewhere } = this.#options.tools;
+    try {
+      return await this.#options.start(signal, (fresh) => this.#settleMoves(fresh, signal));
+    } catch (error) {
+      const isFree =
+        error instanceof LeadsElsewhere &&
+        (await this.isFree().catch((cause: unknown) => {
+          log.warn({ share: this.shareName, err: cause }, 'whether files wait is not known');
+          return false;
+        }));
+      if (isFree && !signal.aborted) onElsewhere?.(this.shareName);
+      throw error;
+    }
   }
 
   /** A new rclone has no bandwidth limit yet, and the kernel still caches what the former one answered. */

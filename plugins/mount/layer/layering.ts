@@ -17,10 +17,11 @@ import { remotePath } from '../rclone/arguments.ts';
 import { asideFolders } from '../cache/identity.ts';
 import type { ActiveMount } from '../lifecycle/active-mount.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
-import { cacheFolder } from '../lifecycle/mount-plan.ts';
+import { cacheFolder, LeadsElsewhere, specOf } from '../lifecycle/mount-plan.ts';
 import { RcloneFiles } from '../rclone/remote-files.ts';
 import type { MountingTools, MountTools } from '../lifecycle/tools.ts';
 import { recoverAside, recoverUnmounted } from './upper/set-aside.ts';
+import { adoptedPlan } from './adopted-plan.ts';
 import { LayeredMount } from './layered-mount.ts';
 import { endHandles } from './bindfs/handle-folder.ts';
 import { endBindfs } from './bindfs/start.ts';
@@ -241,9 +242,10 @@ export async function adoptLayer(
   tools: MountingTools,
 ): Promise<{ readonly mount: LayeredMount; readonly entry: MountEntry } | undefined> {
   const bindfs = await tools.processes.adopt(stackKey(shareName));
-  const notes = bindfs && fromStackNotes(bindfs);
-  if (!bindfs || !notes) return undefined;
+  const record = bindfs && fromStackNotes(bindfs);
+  if (!bindfs || !record) return undefined;
   try {
+    const notes = { ...record, plan: await adoptedPlan(shareName, record, tools) };
     const stack = stackPaths(await realpath(tools.paths.stateDir), shareName);
     const entry = (await tools.mountTable.list()).find(
       (one) => one.mountPoint === notes.plan.mountPoint && one.source === overlaySource(shareName),
@@ -301,7 +303,10 @@ function layeredMount(
   });
 }
 
-/** Starts another rclone in place of one that has ended. */
+/**
+ * Starts another rclone in place of one that has ended. Rejects with `LeadsElsewhere` where a secret leads elsewhere
+ * by now: what waits would go there.
+ */
 async function startOther(
   layering: LayerPlan,
   {
@@ -338,17 +343,11 @@ async function startOther(
  * NAS must not go to another.
  */
 async function layeringAgain(shareName: string, plan: MountPlan, tools: MountingTools): Promise<LayerPlan> {
-  const { shares, connections } = tools.config();
-  const share = shares.find(({ name }) => name === shareName);
-  const connection = connections.find(({ name }) => name === share?.connection);
-  if (!share || !connection) throw new Error('the share is not in the configuration any more');
-  const spec = { share, connection };
+  const spec = specOf(shareName, tools.config());
+  if (!spec) throw new Error('the share is not in the configuration any more');
   const layering = await planLayer(spec, tools.plans.renewed(spec).mount, tools);
-  if (layering.shown.identity !== plan.identity || layering.shown.mountPoint !== plan.mountPoint) {
-    throw new Error(
-      'the share leads elsewhere by now: it is mounted again once nothing waits, or by `mountkeeper reconnect`',
-    );
-  }
+  const { identity, mountPoint } = layering.shown;
+  if (identity !== plan.identity || mountPoint !== plan.mountPoint) throw new LeadsElsewhere();
   return layering;
 }
 

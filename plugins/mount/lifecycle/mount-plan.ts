@@ -1,39 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config, MountPlan, Secret, Secrets, ShareSpec } from 'mountkeeper';
-
-/**
- * Options that identify the remote; all others only say how to reach it. Behind one address each port may
- * lead to another NAS.
- */
-const IDENTIFYING = new Set([
-  'host',
-  'port',
-  'url',
-  'endpoint',
-  'remote',
-  'upstreams',
-  'user',
-  'username',
-  'account',
-  'account_id',
-  'domain',
-  'provider',
-  'region',
-  'bucket',
-  'auth',
-  'storage_url',
-  'user_id',
-  'tenant_id',
-  'tenant_domain',
-  'namenode',
-  'root_folder_id',
-  'team_drive',
-  'drive_id',
-  'site_id',
-  'tenant',
-  'storage_zone',
-]);
+import { formerPlaceOptions, placeOptions } from '../options/place-options.ts';
 
 /** A share's plan, with the marks that its cache has. */
 export interface SharePlan {
@@ -42,6 +10,24 @@ export interface SharePlan {
   readonly place: string;
   /** The same as caches were marked before they could be moved. */
   readonly formerPlace: string;
+  /**
+   * What versions made of it that left out some options which say where a connection leads. Undefined without such
+   * an option, as the names are the same then.
+   */
+  readonly lesser?: { readonly mount: MountPlan; readonly place: string } | undefined;
+}
+
+/** Why no rclone is started: what was written for one NAS must not go to another. */
+export class LeadsElsewhere extends Error {
+  override readonly name = 'LeadsElsewhere';
+
+  constructor() {
+    super(
+      'the share leads elsewhere by now, as its settings or a secret that they refer to changed: what was written ' +
+        'here goes up once the former value is back, or is set aside by `mountkeeper reconnect`; once nothing waits, ' +
+        'the share is mounted again by itself',
+    );
+  }
 }
 
 export interface Plans {
@@ -56,11 +42,7 @@ export function createPlans(config: () => Config, secrets: Secrets): Plans {
   const known = new WeakMap<object, { readonly from: readonly object[]; readonly share: SharePlan }>();
   const renewed = (spec: ShareSpec): SharePlan => {
     const now = config();
-    const share = {
-      mount: planMount(spec, now, secrets),
-      place: remoteIdentity(spec, secrets),
-      formerPlace: formerRemoteIdentity(spec, now, secrets),
-    };
+    const share = planShare(spec, now, options(spec, secrets));
     known.set(spec.share, { from: [now, spec.connection], share });
     return share;
   };
@@ -76,6 +58,13 @@ export function createPlans(config: () => Config, secrets: Secrets): Plans {
 
 export function cacheFolder(config: Config, shareName: string): string {
   return join(config.cache.dir, shareName);
+}
+
+/** Undefined when the configuration does not have the share any more. */
+export function specOf(shareName: string, { shares, connections }: Config): ShareSpec | undefined {
+  const share = shares.find(({ name }) => name === shareName);
+  const connection = connections.find(({ name }) => name === share?.connection);
+  return share && connection && { share, connection };
 }
 
 /**
@@ -95,40 +84,74 @@ export function planReady(
   return now.mount;
 }
 
-/** Hash of the remote that dirty files belong to, wherever on the disk they wait: a cache may be moved. */
-export function remoteIdentity(spec: ShareSpec, secrets: Secrets): string {
-  return digest(['place', spec.connection.type, identifying(options(spec, secrets)), spec.share.remote_path]);
+/** With the secrets that the options refer to read now, once. */
+function planShare(spec: ShareSpec, config: Config, resolved: Options): SharePlan {
+  const [all, lesser] = [placeOptions(resolved), formerPlaceOptions(resolved)];
+  return {
+    mount: planBy(spec, config, { resolved, leading: all }),
+    place: place(spec, all),
+    formerPlace: formerPlace(spec, config, lesser),
+    lesser:
+      digest(all) === digest(lesser)
+        ? undefined
+        : { mount: planBy(spec, config, { resolved, leading: lesser }), place: place(spec, lesser) },
+  };
 }
 
-/** As caches were marked before they could be moved. */
-function formerRemoteIdentity(spec: ShareSpec, config: Config, secrets: Secrets): string {
-  const withoutPort = identifying(options(spec, secrets)).filter(([name]) => name !== 'port');
-  return digest([
-    spec.connection.type,
-    withoutPort,
-    spec.share.remote_path,
-    cacheFolder(config, spec.share.name),
-  ]);
+/** Hash of the remote that dirty files belong to, wherever on the disk they wait: a cache may be moved. */
+export function remoteIdentity(spec: ShareSpec, secrets: Secrets): string {
+  return place(spec, placeOptions(options(spec, secrets)));
 }
 
 type Options = ReadonlyMap<string, string>;
+/** Options that say where a connection leads, with their values. */
+type Leading = ReturnType<typeof placeOptions>;
 
-function identifying(options: Options): readonly (readonly [string, string])[] {
-  return [...options].filter(([name]) => IDENTIFYING.has(name));
+function place({ connection, share }: ShareSpec, leading: Leading): string {
+  return digest(['place', connection.type, leading, share.remote_path]);
+}
+
+/** As caches were marked before they could be moved. */
+function formerPlace({ connection, share }: ShareSpec, config: Config, leading: Leading): string {
+  const withoutPort = leading.filter(([name]) => name !== 'port');
+  return digest([connection.type, withoutPort, share.remote_path, cacheFolder(config, share.name)]);
+}
+
+function identityOf({ connection, share }: ShareSpec, leading: Leading, cacheDir: string): string {
+  return digest([
+    connection.type,
+    leading,
+    share.remote_path,
+    cacheDir,
+    // Tells it from mounts of a former version, whose rclone took the writes.
+    'write layer',
+  ]);
+}
+
+/**
+ * Throws `LeadsElsewhere` where these options, with the secrets that are handed to rclone, lead to another place than
+ * the mount was planned for: what a secret refers to may have changed since.
+ */
+export function requireSamePlace(
+  spec: ShareSpec,
+  clear: Options,
+  { plan, cacheDir }: { readonly plan: MountPlan; readonly cacheDir: string },
+): void {
+  if (identityOf(spec, placeOptions(clear), cacheDir) !== plan.identity) throw new LeadsElsewhere();
 }
 
 /** Fingerprint and identity of a mount. They are hashes, so the secrets in them cannot be read back. */
 export function planMount(spec: ShareSpec, config: Config, secrets: Secrets): MountPlan {
+  return planShare(spec, config, options(spec, secrets)).mount;
+}
+
+function planBy(
+  spec: ShareSpec,
+  config: Config,
+  { resolved, leading }: { readonly resolved: Options; readonly leading: Leading },
+): MountPlan {
   const { share, connection } = spec;
-  const resolved = options(spec, secrets);
-  const identity = digest([
-    connection.type,
-    identifying(resolved),
-    share.remote_path,
-    cacheFolder(config, share.name),
-    // Tells it from mounts of a former version, whose rclone took the writes.
-    'write layer',
-  ]);
+  const identity = identityOf(spec, leading, cacheFolder(config, share.name));
   // Where other builds of rclone come from, and when mounts take them, changes no mount.
   const { rclone_mirror: _, rclone_proxy: __, rclone_renew_after: ___, ...mount } = config.mount;
   const fingerprint = digest([

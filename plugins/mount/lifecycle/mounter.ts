@@ -248,7 +248,7 @@ async function readyCache(
       const { upper, aside } = layerPaths(cacheDir);
       return cached.count + written.count > 0 || isWrittenTo([upper, aside], processes);
     },
-    [planned.formerPlace],
+    { names: [planned.formerPlace], lesser: planned.lesser?.place },
   );
   if (setAside)
     log.warn(

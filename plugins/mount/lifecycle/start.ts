@@ -15,9 +15,10 @@ import { ActiveMount } from './active-mount.ts';
 import { fromNotes, placeOf, toNotes } from './mount-record.ts';
 import type { MountNotes } from './mount-record.ts';
 import { rcloneRights } from '../options/rights.ts';
+import { requireSamePlace } from './mount-plan.ts';
 import { removeSocket } from '../rclone/control/remote-control.ts';
 import { awaitReady } from './ready.ts';
-import { clearOptions, keepsConfig, remoteConfigText } from '../options/remote-config.ts';
+import { clearOptions, configText, keepsConfig } from '../options/remote-config.ts';
 import { userOfCache } from '../cache/sole-user.ts';
 import { killMount } from './unmount.ts';
 import { processKey } from './tools.ts';
@@ -120,7 +121,10 @@ async function endLower(shareName: string, tools: MountTools): Promise<void> {
   await removeSocket(notes.rc);
 }
 
-/** `sends`: it mounts nothing, and only does what its remote control is told. */
+/**
+ * `sends`: it mounts nothing, and only does what its remote control is told. Rejects with `LeadsElsewhere` where a
+ * secret has changed since the plan was made, so that it would work on another NAS.
+ */
 export async function start(
   spec: ShareSpec,
   { plan, overlay, sends = false }: Pick<MountNotes, 'plan' | 'overlay'> & { readonly sends?: boolean },
@@ -132,11 +136,12 @@ export async function start(
   const rclone = await tools.finder.find(chosen);
   // Unknown which options are passwords: names that are known tell.
   const providers = await tools.finder.providers(chosen).catch(() => undefined);
+  // Read once: what is compared is what rclone is told.
+  const clear = clearOptions(spec.connection, tools.secrets);
+  requireSamePlace(spec, clear, { plan, cacheDir });
   const file = configFile(spec.share.name, tools);
   // Every mount writes it anew, so nothing has to wait for the disk.
-  await writeWhole(file, remoteConfigText(spec.connection, { secrets: tools.secrets, providers }), {
-    isDurable: false,
-  });
+  await writeWhole(file, configText(spec.connection.type, clear, providers), { isDurable: false });
   const rc = {
     port: await freePort(),
     socket: controlSocket(tools),
@@ -172,7 +177,7 @@ export async function start(
       rcloneRights({
         processes: tools.processes,
         connection: spec.connection,
-        options: clearOptions(spec.connection, tools.secrets),
+        options: clear,
         cacheDir,
         files: [(await programOf(rclone.command))?.file ?? rclone.command, file, spec.share.mount_point],
         isLower: around.isLower,

@@ -34,6 +34,8 @@ export interface MountTools {
   readonly uploader: () => Uploader;
   /** Called when another rclone lies below a share, which stayed mounted. `reason`: why the former one ended. */
   readonly onReplaced?: (share: string, reason: string) => void;
+  /** Called when a mounted share leads elsewhere by now and nothing waits for its former place: to mount it anew. */
+  readonly onElsewhere?: (share: string) => void;
   /** Called when all has gone up that a former version left in the cache of a share that waits for it. */
   readonly onSent: (share: string) => void;
 }

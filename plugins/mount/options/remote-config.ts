@@ -41,10 +41,19 @@ export function clearOptions(connection: ConnectionConfig, secrets: Secrets): Re
 }
 
 /** The text of the configuration file for one rclone. */
-export function remoteConfigText(connection: ConnectionConfig, backend: Backend): string {
-  const lines = [`[${REMOTE}]`, `type = ${connection.type}`];
-  for (const [name, value] of clearOptions(connection, backend.secrets)) {
-    const isPassword = isPasswordOption(backend.providers, connection.type, name);
+export function remoteConfigText(connection: ConnectionConfig, { secrets, providers }: Backend): string {
+  return configText(connection.type, clearOptions(connection, secrets), providers);
+}
+
+/** The same of options that were read already. */
+export function configText(
+  type: string,
+  clear: ReadonlyMap<string, string>,
+  providers: Backend['providers'],
+): string {
+  const lines = [`[${REMOTE}]`, `type = ${type}`];
+  for (const [name, value] of clear) {
+    const isPassword = isPasswordOption(providers, type, name);
     lines.push(`${name} = ${quoted(isPassword ? obscure(value) : value, name)}`);
   }
   return `${lines.join('\n')}\n`;

@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 import type { ConnectionConfig } from 'mountkeeper';
+import { DETOURS } from './place-options.ts';
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -9,8 +10,6 @@ LOOPBACK.addSubnet('0.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 LOOPBACK.addAddress('::', 'ipv6');
 
-/** Options that lead to another host than `host` says, or run a program that does. */
-const DETOURS = ['ssh', 'server_command', 'unix_socket', 'socks_proxy', 'http_proxy'] as const;
 /** Names in Debian's /etc/hosts. */
 const OWN_NAMES = new Set(['localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback']);
 const HOST_OPTIONS = ['host', 'url', 'endpoint'] as const;

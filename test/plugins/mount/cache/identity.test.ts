@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { settleIdentity } from '../../../../plugins/mount/cache/identity.ts';
+import { settleIdentity, takeUpIdentity } from '../../../../plugins/mount/cache/identity.ts';
 import { createCacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
 import { pendingIn, pendingOf } from '../../../../plugins/mount/cache/scan.ts';
 
@@ -44,14 +44,81 @@ describe('the place that a cache folder belongs to', () => {
   it('may have had another name before: nothing is set aside, and what was under that name comes back', async () => {
     await dirtyFile();
     await writeFile(join(cache, 'place'), 'old\n');
-    assert.deepEqual(await settleIdentity(cache, 'new', isDirty, ['old']), { setAside: false });
+    assert.deepEqual(await settleIdentity(cache, 'new', isDirty, { names: ['old'] }), { setAside: false });
     assert.equal((await pendingIn(cache)).count, 1);
     await rm(join(cache, 'vfs'), { recursive: true });
     await rm(join(cache, 'vfsMeta'), { recursive: true });
     await dirtyFile(join(cache, 'aside', 'old'));
-    await settleIdentity(cache, 'new', isDirty, ['old']);
+    await settleIdentity(cache, 'new', isDirty, { names: ['old'] });
     assert.equal((await pendingIn(cache)).count, 1);
     assert.deepEqual(await readdir(join(cache, 'aside')), []);
+  });
+
+  describe('with a name from a version that left out some options', () => {
+    const LESSER = { lesser: 'lesser' };
+    const place = (): Promise<string> => readFile(join(cache, 'place'), 'utf8');
+    const former = async (): Promise<void> => {
+      await dirtyFile();
+      await writeFile(join(cache, 'place'), 'lesser\n');
+    };
+
+    it('is the same place at the first mount of one that looks at them', async () => {
+      await former();
+      assert.deepEqual(await settleIdentity(cache, 'whole', isDirty, LESSER), { setAside: false });
+      assert.equal((await pendingIn(cache)).count, 1);
+      assert.equal(await place(), 'whole\n');
+    });
+
+    it('is another place once such a version had it: the option came later', async () => {
+      await former();
+      await settleIdentity(cache, 'lesser', isDirty);
+      assert.deepEqual(await settleIdentity(cache, 'whole', isDirty, LESSER), { setAside: true });
+      assert.deepEqual(await readdir(join(cache, 'aside')), ['lesser']);
+      assert.deepEqual(await settleIdentity(cache, 'whole', isDirty, LESSER), { setAside: false });
+      assert.deepEqual(await readdir(join(cache, 'aside')), ['lesser'], 'nor does it come back');
+      await settleIdentity(cache, 'lesser', isDirty);
+      assert.equal((await pendingIn(cache)).count, 1);
+      assert.deepEqual(await readdir(join(cache, 'aside')), []);
+    });
+
+    it('is another place when the option is changed, and taken away, after that', async () => {
+      await former();
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      for (const [other, names] of [
+        ['changed', LESSER],
+        ['lesser', {}],
+      ] as const) {
+        assert.deepEqual(await settleIdentity(cache, other, isDirty, names), {
+          setAside: other === 'changed',
+        });
+        assert.deepEqual(await readdir(join(cache, 'aside')), ['whole']);
+      }
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      assert.equal((await pendingIn(cache)).count, 1);
+    });
+
+    it('brings back what the former version has put aside under that name', async () => {
+      await dirtyFile(join(cache, 'aside', 'lesser'));
+      await writeFile(join(cache, 'place'), 'other\n');
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      assert.equal((await pendingIn(cache)).count, 1);
+    });
+
+    it('is taken up from a mount of that version once, and not where the option has changed since', async () => {
+      await former();
+      assert.equal(await takeUpIdentity(cache, 'whole', 'lesser'), true);
+      assert.equal(await place(), 'whole\n');
+      assert.equal(await takeUpIdentity(cache, 'whole', 'lesser'), true);
+      assert.equal(await takeUpIdentity(cache, 'changed', 'lesser'), false);
+      assert.equal(await place(), 'whole\n');
+    });
+
+    it('is not taken up where the option came after a mount without it was', async () => {
+      await former();
+      assert.equal(await takeUpIdentity(cache, 'lesser', undefined), true);
+      assert.equal(await takeUpIdentity(cache, 'whole', 'lesser'), false);
+      assert.equal(await place(), 'lesser\n');
+    });
   });
 
   describe('in folders that cache.dir named before', () => {

@@ -5,9 +5,11 @@ import { mountArguments } from '../../../../plugins/mount/rclone/arguments.ts';
 import { schema } from '../../../../plugins/mount/config.ts';
 import {
   createPlans,
+  LeadsElsewhere,
   remoteIdentity,
   planMount,
   planReady,
+  requireSamePlace,
 } from '../../../../plugins/mount/lifecycle/mount-plan.ts';
 
 const secrets = { resolve: (): string => 'clear' };
@@ -76,6 +78,66 @@ describe('the plan of a mount', () => {
     for (const other of [spec({ host: 'b' }), spec({ port: 2202 }), spec({}, { remote_path: 'q' })])
       assert.notEqual(plan(other).identity, identity);
     assert.notEqual(plan(spec(), { ...config, cache: { ...config.cache, dir: '/d' } }).identity, identity);
+  });
+
+  const LEADING: readonly (readonly [string, string, string])[] = [
+    ['ssh', 'ssh me@nas1', 'ssh me@nas2'],
+    ['server_command', 'sudo sftp-server -d /one', 'sudo sftp-server -d /two'],
+    ['subsystem', 'sftp', 'sftp-other'],
+    ['unix_socket', '/run/one.sock', '/run/two.sock'],
+    ['socks_proxy', 'one.lan:1080', 'two.lan:1080'],
+    ['http_proxy', 'http://one.lan:3128', 'http://two.lan:3128'],
+    ['library', 'one', 'two'],
+    ['mountid', '1', '2'],
+    ['satellite_address', 'one.example', 'two.example'],
+    ['hostname', 'api.pcloud.com', 'eapi.pcloud.com'],
+    ['connection_string', 'AccountName=one;AccountKey=k', 'AccountName=two;AccountKey=k'],
+    ['sas_url', 'https://one.example/c?sig=1', 'https://two.example/c?sig=1'],
+    ['profile', 'one', 'two'],
+    ['impersonate', 'one@lan', 'two@lan'],
+    ['shared_with_me', 'false', 'true'],
+  ];
+  for (const [option, one, other] of LEADING) {
+    it(`changes its identity with ${option}, which says where the connection leads`, () => {
+      const [first, second, without] = [spec({ [option]: one }), spec({ [option]: other }), spec()];
+      assert.notEqual(plan(first).identity, plan(second).identity);
+      assert.notEqual(remoteIdentity(first, secrets), remoteIdentity(second, secrets));
+      assert.notEqual(plan(second).identity, plan(without).identity);
+      assert.equal(plan(spec({ [option]: '' })).identity, plan(without).identity, 'left out');
+    });
+  }
+
+  it('keeps its identity when a key is renewed that stands in the same value as the place', () => {
+    for (const [option, one, renewed] of [
+      ['sas_url', 'https://nas.example/c?sig=1&se=2', 'https://nas.example/c?sig=3&se=4'],
+      ['connection_string', 'AccountName=a;AccountKey=1=;X=y', 'AccountName=a;AccountKey=2=;X=y'],
+      ['connection_string', 'B=https://a/;SharedAccessSignature=1', 'B=https://a/;SharedAccessSignature=2'],
+    ] as const)
+      assert.equal(plan(spec({ [option]: one })).identity, plan(spec({ [option]: renewed })).identity, one);
+  });
+
+  it('is what it was for a connection without options that former versions left out', () => {
+    // As caches on disks of users are marked.
+    const [PLACE, IDENTITY] = ['b1bd477c994836e8ca465ac76cd98849', '9d7a89142dfd1ad537a1cee5af70632d'];
+    assert.equal(remoteIdentity(spec(), secrets), PLACE);
+    assert.equal(plan(spec()).identity, IDENTITY);
+    const plans = createPlans(() => config, secrets);
+    assert.equal(plans.of(spec()).lesser, undefined);
+    const { lesser, mount, place } = plans.of(spec({ ssh: 'ssh me@nas1' }));
+    assert.deepEqual([lesser?.place, lesser?.mount.identity], [PLACE, IDENTITY]);
+    assert.notEqual(lesser?.mount.fingerprint, mount.fingerprint);
+    assert.notEqual(lesser?.place, place);
+  });
+
+  it('refuses what is handed to rclone where a secret leads elsewhere by now', () => {
+    const one = spec({ pass: { file: '/pass' }, host: { file: '/host' } });
+    const made = { plan: plan(one), cacheDir: '/c/photos' };
+    const clear = (changes: Record<string, string>): Map<string, string> =>
+      new Map(Object.entries({ host: 'clear', pass: 'clear', ...changes }));
+    requireSamePlace(one, clear({}), made);
+    requireSamePlace(one, clear({ pass: 'another', chunk_size: '1M' }), made);
+    for (const changes of [{ host: 'other' }, { ssh: 'ssh me@nas2' }, { port: '23' }])
+      assert.throws(() => requireSamePlace(one, clear(changes), made), LeadsElsewhere);
   });
 
   it('marks a cache by the place alone: it may be moved to another folder', () => {
