@@ -205,6 +205,14 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/upload',
   },
   {
+    fault:
+      'a folder is moved onto one that others have made meanwhile, and replaces what they have put there',
+    file: 'plugins/mount/rclone/remote-files.ts',
+    from: '_config: { ...ONCE, IgnoreExisting: true },',
+    to: '_config: ONCE,',
+    test: 'plugins/uploads/transfer/replacing',
+  },
+  {
     fault: 'a folder that shows empty while it is moved is removed, and all in it deleted on the NAS',
     file: 'plugins/uploads/compare/unseen-folders.ts',
     from: 'former.length > 0',

@@ -282,6 +282,7 @@ export class RcloneFiles implements RemoteFiles {
     });
   }
 
+  /** Where something is at the new place by then, rclone moves one file after the other: what it finds stays there. */
   async moveFolder(from: string, to: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     const { fs } = this.#options;
     await this.#changed([from, to], signal, async () => {
@@ -293,7 +294,7 @@ export class RcloneFiles implements RemoteFiles {
           dstFs: below(fs, to),
           createEmptySrcDirs: true,
           deleteEmptySrcDirs: true,
-          _config: ONCE,
+          _config: { ...ONCE, IgnoreExisting: true },
         },
         { signal },
       );

@@ -178,6 +178,8 @@ async function bringFolder(source: string, target: string, tools: StepTools): Pr
   else if (from.kind === 'folder') {
     if (parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
     await remote.moveFolder(source, target, { signal });
+    // Others have put something there meanwhile, which is not replaced.
+    if ((await ask(tools, source)).kind === 'folder') await merge(source, target, tools);
   } else if (to.kind !== 'folder') {
     // Others have deleted it: files that users changed in it still need a folder.
     await tell(tools, { path: target, copy: target, what: 'moved' });

@@ -1,12 +1,20 @@
 /** An upload that takes the place of a file, through a real rclone to servers of each kind. */
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { pause } from 'mountkeeper';
 import { startRemote } from '../../../support/write-layer/uploader-remote.ts';
 import type { TestRemote } from '../../../support/write-layer/uploader-remote.ts';
-import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { clock, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 import type { Fault } from '../../../support/write-layer/uploader-share.ts';
 
 const signal = new AbortController().signal;
@@ -108,6 +116,26 @@ for (const type of ['sftp', 'smb', 'webdav', 'local'] as const)
       assert.equal(await remote.deletes(), 0, 'rclone deleted none of them first');
       // The NAS over SFTP and WebDAV is an rclone here, which does not rename in one step itself.
       if (type === 'smb' || type === 'local') assert.equal(gone, 0);
+    });
+
+    it('replaces nothing in a folder that others make where one is about to be moved', async () => {
+      for (const name of ['d', 'd/s']) mkdirSync(join(share.nas, name));
+      for (const name of ['d/x', 'd/y', 'd/s/z']) writeFileSync(join(share.nas, name), 'moved');
+      share.down();
+      share.up();
+      renameSync(share.at('d'), share.at('e'));
+      await run((call, when) => {
+        if (call !== 'moveFolder' || when !== 'before' || existsSync(join(share.nas, 'e'))) return;
+        for (const name of ['e', 'e/s']) mkdirSync(join(share.nas, name));
+        for (const name of ['e/x', 'e/s/z']) writeFileSync(join(share.nas, name), 'of others');
+      });
+      const tree = [...treeOf(share.nas)].filter(([, content]) => content !== '/');
+      assert.deepEqual(tree.map(([, content]) => content).sort(), [
+        ...['moved', 'moved', 'moved', 'of others', 'of others', 'the former one'],
+      ]);
+      assert.deepEqual([nas('e/x'), nas('e/y'), nas('e/s/z')], ['of others', 'moved', 'of others']);
+      assert.equal(existsSync(join(share.nas, 'd')), false);
+      assert.equal(share.conflicts.length, 2);
     });
 
     it('puts no file that is new, and none that is moved, in the place of another', async () => {
