@@ -22,6 +22,7 @@ import { unfitNotice } from './config/checks/unfit-table.ts';
 import { restartNotice } from './config/restart-notice.ts';
 import { Supervisor } from './shares/supervisor.ts';
 import type { Leftovers } from './shares/supervisor.ts';
+import { loopTimes } from './platform/loop-times.ts';
 import { packageVersion } from './platform/package.ts';
 import { SystemdNotifier } from './platform/systemd-notifier.ts';
 import { watchFiles } from './platform/files/watcher.ts';
@@ -223,6 +224,8 @@ export class Daemon {
     this.#noticeLacks();
     await this.#endAttempt();
     await this.#noticeTakenBack();
+    // Not before: whoever comes up meanwhile would be named for what the core reads and builds.
+    this.#releases.push(this.#parts.stalls.watchLoop(clock, loopTimes));
     this.#notifier.ready();
     log.info(
       { version: await packageVersion(), shares: config.current.config.shares.length, pid: process.pid },

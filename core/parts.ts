@@ -21,6 +21,7 @@ import type { Peeked } from './config/peek.ts';
 import { createPluginHost } from './plugins/host.ts';
 import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
 import { lockStateDir } from './platform/state-lock.ts';
+import { StallWatch } from './sdk/stall-watch.ts';
 import { StatusStore } from './status.ts';
 import type { Supervisor, SupervisorPlugins } from './shares/supervisor.ts';
 import { createCertificates } from './platform/certificates/certificates.ts';
@@ -59,6 +60,7 @@ export interface Parts {
   readonly processes: ReturnType<typeof createProcesses>;
   readonly reader: ReturnType<typeof createMountReader>;
   readonly scheduler: ReturnType<typeof createScheduler>;
+  readonly stalls: StallWatch;
   readonly config: ReturnType<typeof createConfigService>;
   readonly http: ReturnType<typeof createHttp>;
   readonly host: ReturnType<typeof createPluginHost>;
@@ -104,6 +106,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const status = new StatusStore({ clock, log, owners: () => contributions.owners() });
   const commands = new CommandChannel({ log });
   const scheduler = createScheduler({ clock, log });
+  const stalls = new StallWatch({ clock, log });
   const config = createConfigService({
     file: options.configFile,
     log,
@@ -125,6 +128,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
       process.geteuid?.() === 0 ? (await serviceUser(undefined, PLUGINS_USER))?.uid : undefined,
     answered: (request) => void host.hooks.observe('afterRequest', request),
     hsts: () => web().tls?.hsts === true,
+    stalls,
   });
   const active: Parts['active'] = {
     shares: undefined,
@@ -165,6 +169,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     clock,
     log,
     scheduler,
+    stalls,
     send: (name, ...args) => sendCommand({ commands, config }, name, args),
     onPassing: (isPassing) => active.passing?.(isPassing),
     onSwitchedOff: (plugin, reason) =>
@@ -205,6 +210,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     processes,
     reader,
     scheduler,
+    stalls,
     config,
     http,
     host,

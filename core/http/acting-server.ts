@@ -29,12 +29,16 @@ export function actingServer(server: Server, actor: Actor): Server {
     register: (items: unknown, options: object) =>
       (server.register as AnyFn).call(
         server,
-        [items].flat().map((one) => pluginOf(actor, one)),
+        [items].flat().map((one) => pluginOf(one, (register) => building(actor, register))),
         options,
       ),
     auth: {
       ...server.auth,
-      scheme: (name: string, scheme: ServerAuthScheme) => server.auth.scheme(name, schemeOf(actor, scheme)),
+      scheme: (name: string, scheme: ServerAuthScheme) =>
+        server.auth.scheme(
+          name,
+          schemeOf(building(actor, scheme as AnyFn), (fn, self) => functionOf(actor, fn, self)),
+        ),
     },
     events: eventsOf(actor, server.events),
   };
@@ -62,7 +66,7 @@ function building(actor: Actor, fn: AnyFn): AnyFn {
   };
 }
 
-function isServer(value: unknown): value is Server {
+export function isServer(value: unknown): value is Server {
   const { realm, register } = (value ?? {}) as { readonly realm?: unknown; readonly register?: unknown };
   return typeof realm === 'object' && typeof register === 'function';
 }
@@ -77,20 +81,20 @@ function routeOf(actor: Actor, route: ServerRoute): ServerRoute {
 }
 
 /** In all the forms that `server.register` takes; what is none of them is the web server's to refuse. */
-function pluginOf(actor: Actor, item: unknown): unknown {
+export function pluginOf(item: unknown, toRegister: (register: AnyFn) => AnyFn): unknown {
   const { plugin, register } = (item ?? {}) as { readonly plugin?: unknown; readonly register?: unknown };
-  if (plugin !== undefined) return { ...(item as object), plugin: pluginOf(actor, plugin) };
+  if (plugin !== undefined) return { ...(item as object), plugin: pluginOf(plugin, toRegister) };
   if (typeof register !== 'function') return item;
-  return { ...(item as object), register: building(actor, (register as AnyFn).bind(item)) };
+  return { ...(item as object), register: toRegister((register as AnyFn).bind(item)) };
 }
 
-function schemeOf(actor: Actor, scheme: ServerAuthScheme): ServerAuthScheme {
-  const make = building(actor, scheme as AnyFn);
+/** A scheme whose functions are called by what `asked` makes of them; `self` is what the scheme has made. */
+export function schemeOf(make: AnyFn, asked: (fn: AnyFn, self: object) => AnyFn): ServerAuthScheme {
   return ((...args: unknown[]) => {
     const made = make(...args) as Readonly<Record<string, unknown>>;
-    const asked = ASKED.filter((name) => typeof made[name] === 'function');
-    const acting = asked.map((name) => [name, functionOf(actor, made[name] as AnyFn, made)]);
-    return { api: made['api'], options: made['options'], ...Object.fromEntries(acting) } as unknown;
+    const given = ASKED.filter((name) => typeof made[name] === 'function');
+    const own = given.map((name) => [name, asked(made[name] as AnyFn, made)]);
+    return { api: made['api'], options: made['options'], ...Object.fromEntries(own) } as unknown;
   }) as ServerAuthScheme;
 }
 

@@ -5,7 +5,6 @@
  */
 import type { Lifecycle, Plugin as HapiPlugin, Request, Server, ServerRoute } from '@hapi/hapi';
 import type { Clock } from '../contract/platform.ts';
-import type { StallWatch } from '../sdk/stall-watch.ts';
 import { timeBox } from '../platform/deadline.ts';
 import { withProperErrors } from './proper-errors.ts';
 import { OwnEvents } from './confined-events.ts';
@@ -24,7 +23,6 @@ export interface Confinement {
   /** How long one of its extensions may take, in milliseconds. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  readonly stalls: StallWatch;
 }
 
 interface Extension {
@@ -131,7 +129,7 @@ function extend(server: Server, events: readonly Extension[], to: Confinement): 
         methods.map((one) => withConfined(one, to)),
         options,
       );
-    else for (const one of methods) (server.ext as AnyFn).call(server, type, forOwn(one, type, to), options);
+    else for (const one of methods) (server.ext as AnyFn).call(server, type, forOwn(one, to), options);
   }
 }
 
@@ -142,17 +140,11 @@ function withConfined(fn: AnyFn, to: Confinement): AnyFn {
   };
 }
 
-function forOwn(
-  method: AnyFn,
-  type: string,
-  { plugin, owns, clock, timeoutMs, stalls }: Confinement,
-): Lifecycle.Method {
-  const place = { plugin, at: `extension ${type}` };
+function forOwn(method: AnyFn, { owns, clock, timeoutMs }: Confinement): Lifecycle.Method {
   return function extension(this: unknown, request, h, error) {
     if (!owns(request)) return h.continue;
     return withProperErrors(() => {
-      const extend = (): unknown => method.call(this, request, h, error);
-      const given = stalls.call(place, extend) as Lifecycle.ReturnValue;
+      const given = method.call(this, request, h, error) as Lifecycle.ReturnValue;
       return given instanceof Promise ? timeBox(clock, timeoutMs, given) : given;
     }) as Lifecycle.ReturnValue;
   };

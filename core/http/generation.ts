@@ -10,7 +10,7 @@ import type { Lifecycle, Request, ResponseObject, ResponseToolkit, Server, Serve
 import type { RequestClient } from '../contract/http.ts';
 import type { Clock, Logger } from '../contract/platform.ts';
 import { actAs } from '../plugins/instance/acting-plugin.ts';
-import type { Actor } from '../plugins/instance/acting-plugin.ts';
+import { placeIn } from '../plugins/instance/ledger.ts';
 import type { Ledger } from '../plugins/instance/ledger.ts';
 import { timeBox, timeBoxOr } from '../platform/deadline.ts';
 import { messageOf } from '../platform/log/thrown.ts';
@@ -22,6 +22,7 @@ import { createDrain } from './drain.ts';
 import type { RequestEvent } from './listener.ts';
 import { answerFor } from './third-party-routes.ts';
 import { withProperErrors } from './proper-errors.ts';
+import { watchedServer, watchValidation } from './watched-server.ts';
 import { reportAnswers } from './requests.ts';
 import type { Answered } from './requests.ts';
 
@@ -63,9 +64,11 @@ export interface GenerationOptions {
   readonly routeMs?: number;
   /** Called for each request that changes something or was refused, once it is answered. */
   readonly answered?: Answered;
+  /** Default: one of its own. */
+  readonly stalls?: StallWatch;
 }
 
-type RoutingOptions = GenerationOptions & { readonly routeMs: number };
+type RoutingOptions = GenerationOptions & { readonly routeMs: number; readonly stalls: StallWatch };
 
 /** Given to hapi in place of a listener; never listens. */
 class Facade extends EventEmitter {
@@ -162,15 +165,16 @@ function inOrder(ledgers: readonly Ledger[]): readonly Ledger[] {
 function watchHandlers(
   server: Server,
   stalls: StallWatch,
-  actorOf: (plugin: string) => Actor | undefined,
+  ledgerOf: (plugin: string) => Ledger | undefined,
 ): void {
   for (const route of server.table()) {
-    const plugin = ownerOf(route.realm, server.realm);
+    const ledger = ledgerOf(ownerOf(route.realm, server.realm) ?? '');
     const settings = route.settings as { handler?: unknown };
     const { handler } = settings;
-    if (plugin === undefined || typeof handler !== 'function') continue;
-    const place = { plugin, at: `route ${route.method.toUpperCase()} ${route.path}` };
-    const actor = actorOf(plugin);
+    if (!ledger || typeof handler !== 'function') continue;
+    const place = placeIn(ledger, `route ${route.method.toUpperCase()} ${route.path}`);
+    const { actor } = ledger;
+    watchValidation(route, place, stalls);
     settings.handler = function timed(this: unknown, ...args: readonly unknown[]): unknown {
       const handle = (): unknown => actAs(actor, () => handler.apply(this, args) as unknown);
       return withProperErrors(() => stalls.call(place, handle));
@@ -186,16 +190,17 @@ function isConfined({ routePrefix, guard }: Ledger): boolean {
 async function registerLedger(
   server: Server,
   ledger: Ledger,
-  { clock, routeMs, stalls }: RoutingOptions & { readonly stalls: StallWatch },
+  { clock, routeMs, stalls }: RoutingOptions,
 ): Promise<void> {
   if (ledger.routes.length === 0 && ledger.hapi.length === 0) return;
   const { plugin: name, routePrefix: prefix } = ledger;
   const owns = ({ route }: Request): boolean => ownerOf(route.realm, server.realm) === name;
-  const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock, stalls };
+  const limits = { plugin: name, prefix, owns, timeoutMs: routeMs, clock };
   await server.register({
     name,
     register: async (given: Server) => {
-      const own = ledger.actor ? actingServer(given, ledger.actor) : given;
+      const watched = watchedServer(given, { stalls, place: (at) => placeIn(ledger, at) });
+      const own = ledger.actor ? actingServer(watched, ledger.actor) : watched;
       for (const { plugin, options } of ledger.hapi) {
         const native = isConfined(ledger) ? confined(plugin, limits) : plugin;
         const routes = prefix === '' ? undefined : { prefix };
@@ -207,20 +212,19 @@ async function registerLedger(
 }
 
 async function assemble(server: Server, options: RoutingOptions): Promise<void> {
-  const stalls = new StallWatch(options);
   for (const ledger of inOrder(options.ledgers)) {
     // The web server checks each route's options, which takes milliseconds: the generation in force answers meanwhile.
     await new Promise((resolve) => setImmediate(resolve));
     try {
-      const registering = actAs(ledger.actor, () => registerLedger(server, ledger, { ...options, stalls }));
+      const registering = actAs(ledger.actor, () => registerLedger(server, ledger, options));
       await inTime(registering, options.clock);
     } catch (error) {
       throw new Error(`routes of plugin ${ledger.plugin}: ${messageOf(error)}`, { cause: undefined });
     }
   }
-  const { ledgers, log, clock, routeMs } = options;
-  const actors = new Map(ledgers.map(({ plugin, actor }) => [plugin, actor]));
-  watchHandlers(server, stalls, (plugin) => actors.get(plugin));
+  const { ledgers, log, clock, routeMs, stalls } = options;
+  const byName = new Map(ledgers.map((ledger) => [ledger.plugin, ledger]));
+  watchHandlers(server, stalls, (plugin) => byName.get(plugin));
   const thirdParties = new Set(ledgers.flatMap((one) => (one.routePrefix === '' ? [] : one.plugin)));
   const thirdPartyAt = (realm: ServerRealm): string | undefined => {
     const owner = ownerOf(realm, server.realm);
@@ -263,7 +267,7 @@ export async function buildGeneration(options: GenerationOptions): Promise<Gener
   refuseOnceGuarded(server, guards, options.guardsNow ?? (() => guards));
   reportErrors(server, log);
   try {
-    await assemble(server, { routeMs: THIRD_PARTY_ROUTE_MS, ...options });
+    await assemble(server, { routeMs: THIRD_PARTY_ROUTE_MS, stalls: new StallWatch(options), ...options });
   } catch (error) {
     await stopQuietly(server, options);
     throw error;

@@ -8,6 +8,7 @@ import type { Clock, Logger } from '../contract/platform.ts';
 import type { Projector } from '../plugins/instance/ledger.ts';
 import type { Address } from '../sdk/http/address.ts';
 import { isFromCommandSocket } from '../sdk/http/command-connections.ts';
+import type { StallWatch } from '../sdk/stall-watch.ts';
 import { isEncrypted } from '../sdk/http/secure-server.ts';
 import { addSecurityHeaders, answerHealth, answerProblem } from './answer.ts';
 import { buildGeneration } from './generation.ts';
@@ -42,6 +43,8 @@ export interface HttpOptions {
   readonly routeMs?: number;
   /** Called for each request that changes something or was refused, once it is answered. */
   readonly answered?: Answered;
+  /** Default: one of its own. */
+  readonly stalls?: StallWatch;
 }
 
 export interface HttpStats {
@@ -103,7 +106,7 @@ class HttpServer implements Http {
       name: 'http',
       build: async (ledgers, isActive) => {
         const clientOf = (req: IncomingMessage): RequestClient => this.#listener.clientOf(req);
-        const { routeMs, answered } = options;
+        const { routeMs, answered, stalls } = options;
         const generation = await buildGeneration({
           ledgers,
           isActive,
@@ -112,6 +115,7 @@ class HttpServer implements Http {
           clientOf,
           guardsNow: () => this.#current?.guards ?? [],
           ...(answered && { answered }),
+          ...(stalls && { stalls }),
           ...(routeMs !== undefined && { routeMs }),
         });
         return { commit: () => this.#commit(generation), discard: () => generation.retire(0) };

@@ -8,8 +8,10 @@ import type { Hooks } from '../contract/hooks.ts';
 import { hookKinds } from './instance/hook-kinds.ts';
 import type { CollectHook, ObserveHook, ResolveHook, VetoHook } from './instance/hook-kinds.ts';
 import { bandwidth, check, notice, shareLimit, shareTrouble } from './instance/given-values.ts';
+import { placeIn } from './instance/ledger.ts';
 import type { Ledger, Projector, TapEntry } from './instance/ledger.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
+import type { Place } from '../sdk/stall-watch.ts';
 import { TimeBoxError, timeBox } from '../platform/deadline.ts';
 import { CARRIED_HOOKS } from './runner/protocol.ts';
 import { StrangerTaps } from './instance/stranger-taps.ts';
@@ -47,6 +49,8 @@ export interface HookOptions {
   readonly log: Logger;
   /** Longest wait for all taps of one plugin in one call of a hook; default 5 s. */
   readonly timeoutMs?: number;
+  /** Default: one of its own. */
+  readonly stalls?: StallWatch;
 }
 
 interface WatchedOptions extends HookOptions {
@@ -93,6 +97,7 @@ type IsActive = (plugin: string) => boolean;
 type AnyFn = (...args: unknown[]) => unknown;
 interface Tap extends TapEntry, StrangerTap {
   readonly index: number;
+  readonly place: Place;
   /** A third party's, in a hook that can be carried: the core asks these again and again. */
   readonly isStranger: boolean;
 }
@@ -122,6 +127,7 @@ function sortedTaps(ledgers: readonly Ledger[]): Tap[] {
       entry: tap,
       plugin: ledger.plugin,
       index,
+      place: placeIn(ledger, `hook ${tap.hook}`),
       isStranger: ledger.routePrefix !== '' && CARRIED_HOOKS.has(tap.hook),
     })),
   );
@@ -142,7 +148,7 @@ function wrapTap(
   options: WatchedOptions,
 ): (args: unknown[]) => Promise<unknown> {
   const { clock, log, stalls, patience } = options;
-  const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
+  const { place } = tap;
   const fields = { plugin: tap.plugin, hook: tap.hook };
   return async (args) => {
     const leftMs = patience.left(tap, args);
@@ -170,7 +176,7 @@ function resolveTap(
   isActive: IsActive,
   { log, stalls }: WatchedOptions,
 ): (value: unknown) => unknown {
-  const place = { plugin: tap.plugin, at: `hook ${tap.hook}` };
+  const { place } = tap;
   const skip = (error: unknown) => {
     const err = error ?? sentence(error);
     log.error({ plugin: tap.plugin, hook: tap.hook, err }, 'plugin failed in a hook and was skipped');
@@ -314,7 +320,7 @@ export function createHooks(options: HookOptions): {
   let current = emptySet();
   const watched = {
     ...options,
-    stalls: new StallWatch(options),
+    stalls: options.stalls ?? new StallWatch(options),
     patience: new Patience(options),
     strangers: new StrangerTaps(options),
   };

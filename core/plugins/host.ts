@@ -30,7 +30,7 @@ import { readmeOf } from './readme.ts';
 import { carriedIn, Runners } from './runner/runners.ts';
 import { createLatestQueue } from '../sdk/latest.ts';
 import { StallWatch } from '../sdk/stall-watch.ts';
-import { sameLedgers } from './instance/ledger.ts';
+import { placeIn, sameLedgers } from './instance/ledger.ts';
 import type { Ledger, Projector } from './instance/ledger.ts';
 import { ledgersOf, planMembers, restartDependants, takeConfig } from './plugin-set.ts';
 import type { ChangeRequest, MakeInstance, Members } from './plugin-set.ts';
@@ -41,6 +41,7 @@ import type { JobScheduler } from './instance/recurring.ts';
 import type { DisposeReason } from './instance/scope.ts';
 import { PluginStore } from './instance/store.ts';
 import { sweepStage } from './discovery/stage.ts';
+import { watchedTab } from '../sdk/watched-tab.ts';
 import { createWebhookFormats } from './webhook-formats.ts';
 import { createSerialQueue } from '../platform/serial-queue.ts';
 
@@ -57,6 +58,8 @@ export interface PluginHostOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly scheduler: JobScheduler;
+  /** Default: one of its own. */
+  readonly stalls?: StallWatch;
   /** Told of plugins that were switched off since they broke off, with the reason; undefined once that is over. */
   readonly onSwitchedOff?: (plugin: string, reason: string | undefined) => void;
   /**
@@ -188,10 +191,17 @@ class Host implements PluginHost {
 
   constructor(options: PluginHostOptions, discovery: Discovery) {
     const { clock, log, scheduler, limits = {} } = options;
+    const { stalls = new StallWatch({ clock, log }) } = options;
     this.#options = options;
     this.#discovery = discovery;
     const tabs = {
-      list: () => this.ledgers().flatMap(({ plugin, tabs: own }) => own.map((tab) => ({ plugin, tab }))),
+      list: () =>
+        this.ledgers().flatMap((ledger) =>
+          ledger.tabs.map((tab) => ({
+            plugin: ledger.plugin,
+            tab: watchedTab(tab, (at) => placeIn(ledger, at), stalls),
+          })),
+        ),
     };
     const store = new PluginStore({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
     this.#brokenOff = new BrokenOff({ log, onSwitchedOff: options.onSwitchedOff });
@@ -203,20 +213,21 @@ class Host implements PluginHost {
         readme: (name: string) => this.readme(name),
       },
       tabs,
-      webhookFormats: createWebhookFormats(() => this.ledgers(), clock),
+      webhookFormats: createWebhookFormats({ ledgers: () => this.ledgers(), clock, stalls }),
       exporters,
       store,
       ...options.services,
     };
     // All plugins share these objects: no plugin may replace a function that others call.
     for (const service of Object.values(this.#coreServices)) Object.freeze(service);
-    const hooks = createHooks({ clock, log, timeoutMs: limits.hookMs ?? 5_000 });
+    const hooks = createHooks({ clock, log, stalls, timeoutMs: limits.hookMs ?? 5_000 });
     this.hooks = hooks.runner;
     this.#handlers = new CommandHandlers({
       ledgers: () => this.ledgers(),
       clock,
       log,
       timeoutMs: limits.hookMs,
+      stalls,
     });
     const isActive = this.#isActive;
     this.#hooksBuilder = createBuilder({ projectors: [hooks.projector], isActive });
@@ -226,6 +237,7 @@ class Host implements PluginHost {
       ledgers: () => this.ledgers(),
       clock,
       log,
+      stalls,
       ...(limits.hookMs !== undefined && { timeoutMs: limits.hookMs }),
     });
     this.#env = {
@@ -240,7 +252,7 @@ class Host implements PluginHost {
       logLevel: (name) => this.#lastConfig && logLevelOf(name, this.#lastConfig),
       send: (command, args) => options.send(command as keyof Commands, ...(args as never)),
       give: ({ name }, value) => events.give(name, value),
-      stalls: new StallWatch({ clock, log }),
+      stalls,
     };
   }
 

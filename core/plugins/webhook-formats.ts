@@ -6,7 +6,9 @@ import type { WebhookEvent, WebhookFormatsService, WebhookMessage } from '../con
 import type { Clock } from '../contract/platform.ts';
 import { timeBox } from '../platform/deadline.ts';
 import { reasonOf } from '../sdk/reason-of.ts';
+import type { StallWatch } from '../sdk/stall-watch.ts';
 import { plainCopy, UnfitValue } from './instance/given-values.ts';
+import { placeIn } from './instance/ledger.ts';
 import type { Ledger } from './instance/ledger.ts';
 
 const RENDER_MS = 5_000;
@@ -29,11 +31,25 @@ const NOT_THEIRS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** `ledgers`: of the active plugins. */
-export function createWebhookFormats(ledgers: () => readonly Ledger[], clock: Clock): WebhookFormatsService {
+export interface WebhookFormatsOptions {
+  /** Of the active plugins. */
+  readonly ledgers: () => readonly Ledger[];
+  readonly clock: Clock;
+  readonly stalls: StallWatch;
+}
+
+export function createWebhookFormats({
+  ledgers,
+  clock,
+  stalls,
+}: WebhookFormatsOptions): WebhookFormatsService {
   const all = () =>
-    ledgers().flatMap(({ plugin, webhookFormats }) =>
-      webhookFormats.map((format) => ({ name: `${plugin}/${format.name}`, format })),
+    ledgers().flatMap((ledger) =>
+      ledger.webhookFormats.map((format) => ({
+        name: `${ledger.plugin}/${format.name}`,
+        format,
+        place: placeIn(ledger, `webhook format ${format.name}`),
+      })),
     );
   return {
     names: () => all().map(({ name }) => name),
@@ -42,7 +58,8 @@ export function createWebhookFormats(ledgers: () => readonly Ledger[], clock: Cl
       if (!found) throw new Error(`no plugin that is up gives the format "${name}"`);
       try {
         const copy = Object.freeze(structuredClone(event));
-        return messageIn(await timeBox(clock, RENDER_MS, (async () => found.format.render(copy))()));
+        const render = async () => stalls.call(found.place, () => found.format.render(copy));
+        return messageIn(await timeBox(clock, RENDER_MS, render()));
       } catch (error) {
         // Without the cause: it may be whatever the plugin has thrown.
         throw new Error(`the format "${name}" of a plugin failed: ${reasonOf(error)}`, { cause: undefined });

@@ -24,11 +24,13 @@ import { manifestProblem } from '../plugins/discovery/manifest.ts';
 import { sentence } from '../platform/log/thrown.ts';
 import type { JobScheduler } from '../plugins/instance/recurring.ts';
 import { packageDir } from '../plugins/discovery/stage.ts';
-import type { Clock, Logger } from '../contract/platform.ts';
+import type { Clock, Logger, Release } from '../contract/platform.ts';
 import type { ConfigService, LoadedConfig } from '../contract/config.ts';
 import type { PluginInfo, Services } from '../contract/services.ts';
 import type { Commands } from '../contract/commands.ts';
 import type { ShareStatus, StatusRecord } from '../contract/status.ts';
+import { loopTimes } from '../platform/loop-times.ts';
+import { StallWatch } from '../sdk/stall-watch.ts';
 import { emptyRecord, emptyShareStatus, StatusStore } from '../status.ts';
 import { readableLog } from '../platform/log/log-file.ts';
 import { createCertificates } from '../platform/certificates/certificates.ts';
@@ -163,6 +165,7 @@ class Bench implements TestHost {
   readonly #processes: ReturnType<typeof createProcesses>;
   readonly #contributions: Contributions;
   #plugins: readonly AnyPlugin[];
+  #endWatch: Release | undefined;
 
   constructor(options: TestHostOptions, stateDir: string) {
     const { log = pino({ level: 'silent' }), clock = createManualClock() } = options;
@@ -193,12 +196,15 @@ class Bench implements TestHost {
     });
     const web = () => this.config.current.config.web;
     const trustedProxies = (): readonly string[] => web().trusted_proxies;
+    const stalls = new StallWatch({ clock, log });
+    if (!isManual(clock)) this.#endWatch = stalls.watchLoop(clock, loopTimes);
     this.#http = createHttp({
       clock,
       log,
       hostnames: () => web().hostnames,
       trustedProxies,
       answered: (request) => void this.hooks.observe('afterRequest', request),
+      stalls,
     });
     this.host = createHost(
       {
@@ -207,6 +213,7 @@ class Bench implements TestHost {
         clock,
         log,
         scheduler: this.#scheduler,
+        stalls,
         send: (command, ...args) => this.#send(command, args),
         ...(options.limits && { limits: options.limits }),
         services: {
@@ -316,6 +323,7 @@ class Bench implements TestHost {
   }
 
   async close(): Promise<void> {
+    await this.#endWatch?.();
     await this.host.stop('shutdown');
     await this.#http.close();
     this.#reader.close();

@@ -522,4 +522,25 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'e2e/write-layer/leads-elsewhere',
     only: 'leads nothing',
   },
+  {
+    fault: 'who holds up the daemon after an await is not named',
+    file: 'core/daemon.ts',
+    from: 'this.#releases.push(this.#parts.stalls.watchLoop(clock, loopTimes));',
+    to: '',
+    test: 'e2e/hostile/stalls',
+  },
+  {
+    fault: 'a plugin is named for time in which the daemon waited for a processor',
+    file: 'core/platform/loop-watch.ts',
+    from: ' - queuedMs',
+    to: '',
+    test: 'core/sdk/stall-watch',
+  },
+  {
+    fault: 'a native hapi plugin of our own that holds up everything is not named',
+    file: 'core/http/generation.ts',
+    from: 'const watched = watchedServer(given, { stalls, place: (at) => placeIn(ledger, at) });',
+    to: 'const watched = given;',
+    test: 'core/plugins/stalls',
+  },
 ];

@@ -7,6 +7,7 @@ import type { Clock, Logger } from '../../contract/platform.ts';
 import { timeBoxOr } from '../../platform/deadline.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 import { StallWatch } from '../../sdk/stall-watch.ts';
+import { placeIn } from './ledger.ts';
 import type { Ledger } from './ledger.ts';
 
 export interface CommandHandlersOptions {
@@ -16,6 +17,8 @@ export interface CommandHandlersOptions {
   readonly log: Logger;
   /** Longest wait for the handlers of one command; default 5 s. */
   readonly timeoutMs?: number | undefined;
+  /** Default: one of its own. */
+  readonly stalls?: StallWatch;
 }
 
 type Handle = (...args: readonly unknown[]) => unknown;
@@ -28,26 +31,27 @@ export class CommandHandlers {
 
   constructor(options: CommandHandlersOptions) {
     this.#options = options;
-    this.#stalls = new StallWatch(options);
+    this.#stalls = options.stalls ?? new StallWatch(options);
   }
 
   /** Never rejects. */
   async run(command: string, args: readonly unknown[]): Promise<void> {
-    const calls = this.#options.ledgers().flatMap(({ plugin, handlers, routePrefix }) => {
-      const begun = handlers
+    const calls = this.#options.ledgers().flatMap((ledger) => {
+      const begun = ledger.handlers
         .filter((entry) => entry.command === command)
-        .map(({ fn }) => this.#call(plugin, command, () => (fn as unknown as Handle)(...args)));
-      return routePrefix === '' ? begun : [];
+        .map(({ fn }) => this.#call(ledger, command, () => (fn as unknown as Handle)(...args)));
+      return ledger.routePrefix === '' ? begun : [];
     });
     await Promise.all(calls);
   }
 
-  async #call(plugin: string, command: string, handle: () => unknown): Promise<void> {
+  async #call(ledger: Ledger, command: string, handle: () => unknown): Promise<void> {
     const { clock, log, timeoutMs = 5_000 } = this.#options;
+    const { plugin } = ledger;
     const key = `${plugin} ${command}`;
     if ((this.#hanging.get(key) ?? 0) > 0) return;
     const call = Promise.resolve()
-      .then(() => this.#stalls.call({ plugin, at: `command ${command}` }, handle))
+      .then(() => this.#stalls.call(placeIn(ledger, `command ${command}`), handle))
       .catch((error: unknown) =>
         log.error({ plugin, command, err: error ?? sentence(error) }, 'command failed'),
       );

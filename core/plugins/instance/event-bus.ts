@@ -8,6 +8,7 @@ import { TimeBoxError, timeBox } from '../../platform/deadline.ts';
 import { isA, sentence } from '../../platform/log/thrown.ts';
 import { createSerialQueue } from '../../platform/serial-queue.ts';
 import { StallWatch } from '../../sdk/stall-watch.ts';
+import { placeIn } from './ledger.ts';
 import type { Ledger, ListenerEntry } from './ledger.ts';
 
 /** Events that may wait for one plugin. */
@@ -21,6 +22,8 @@ export interface EventBusOptions {
   readonly log: Logger;
   /** Longest wait for one listener; default 5 s. */
   readonly timeoutMs?: number;
+  /** Default: one of its own. */
+  readonly stalls?: StallWatch;
 }
 
 interface Given {
@@ -35,7 +38,7 @@ export class EventBus {
 
   constructor(options: EventBusOptions) {
     this.#options = options;
-    this.#stalls = new StallWatch(options);
+    this.#stalls = options.stalls ?? new StallWatch(options);
   }
 
   /** Takes what has been checked. Returns before anybody is told. */
@@ -105,7 +108,7 @@ class Queue {
     const { clock, log, timeoutMs = TIMEOUT_MS } = this.#options;
     const { plugin } = this.#ledger;
     const { event, fn } = listener;
-    const place = { plugin, at: `event ${event}` };
+    const place = placeIn(this.#ledger, `event ${event}`);
     const call = (async () => this.#stalls.call(place, () => fn(structuredClone(value) as never)))();
     try {
       await timeBox(clock, timeoutMs, call);

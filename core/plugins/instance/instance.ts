@@ -8,7 +8,7 @@ import { actAs, actAsCore, serviceOf } from './acting-plugin.ts';
 import type { Actor } from './acting-plugin.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
-import { createRecorder } from './ledger.ts';
+import { createRecorder, placeIn } from './ledger.ts';
 import { EventGiver } from './event-giver.ts';
 import type { EffectEntry, EventEntry, Ledger, ServiceEntry } from './ledger.ts';
 import { PluginLog } from './plugin-log.ts';
@@ -209,7 +209,8 @@ class ActiveInstance implements Instance {
     if (!this.#active) return;
     for (const listener of this.ledger.configListeners) {
       try {
-        actAs(this.#actor, () => listener(next as never, previous as never));
+        const change = (): void => listener(next as never, previous as never);
+        actAs(this.#actor, () => this.#watched('onConfigChange', change));
       } catch (error) {
         this.#log.error(
           { err: error ?? sentence(error) },
@@ -266,7 +267,7 @@ class ActiveInstance implements Instance {
   #createServices(): void {
     this.#started = true;
     for (const entry of this.ledger.services) {
-      const made = entry.create();
+      const made = this.#watched(`service ${entry.name}`, () => entry.create());
       if (isWithRelease(made)) this.#scope.hold(`service ${entry.name}`, made.release);
       const value: unknown = Object.freeze(isWithRelease(made) ? made.value : made);
       this.#made.set(entry, value);
@@ -275,7 +276,7 @@ class ActiveInstance implements Instance {
   }
 
   readonly #watched: Watched = (at, run) =>
-    this.#env.stalls ? this.#env.stalls.call({ plugin: this.plugin.name, at }, run) : run();
+    this.#env.stalls ? this.#env.stalls.call(placeIn(this.ledger, at), run) : run();
 
   /** What an effect has made is gone for the other verbs as soon as its release begins. */
   #acquire(effect: EffectEntry): Promise<void> {

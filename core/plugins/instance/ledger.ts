@@ -15,6 +15,7 @@ import type { Tab } from '../../contract/dashboard.ts';
 import type { WebhookFormat } from '../../contract/notifications.ts';
 import { entryOf as actingEntry } from './acting-plugin.ts';
 import type { Actor } from './acting-plugin.ts';
+import type { Place } from '../../sdk/stall-watch.ts';
 import type { DeclaredMetric } from './metric.ts';
 
 export interface TapEntry {
@@ -86,6 +87,15 @@ export interface Ledger {
   readonly intervals: readonly Interval[];
   readonly effects: readonly EffectEntry[];
   readonly configListeners: readonly ((next: never, previous: never) => void)[];
+}
+
+/** One of a plugin's, as it is named where it holds up everything else; `at` such as `hook afterCycle`. */
+export function placeIn(
+  { plugin, routePrefix, actor }: Pick<Ledger, 'plugin' | 'routePrefix' | 'actor'>,
+  at: string,
+): Place {
+  const isElsewhere = routePrefix !== '' && !actor;
+  return { plugin, at, isElsewhere };
 }
 
 /** A projection built from all ledgers, ready to replace the current one. */

@@ -14,6 +14,13 @@ function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
 
+/** Until the process has worked so long, however busy the machine is. */
+function work(ms: number): void {
+  for (const end = process.cpuUsage().user + ms * 1_000; process.cpuUsage().user < end;);
+}
+
+const pause = (ms = 20): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 async function open(t: TestContext, plugin: AnyPlugin, options: Partial<TestHostOptions> = {}) {
   const { log, entries } = collectLog();
   const test = await createTestHost({ plugins: [plugin], clock: createClock(), log, ...options });
@@ -22,7 +29,22 @@ async function open(t: TestContext, plugin: AnyPlugin, options: Partial<TestHost
     entries
       .filter((line) => String(line['msg']).startsWith('plugin held up everything else'))
       .map(({ plugin: name, at, ms }) => ({ name, at, isRight: Number(ms) >= 300 }));
-  return { test, said };
+  /** Of what held up the loop after an `await`. */
+  const stood = () =>
+    entries
+      .filter((line) => String(line['msg']).startsWith('everything else stood still'))
+      .map(({ plugin: name, at, candidates }) => (candidates ? { candidates } : { name, at }));
+  return { test, said, stood };
+}
+
+interface AnyServer {
+  readonly auth: {
+    scheme(name: string, scheme: () => object): void;
+    strategy(name: string, scheme: string): void;
+  };
+  ext(event: object): void;
+  register(plugin: object): Promise<void>;
+  route(routes: readonly object[]): void;
 }
 
 describe('a plugin that holds up everything else', () => {
@@ -147,16 +169,171 @@ describe('a plugin that holds up everything else', () => {
   });
 
   it('is none that only takes its time', async (t) => {
-    const { test, said } = await open(
+    const { test, said, stood } = await open(
       t,
       small('late', [], {
         declare: (ctx) =>
           ctx.tap('afterMount', async () => {
-            await new Promise((resolve) => setTimeout(resolve, 400));
+            await pause(1_000);
           }),
       }),
     );
     await test.hooks.observe('afterMount', 'photos' as never);
+    await pause(200);
+    assert.deepEqual([said(), stood()], [[], []]);
+  });
+
+  it('after an await, in a hook and in a route, is named as well', async (t) => {
+    const slowly = async (): Promise<string> => {
+      await pause();
+      work(800);
+      await pause();
+      return 'as it was';
+    };
+    const { test, said, stood } = await open(
+      t,
+      small('slow', [], {
+        declare: (ctx) => {
+          ctx.tap('afterMount', async () => void (await slowly()));
+          ctx.route({ method: 'GET', path: '/slow', handler: slowly });
+        },
+      }),
+    );
+    await test.hooks.observe('afterMount', 'photos' as never);
+    await until('the hook is named', () => stood().length === 1, { timeoutMs: 30_000 });
+    // Until the hook has ended, and the loop was looked at since.
+    await pause(500);
+    assert.equal((await test.inject('/slow')).payload, 'as it was');
+    await until('the route is named', () => stood().length === 2, { timeoutMs: 30_000 });
+    assert.deepEqual(stood(), [
+      { name: 'slow', at: 'hook afterMount' },
+      { name: 'slow', at: 'route GET /slow' },
+    ]);
     assert.deepEqual(said(), []);
+  });
+
+  it('in an extension, a scheme, a pre or a validation of our own native hapi plugins is named as well', async (t) => {
+    const inner = {
+      name: 'inner',
+      register: (server: AnyServer) =>
+        server.ext({
+          type: 'onPreHandler',
+          method(this: { word: string }, request: { app: object }, h: { continue: symbol }) {
+            block(300);
+            Object.assign(request.app, { said: this.word });
+            return h.continue;
+          },
+          options: { bind: { word: 'bound' } },
+        }),
+    };
+    const route = {
+      method: 'GET',
+      path: '/native',
+      options: {
+        auth: 'asked',
+        validate: {
+          query: (query: object) => {
+            block(300);
+            return { ...query, valid: 1 };
+          },
+        },
+        pre: [
+          [
+            {
+              assign: 'first',
+              method: () => {
+                block(300);
+                return 'pre';
+              },
+            },
+          ],
+          () => null,
+        ],
+      },
+      handler: ({ app, auth, pre, query }: Record<string, object>) => ({
+        app,
+        auth: auth?.['credentials' as never],
+        pre,
+        query,
+      }),
+    };
+    const native = {
+      name: 'native',
+      register: async (server: AnyServer) => {
+        server.auth.scheme('asking', () => ({
+          authenticate: (_: unknown, h: { authenticated(of: object): unknown }) => {
+            block(300);
+            return h.authenticated({ credentials: { user: 'anna' } });
+          },
+        }));
+        server.auth.strategy('asked', 'asking');
+        await server.register(inner);
+        server.route([route, { ...route, path: '/made', options: () => route.options }]);
+      },
+    };
+    const { test, said } = await open(
+      t,
+      small('slow', [], { declare: (ctx) => ctx.hapi(native as never, {}) }),
+    );
+    const answer = {
+      app: { said: 'bound' },
+      auth: { user: 'anna' },
+      pre: { first: 'pre' },
+      query: { a: '1', valid: 1 },
+    };
+    assert.deepEqual(JSON.parse((await test.inject('/native?a=1')).payload), answer);
+    assert.deepEqual(JSON.parse((await test.inject('/made?a=1')).payload), answer);
+    const places = [
+      'authentication asking',
+      'validation of GET /native',
+      'extension onPreHandler',
+      'pre of GET /native',
+      'validation of GET /made',
+      'pre of GET /made',
+    ];
+    assert.deepEqual(
+      said(),
+      places.map((at) => ({ name: 'slow', at, isRight: true })),
+    );
+  });
+
+  it('in a tab, its part or its action, or a service that is made is named as well', async (t) => {
+    const tab = {
+      id: 'beds',
+      title: 'Beds',
+      render: () => {
+        block(300);
+        return 'drawn';
+      },
+      parts: { one: () => block(300) },
+      actions: { water: () => block(300) },
+    };
+    const { test, said } = await open(
+      t,
+      small('slow', [], {
+        declare: (ctx) => {
+          ctx.tab(tab as never);
+          ctx.provide('gardener' as never, () => {
+            block(300);
+            return {} as never;
+          });
+        },
+      }),
+    );
+    const tabs = () =>
+      test.host
+        .service('tabs')
+        ?.list()
+        .map((one) => one.tab) ?? [];
+    const [owned] = tabs() as unknown as [typeof tab];
+    assert.equal(tabs()[0], owned, 'the dashboard knows it again');
+    assert.equal(owned.title, 'Beds');
+    assert.equal(owned.render(), 'drawn');
+    owned.parts.one();
+    owned.actions.water();
+    assert.deepEqual(
+      said().map(({ at }) => at),
+      ['service gardener', 'tab beds', 'tab beds, part one', 'tab beds, action water'],
+    );
   });
 });
