@@ -9,9 +9,9 @@ import { run } from './build-packages.ts';
 const ONE_STEP_MS = 180_000;
 
 /**
- * Makes a plugin in TypeScript by `program`, follows the lines that this prints, and has the compiler check it, strictly
- * and with all that it reads of the installed package, the types of every plugin among it. Nothing is fetched: compiler
- * and types of Node are this checkout's.
+ * Makes a plugin in TypeScript by `program`, follows the lines that this prints, and has the compiler check it,
+ * strictly and with all that it reads of the installed package, the types of every plugin among it. Nothing is
+ * fetched: compiler and types of Node are this checkout's.
  */
 export async function assertAuthorCanWork(scratch: Scratch, name: string, program: string): Promise<void> {
   const folder = scratch.path(`author-${name}`);
