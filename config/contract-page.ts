@@ -23,6 +23,17 @@ export interface Member {
 
 const CARRIED = 'own process';
 
+type Kind = 'hook' | 'command' | 'event' | 'service';
+
+/** The name of a row, to which other pages link as `#hook-aftermount`: lower case, all else than letters a hyphen. */
+function anchored(kind: Kind, name: string): string {
+  const id = `${kind}-${name}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/-$/, '');
+  return `<a id="${id}"></a>\`${name}\``;
+}
+
 /** Text of docs/reference/contract.md. */
 export function contractPage(sources: ContractSources): string {
   return `${[
@@ -55,7 +66,7 @@ export function contractPage(sources: ContractSources): string {
 }
 
 interface Column {
-  readonly first: string;
+  readonly first: Kind;
   readonly carried: ReadonlySet<string>;
 }
 
@@ -70,7 +81,7 @@ function membersTable(text: string, name: string, { first, carried }: Column): s
     const [, args = '', result = ''] = /^\{ args: \[(.*)\]; result: (.+) \}$/.exec(member.type) ?? [];
     const answer = result === 'void' ? '' : `\`${result}\``;
     return [
-      `\`${member.name}\``,
+      anchored(first, member.name),
       `\`(${args})\``,
       answer,
       carried.has(member.name) ? 'yes' : 'no',
@@ -84,7 +95,7 @@ function membersTable(text: string, name: string, { first, carried }: Column): s
 function eventsTable(plugins: readonly UsablePlugin[]): string {
   const rows = plugins.flatMap(({ name: plugin, ledger }) =>
     ledger.events.map(({ name, summary, value }) => [
-      `\`${name}\``,
+      anchored('event', name),
       `\`${shapeOf(value.describe())}\``,
       `plugin \`${plugin}\``,
       summary,
@@ -110,7 +121,7 @@ function servicesText({ plugins, files }: ContractSources): readonly string[] {
     const owner = provided.find(([service]) => service === name || service.startsWith(prefixOf(name)))?.[1];
     const from = owner === undefined ? 'core' : name.startsWith('[') ? 'plugins' : `plugin \`${owner}\``;
     return [
-      `\`${nameOf(name)}\``,
+      anchored('service', nameOf(name)),
       `[\`${type}\`](#${type.toLowerCase()})`,
       from,
       CARRIED_SERVICES.has(name) ? 'yes' : 'no',

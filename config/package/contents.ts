@@ -8,6 +8,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PACKAGE_DIR } from '../../core/platform/package.ts';
+import { isDeclaration, typedPackages } from './declarations.ts';
 
 export const LIB = 'usr/lib/mountkeeper';
 export const DOC = 'usr/share/doc/mountkeeper';
@@ -22,18 +23,24 @@ const LEFT_OUT = [/\.map$/, /^dist\/config\//, /^config\/(?!example\.toml$|defau
 const DOCUMENTS = /^(?:docs\/|CHANGELOG\.md$|README\.md$|SECURITY\.md$|plugins\/[^/]+\/README\.md$)/;
 /** Of dependencies: nothing of it is ever loaded. */
 const DEPENDENCY_LEFT_OUT =
-  /\.map$|\.[cm]?ts$|\.html$|(?:^|\/)(?:docs|\.github|\.vscode|tests?|benchmarks?|examples?)\/|(?:^|\/)\.[^/]+$|\.md$/i;
+  /\.map$|\.html$|(?:^|\/)(?:docs|\.github|\.vscode|tests?|benchmarks?|examples?)\/|(?:^|\/)\.[^/]+$|\.md$/i;
+
+/** Nor these; declarations among them are read by an author's compiler. */
+const SOURCE = /\.[cm]?ts$/;
 
 /** openpgp brings its code seven times, for browsers and in pieces; what Node.js imports is one of them. */
 const OTHER_BUILDS = /^openpgp\/(?:dist\/(?!node\/openpgp\.mjs$)|lightweight\/)/;
 
 export async function contents(): Promise<Contents> {
   const files: Contents = new Map();
-  for (const path of await publishedFiles()) {
+  const published = await publishedFiles();
+  for (const path of published) {
     if (LEFT_OUT.some((pattern) => pattern.test(path)) || path === 'LICENSE') continue;
     files.set(`${DOCUMENTS.test(path) ? DOC : LIB}/${path}`, join(PACKAGE_DIR, path));
   }
-  for (const folder of await productionPackages()) await addFolder(files, folder);
+  const packages = await productionPackages();
+  const typed = await typedPackages(published, packages);
+  for (const folder of packages) await addFolder(files, folder, typed.has(folder));
   const own: readonly (readonly [string, string])[] = [
     ['usr/bin/mountkeeper', 'debian/mountkeeper.sh'],
     ['usr/lib/sysusers.d/mountkeeper.conf', 'debian/sysusers.conf'],
@@ -80,15 +87,19 @@ async function productionPackages(): Promise<readonly string[]> {
   return wanted.map(([path]) => path);
 }
 
-async function addFolder(files: Contents, folder: string): Promise<void> {
+async function addFolder(files: Contents, folder: string, isTyped: boolean): Promise<void> {
   const entries = await readdir(join(PACKAGE_DIR, folder), { withFileTypes: true });
   for (const entry of entries) {
     const path = `${folder}/${entry.name}`;
     // What lies in a package's own node_modules is in the lock file, too.
-    if (entry.isDirectory() && entry.name !== 'node_modules') await addFolder(files, path);
-    const inDependency = path.slice('node_modules/'.length);
-    const isLeftOut = DEPENDENCY_LEFT_OUT.test(inDependency) || OTHER_BUILDS.test(inDependency);
-    const isLoaded = !isLeftOut || /^licen[cs]e/i.test(entry.name);
-    if (entry.isFile() && isLoaded) files.set(`${LIB}/${path}`, join(PACKAGE_DIR, path));
+    if (entry.isDirectory() && entry.name !== 'node_modules') await addFolder(files, path, isTyped);
+    const isWanted = isRead(path.slice('node_modules/'.length), isTyped) || /^licen[cs]e/i.test(entry.name);
+    if (entry.isFile() && isWanted) files.set(`${LIB}/${path}`, join(PACKAGE_DIR, path));
   }
+}
+
+/** Whether a file of a dependency may be loaded, or its declarations be read by an author's compiler. */
+function isRead(path: string, isTyped: boolean): boolean {
+  if (DEPENDENCY_LEFT_OUT.test(path) || OTHER_BUILDS.test(path)) return false;
+  return !SOURCE.test(path) || (isTyped && isDeclaration(path));
 }

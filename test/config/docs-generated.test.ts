@@ -68,9 +68,15 @@ describe('generated documents', () => {
     );
     const page = contractPage({ plugins: [], files });
     for (const hook of Object.keys(hookKinds))
-      assert.match(page, new RegExp(`^\\| \`${hook}\` \\| .* \\| .+ \\|$`, 'm'));
-    assert.match(page, /^\| `notify` \| `\(event: NotificationEvent\)` \|  \| yes \| For whoever/m);
-    assert.match(page, /^\| `store` \| \[`StoreService`\]\(#storeservice\) \| core \| yes \|$/m);
+      assert.match(page, new RegExp(`^\\| <a id="hook-\\w+"></a>\`${hook}\` \\| .* \\| .+ \\|$`, 'm'));
+    assert.match(
+      page,
+      /^\| <a id="command-notify"><\/a>`notify` \| `\(event: NotificationEvent\)` \|  \| yes \| For whoever/m,
+    );
+    assert.match(
+      page,
+      /^\| <a id="service-store"><\/a>`store` \| \[`StoreService`\]\(#storeservice\) \| core \| yes \|$/m,
+    );
     assert.match(page, /^\| event \| value \| given by \| meaning \|$/m);
     const without = (file: string, text: string) =>
       new Map([...files, [file, (files.get(file) ?? '').replace(text, '')]]);

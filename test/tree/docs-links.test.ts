@@ -32,21 +32,20 @@ function prose(text: string): string {
 }
 
 function linksIn(text: string): string[] {
-  return [...prose(text).matchAll(/\]\(([^()\s]+)\)/g)]
-    .map((match) => match[1] ?? '')
+  return [...prose(text).matchAll(/\]\(([^()\s]+)\)|^\[[^\]\n]+\]: (\S+)$/gm)]
+    .map(([, inline, defined]) => inline ?? defined ?? '')
     .filter((target) => !/^[a-z][a-z0-9+.-]*:/i.test(target));
 }
 
-/** As forges make them of headings: lower case, punctuation gone, spaces to hyphens. */
+/** As forges make them of headings: lower case, punctuation gone, spaces to hyphens; and those that a page sets. */
 function anchorsIn(text: string): Set<string> {
-  return new Set(
-    [...text.matchAll(/^#{1,6} +(.+)$/gm)].map((match) =>
-      (match[1] ?? '')
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
+  const headings = [...text.matchAll(/^#{1,6} +(.+)$/gm)].map((match) =>
+    (match[1] ?? '')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
   );
+  return new Set([...headings, ...[...text.matchAll(/<a id="([^"]+)">/g)].map((match) => match[1] ?? '')]);
 }
 
 async function problem(page: string, link: string): Promise<string | undefined> {
@@ -82,12 +81,16 @@ describe('links of the documents', () => {
 
   it('are looked at by this test as they are by a reader', async () => {
     const page = join(PROJECT, 'README.md');
-    assert.deepEqual(linksIn('[a](x.md) `[b](y.md)` [c](https://example.org) ![d](e/f.png)'), [
+    assert.deepEqual(linksIn('[a](x.md) `[b](y.md)` [c](https://example.org) ![d](e/f.png)\n[`g`]: h.md#i'), [
       'x.md',
       'e/f.png',
+      'h.md#i',
     ]);
     assert.match((await problem(page, 'docs/none.md')) ?? '', /leads nowhere/);
     assert.match((await problem(page, 'docs/architecture.md#none')) ?? '', /no such heading/);
+    const contract = 'docs/reference/contract.md';
+    assert.equal(await problem(page, `${contract}#hook-aftermount`), undefined);
+    assert.match((await problem(page, `${contract}#hook-aftermuont`)) ?? '', /no such heading/);
     assert.equal(await problem(page, 'docs/architecture.md#the-one-idea'), undefined);
   });
 });

@@ -18,6 +18,7 @@ import {
   packForNpm,
   run,
 } from '../../support/package/build-packages.ts';
+import { assertAuthorCanWork } from '../../support/package/plugin-author.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 
@@ -213,6 +214,19 @@ describe('the Debian package', () => {
 
   it('keeps a share and shows its dashboard', () =>
     assertWorks(scratch, 'debian', `${root}/usr/bin/mountkeeper`));
+
+  it('has the types that a plugin in TypeScript is checked with, and no other sources of packages', async () => {
+    await assertAuthorCanWork(scratch, 'debian', `${root}/usr/bin/mountkeeper`);
+    const packages = `${root}/usr/lib/mountkeeper/node_modules`;
+    const sources = (await readdir(packages, { recursive: true })).filter((path) => /\.[cm]?ts$/.test(path));
+    assert.deepEqual(
+      sources.filter((path) => !/\.d\.[cm]?ts$/.test(path) || /^(?:openpgp|undici|bree)\//.test(path)),
+      [],
+    );
+    const sizes = await Promise.all(sources.map(async (path) => (await stat(join(packages, path))).size));
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(bytes > 500_000 && bytes < 1_000_000, `${bytes} bytes of types`);
+  });
 });
 
 describe('what npm publishes', () => {
@@ -254,5 +268,6 @@ describe('what npm publishes', () => {
     );
     assert.ok((await stat(`${prefix}/share/man/man1/mountkeeper.1`)).isFile());
     await assertWorks(scratch, 'npm', program);
+    await assertAuthorCanWork(scratch, 'npm', program);
   });
 });

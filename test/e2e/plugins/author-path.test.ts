@@ -16,6 +16,7 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 import { PROJECT } from '../../support/plugins/examples.ts';
+import { PackageRegistry } from '../../support/plugins/registry.ts';
 import { inState } from '../../support/plugins/strangers.ts';
 import { SKIPS } from '../../runner/skips.ts';
 
@@ -39,7 +40,7 @@ describe('the path of docs/plugins.md', { skip: !hasBrowser && SKIPS.chromium.re
     return text.replaceAll('/srv/mountkeeper-plugins', dirs()).replaceAll('/opt/mountkeeper', PROJECT);
   };
   /** Runs it line by line, as somebody would type it. Nothing is fetched: compiler and types are here. */
-  const type = async (name: string, folder: string, daemon: Daemon): Promise<string> => {
+  const type = async (name: string, folder: string, daemon: Daemon, env = {}): Promise<string> => {
     const local = (one: string): string => `${PROJECT}node_modules/${one}`;
     const text = block(name).replace(
       ' typescript @types/node',
@@ -59,6 +60,7 @@ describe('the path of docs/plugins.md', { skip: !hasBrowser && SKIPS.chromium.re
             MOUNTKEEPER_CONFIG: daemon.configFile,
             npm_config_offline: 'true',
             npm_config_audit: 'false',
+            ...env,
           },
         },
         (error, stdout, stderr) =>
@@ -147,5 +149,22 @@ describe('the path of docs/plugins.md', { skip: !hasBrowser && SKIPS.chromium.re
     await until('it has a card', async () => (await user.get('/?overview=yes')).text.includes('hello'), {
       timeoutMs: 30_000,
     });
+  });
+
+  it('is published, found and installed by its name in the registry', async () => {
+    const registry = await PackageRegistry.create(scratch);
+    const env = { ...registry.env, npm_config_offline: 'false' };
+    const home = registry.env['HOME'] ?? '';
+    await mkdir(home, { recursive: true });
+    // What `npm login` writes.
+    await writeFile(`${home}/.npmrc`, `${registry.url.replace('http:', '')}/:_authToken=author\n`);
+    await type('publish', `${dirs()}/garden`, author, env);
+    await user.writeConfig(user.text({ sections: {} }));
+    assert.equal((await user.cli('plugin', 'remove', 'garden', '--force')).code, 0);
+    assert.match(await type('found', scratch.path('mail'), user, env), /@you\/mountkeeper-plugin-garden/);
+    await inState(user, 'garden', 'disabled');
+    await user.writeConfig(user.text({ sections: { 'plugins.garden': { enabled: true } } }));
+    await inState(user, 'garden', 'active');
+    await cardSays('Ada says: good morning');
   });
 });

@@ -5,7 +5,7 @@
  * `MOUNTKEEPER_TURNS_ISOLATION=none` the plugin is inside the daemon, which never forgets a module: what that costs.
  */
 import assert from 'node:assert/strict';
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { PluginContext } from '../../../core/contract/plugin.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -15,6 +15,7 @@ import { Poll } from '../../support/http/poll.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
+import { residentBytes } from '../../support/platform/processes.ts';
 import { until } from '../../support/platform/wait.ts';
 import { place, plugin, runnersOf, source } from '../../support/plugins/strangers.ts';
 
@@ -22,6 +23,8 @@ import { place, plugin, runnersOf, source } from '../../support/plugins/stranger
 const WARM = 3;
 const ROUNDS = Number(process.env['MOUNTKEEPER_TURNS'] ?? 4);
 const MOST_MEMORY_BYTES = 10_000_000;
+/** It goes up and down: by 15 MB within 4 rounds, by 28 MB within 150. */
+const MOST_RESIDENT_BYTES = 60_000_000;
 /** How often a long run says how far memory has gone. */
 const SAMPLE_EVERY = 50;
 const ISOLATION = process.env['MOUNTKEEPER_TURNS_ISOLATION'] ?? 'own';
@@ -173,9 +176,8 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
 
   async function sample(): Promise<string> {
     const { heapUsed, openFiles } = await holdings(socket, daemon.pid);
-    const status = await readFile(`/proc/${daemon.pid}/status`, 'latin1');
-    const resident = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024;
-    return `heap ${(heapUsed / 1e6).toFixed(1)} MB, resident ${Math.round(resident)} MiB, ${openFiles} files`;
+    const resident = residentBytes(daemon.pid) / 1e6;
+    return `heap ${(heapUsed / 1e6).toFixed(1)} MB, resident ${Math.round(resident)} MB, ${openFiles} files`;
   }
 
   /** What is held beyond what was held first, by more than a moment's work takes. */
@@ -196,6 +198,7 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
   it('leaves nothing, and no request fails', async (t) => {
     for (let index = 0; index < WARM; index += 1) await round(-index);
     const first = await settled();
+    const firstResident = residentBytes(daemon.pid);
     const polls = ['/api/status', '/api/extensions', '/api/plugins'].map(
       (path) =>
         new Poll(async () => {
@@ -226,6 +229,8 @@ describe(`${ROUNDS} loads, changes and unloads of a plugin that uses every verb 
     );
     assert.deepEqual(failures.slice(0, 5), []);
     assert.deepEqual(excess(first, last), []);
+    const grown = residentBytes(daemon.pid) - firstResident;
+    assert.ok(grown < MOST_RESIDENT_BYTES, `resident memory has grown by ${(grown / 1e6).toFixed(1)} MB`);
   });
 
   it('leaves no route, field, notice, metric, tab, process or copy', async () => {

@@ -103,7 +103,14 @@ export class PackageRegistry {
     const manifest = JSON.parse(
       await readFile(path.join(folder, 'package.json'), 'utf8'),
     ) as Published['manifest'];
-    const tarball = await readFile(await this.pack(folder));
+    return this.#add(manifest, await readFile(await this.pack(folder)), { isForged, hasProvenance });
+  }
+
+  #add(
+    manifest: Published['manifest'],
+    tarball: Buffer,
+    { isForged, hasProvenance }: { readonly [K in keyof PublishOptions]: PublishOptions[K] | undefined } = {},
+  ): string {
     const promised = isForged === true ? Buffer.from('something else') : tarball;
     const integrity = `sha512-${createHash('sha512').update(promised).digest('base64')}`;
     const { name, version } = manifest;
@@ -122,21 +129,43 @@ export class PackageRegistry {
     return integrity;
   }
 
-  async #answer({ url = '/' }: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** What `npm publish` sends: the manifest of the new version, and its tarball. */
+  async #take(request: IncomingMessage): Promise<void> {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const sent = JSON.parse(Buffer.concat(pieces).toString()) as {
+      readonly versions: Readonly<Record<string, Published['manifest']>>;
+      readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
+    };
+    const [manifest] = Object.values(sent.versions);
+    const [attached] = Object.values(sent._attachments);
+    if (!manifest || !attached) throw new Error('npm has sent no version');
+    this.#add(manifest, Buffer.from(attached.data, 'base64'));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '/', method } = request;
     const { pathname } = new URL(url, this.url);
     const [, , packageName = '', file = ''] = pathname.slice(1).split('/');
     const json = (body: unknown, status = 200): void =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (method === 'PUT') {
+      await this.#take(request);
+      return json({ ok: true }, 201);
+    }
     if (pathname === '/-/v1/search') return json(this.#found());
     if (pathname.startsWith('/-/tarballs/')) {
       await this.onTarball();
-      const found = this.#packages
-        .get(decodeURIComponent(packageName))
-        ?.find(({ manifest }) => `${manifest.version}.tgz` === file);
-      return void response.writeHead(found ? 200 : 404).end(found?.tarball);
+      const found = this.#tarball(decodeURIComponent(packageName), file);
+      return void response.writeHead(found ? 200 : 404).end(found);
     }
     const versions = this.#packages.get(decodeURIComponent(pathname.slice(1)));
     return versions ? json(packument(versions)) : json({ error: 'not found' }, 404);
+  }
+
+  #tarball(name: string, file: string): Buffer | undefined {
+    const versions = this.#packages.get(name) ?? [];
+    return versions.find(({ manifest }) => `${manifest.version}.tgz` === file)?.tarball;
   }
 
   /** All packages: what they have to do with the words is left to who asks. */
