@@ -429,4 +429,19 @@ export const MUTATIONS: readonly Mutation[] = [
     to: '',
     test: 'plugins/webdav/backends/settings',
   },
+  {
+    fault:
+      "a plugin's folder that belongs to somebody else shuts the API, though the plugin cannot be a guard",
+    file: 'core/plugins/discovery/discover.ts',
+    from: "isolation === 'none' && (error instanceof Untrusted || manifest === undefined)",
+    to: 'error instanceof Untrusted || manifest === undefined',
+    test: 'core/plugins/discovery/ownership',
+  },
+  {
+    fault: 'a guard whose folder others may write opens the API when the daemon starts',
+    file: 'core/plugins/discovery/discover.ts',
+    from: "isolation === 'none' && (error instanceof Untrusted || manifest === undefined)",
+    to: 'false',
+    test: 'core/plugins/discovery/ownership',
+  },
 ];
