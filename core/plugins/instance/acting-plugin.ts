@@ -5,6 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Plugin } from '../../contract/plugin.ts';
+import { facadeOf, prototypeOf } from './service-facade.ts';
 
 export interface Actor {
   readonly name: string;
@@ -68,25 +69,5 @@ export function isPlain(value: unknown): value is object {
 export function serviceOf(actor: Actor, made: unknown): unknown {
   if (typeof made === 'function') return functionOf(actor, made as AnyFn);
   if (typeof made !== 'object' || made === null) return made;
-  const service = Object.create(prototypeOf(made)) as object;
-  for (let at: object | null = made; at && at !== Object.prototype; at = prototypeOf(at))
-    for (const key of Reflect.ownKeys(at)) {
-      if (key === 'constructor' || Object.hasOwn(service, key)) continue;
-      Object.defineProperty(service, key, forwarded(actor, made, { at, key }));
-    }
-  return Object.freeze(service);
-}
-
-function prototypeOf(value: object): object | null {
-  return Object.getPrototypeOf(value) as object | null;
-}
-
-function forwarded(
-  actor: Actor,
-  made: object,
-  { at, key }: { readonly at: object; readonly key: PropertyKey },
-): PropertyDescriptor {
-  const { value, enumerable = false } = Object.getOwnPropertyDescriptor(at, key) ?? {};
-  if (typeof value === 'function') return { value: functionOf(actor, value as AnyFn, made), enumerable };
-  return { get: () => acting.run(actor, () => Reflect.get(made, key) as unknown), enumerable };
+  return facadeOf(made, prototypeOf(made), (work) => acting.run(actor, work));
 }

@@ -17,6 +17,7 @@ import type { JobScheduler, Recurring, Watched } from './recurring.ts';
 import { routePrefixOf } from './route-place.ts';
 import { createScope } from './scope.ts';
 import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
+import { lentService } from './service-facade.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 import type { StallWatch } from '../../sdk/stall-watch.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';
@@ -258,9 +259,14 @@ class ActiveInstance implements Instance {
       give: (entry, value) => {
         if (this.#started && !this.#scope.signal.aborted) actAsCore(() => this.#events.give(entry, value));
       },
-      use: (name) => this.provided(name) ?? this.#env.service(name, this.plugin.name),
+      use: (name) => this.provided(name) ?? this.#serviceOfOthers(name),
       send: (command, args) => actAsCore(() => this.#env.send(command, args)),
     };
+  }
+
+  #serviceOfOthers(name: string): unknown {
+    const service = this.#env.service(name, this.plugin.name);
+    return this.#actor ? lentService(service) : service;
   }
 
   #createServices(): void {
