@@ -1,6 +1,6 @@
 /**
- * Services as others get them. A third party's plugin inside the daemon gets none itself: whoever replaces a function of
- * the service, or of its class, would replace it for all.
+ * Services as others get them. A third party's plugin inside the daemon does not get the service itself: whoever
+ * replaces a function of it, or of its class, replaces it for all.
  */
 
 type Call = <T>(work: () => T) => T;
