@@ -484,6 +484,6 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'core/plugins/instance/instance.ts',
     from: 'this.#actor ? lentService(service) : service',
     to: 'service',
-    test: 'core/plugins/instance/service-facade',
+    test: 'core/plugins/instance/lent-service',
   },
 ];

@@ -4,7 +4,7 @@
  */
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
-import { actAs, actAsCore, serviceOf } from './acting-plugin.ts';
+import { actAs, actAsCore, lentService, serviceOf } from './acting-plugin.ts';
 import type { Actor } from './acting-plugin.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
@@ -17,7 +17,6 @@ import type { JobScheduler, Recurring, Watched } from './recurring.ts';
 import { routePrefixOf } from './route-place.ts';
 import { createScope } from './scope.ts';
 import type { DisposeReason, Scope, ScopeOptions } from './scope.ts';
-import { lentService } from './service-facade.ts';
 import { sentence } from '../../platform/log/thrown.ts';
 import type { StallWatch } from '../../sdk/stall-watch.ts';
 import { isWithRelease } from '../../sdk/with-release.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PluginContext } from 'mountkeeper';
 import { createTestHost } from 'mountkeeper/testing';
-import { lentService } from '../../../../core/plugins/instance/service-facade.ts';
+import { lentService } from '../../../../core/plugins/instance/acting-plugin.ts';
 import { small } from '../../../support/plugins/small-plugins.ts';
 
 class Pump {
