@@ -126,8 +126,8 @@ function refusedDir(dir: string, problem: string, log: Logger): BrokenPlugin {
 }
 
 /**
- * Plugins that are switched on, were found nowhere, and may be what lets people in: any that may be in a refused
- * folder, and any that runs inside the daemon, as such a one does.
+ * Plugins that are switched on and were found nowhere, but may be in a refused folder, or let people in: any that runs
+ * inside the daemon, as only such a one does.
  */
 function missing(
   refusedFolder: BrokenPlugin | undefined,
@@ -137,10 +137,10 @@ function missing(
   const { folder = thirdPartyDirs[0] ?? installedFolder(stateDir), problem } = refusedFolder ?? {};
   return [...enabled].flatMap((name) => {
     const isolation = places?.get(name) ?? 'own';
-    const isSuspect = problem !== undefined || isolation === 'none';
-    if (!isSuspect || found.some((one) => one.name === name)) return [];
+    const mayBeGuard = isolation === 'none';
+    if (found.some((one) => one.name === name) || (problem === undefined && !mayBeGuard)) return [];
     const why = problem ?? nowhere(name);
-    return [broken(path.join(folder, name), why, { thirdParty: true, guard: true, isolation })];
+    return [broken(path.join(folder, name), why, { thirdParty: true, guard: mayBeGuard, isolation })];
   });
 }
 
@@ -265,10 +265,11 @@ async function loadThirdParty(folder: string, options: DiscoveryOptions): Promis
 
 /**
  * A package.json that others can write cannot be believed when it says that the plugin does not authenticate clients;
- * one that cannot be read does not say so. In a process of its own no plugin does.
+ * one that cannot be read does not say so. In another process no plugin does, and where it runs is said by the
+ * configuration's file alone.
  */
 function isSuspect(error: unknown, manifest: object | undefined, isolation: Isolation | undefined): boolean {
-  return error instanceof Untrusted || (manifest === undefined && isolation === 'none');
+  return isolation === 'none' && (error instanceof Untrusted || manifest === undefined);
 }
 
 async function loadFolder(folder: string, options: DiscoveryOptions): Promise<FoundPlugin | undefined> {

@@ -4,7 +4,7 @@
  */
 import type { Plugin } from '../../contract/plugin.ts';
 import type { Clock, Logger, Release } from '../../contract/platform.ts';
-import { actAs, actAsCore, serviceOf } from './acting-plugin.ts';
+import { actAs, actAsCore, lentService, serviceOf } from './acting-plugin.ts';
 import type { Actor } from './acting-plugin.ts';
 import { createContext } from './context.ts';
 import type { ContextRuntime } from './context.ts';
@@ -259,9 +259,14 @@ class ActiveInstance implements Instance {
       give: (entry, value) => {
         if (this.#started && !this.#scope.signal.aborted) actAsCore(() => this.#events.give(entry, value));
       },
-      use: (name) => this.provided(name) ?? this.#env.service(name, this.plugin.name),
+      use: (name) => this.provided(name) ?? this.#serviceOfOthers(name),
       send: (command, args) => actAsCore(() => this.#env.send(command, args)),
     };
+  }
+
+  #serviceOfOthers(name: string): unknown {
+    const service = this.#env.service(name, this.plugin.name);
+    return this.#actor ? lentService(service) : service;
   }
 
   #createServices(): void {

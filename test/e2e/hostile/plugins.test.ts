@@ -31,7 +31,9 @@ const PLUGINS: Readonly<Record<string, string>> = {
     const notices = [{ level: 'loud', message: 'x' }, { level: 'info', message: 'a good one' }];
     ctx.tap('collectNotices', () => [null, 1, ...notices]);
     ctx.tap('resolveBandwidth', () => ({ up: NaN, down: -1 }));
-    ctx.every({ name: 'meddle', ms: () => 500, run: async () => { ctx.use('status').publish = () => undefined; } });`,
+    ctx.every({ name: 'meddle', ms: () => 500, run: async () => { ctx.use('status').publish = () => undefined; } });
+    ctx.every({ name: 'reach', ms: () => 500, run: async () => {
+      Object.getPrototypeOf(ctx.use('status')).publish = () => undefined; } });`,
   'core-status': "ctx.status('allSynced', () => true);",
   'throws-later':
     "ctx.effect('timer', () => { setTimeout(() => { throw new Error('out of a timer'); }, 300); " +
@@ -60,6 +62,10 @@ const PLUGINS: Readonly<Record<string, string>> = {
   leaks:
     "ctx.effect('leaks', () => { setInterval(() => undefined, 1000); " +
     "createServer().listen(0, '127.0.0.1'); return () => undefined; });",
+  // Of both ends; the server itself keeps nobody.
+  'leaves-socket': `ctx.effect('a line', () => { const server = createServer().listen(0, '127.0.0.1', () => {
+    const { port } = server.address(); connect(port, '127.0.0.1', () => ctx.log.info('connected')); server.unref(); });
+    return () => undefined; });`,
 };
 /** Those that break off, and how it is said of each. */
 const BREAK_OFF: Readonly<Record<string, RegExp>> = {
@@ -190,7 +196,8 @@ describe("hostile plugins in the daemon's process", () => {
       ['odd', "is the core's own"],
       ['odd', 'needs a text as level'],
       ['odd', 'needs up and down'],
-      ['odd', 'not extensible'],
+      ['odd', 'Cannot assign to read only property'],
+      ['odd', 'Cannot add property publish, object is not extensible'],
       ['throws-later', 'out of a timer'],
       ['rejects-later', 'out of a promise'],
       ['ends-all', 'process.exit(0)'],
@@ -221,7 +228,12 @@ describe("hostile plugins in the daemon's process", () => {
     }
   });
 
-  it('let the daemon end by a signal, though they left things open', async () => {
+  it('let the daemon end by a signal, though they left things open, which it names', async () => {
+    assert.ok(await logged('leaves-socket', 'connected'));
     assert.deepEqual(await daemon.stop(), { code: 0, signal: null });
+    const [, what = ''] =
+      /plugins have left open: (.*); the process ends anyway/.exec(await daemon.output()) ?? [];
+    for (const kind of ['Timeout', 'TCPServerWrap', 'TCPSocketWrap'])
+      assert.ok(what.split(', ').includes(kind), `${kind}: ${what}`);
   });
 });

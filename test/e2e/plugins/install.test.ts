@@ -27,6 +27,9 @@ const says = (name: string, word: string): Record<string, string> => ({
 });
 
 const PACKAGE = '@friend/mountkeeper-plugin-garden';
+/** What its first version asks for, and how everybody reads it. */
+const ASKED = ['read-status', 'network', 'processes'];
+const MAY = 'read the status, use the network and the services of this machine, start processes';
 
 describe('plugins of others', () => {
   let scratch: Scratch;
@@ -69,7 +72,11 @@ describe('plugins of others', () => {
 
   it('a package is there at once, off, and says how it is switched on', async () => {
     const integrity = await registry.publish(
-      await registry.folder('garden', { name: PACKAGE, version: '1.0.0' }, says('garden', 'seed')),
+      await registry.folder(
+        'garden',
+        { name: PACKAGE, version: '1.0.0', mountkeeper: { apiVersion: 1, permissions: ASKED } },
+        says('garden', 'seed'),
+      ),
       { hasProvenance: true },
     );
     const { code, stdout, stderr } = await mk('install', PACKAGE);
@@ -77,10 +84,23 @@ describe('plugins of others', () => {
     assert.match(stdout, /^garden 1\.0\.0 is installed$/m);
     assert.ok(stdout.includes(integrity), stdout);
     assert.match(stdout, /provenance .*not verified: https:\/\/slsa\.dev\/provenance\/v1/);
+    assert.match(stdout, new RegExp(`^ {2}it may +${MAY}$`, 'm'));
     assert.match(stdout, /It is off\.[^]*\[plugins\.garden\]\n {2}enabled = true/);
     await inState(daemon, 'garden', 'disabled');
     assert.equal((await daemon.get('/ext/garden')).status, 404);
     await isTidy();
+  });
+
+  it('it says everywhere what it would be allowed, before it is switched on', async () => {
+    const { stdout } = await mk('list');
+    assert.match(stdout, new RegExp(`^garden \\*\\s.*\\sdisabled\\s.*\\(it may ${MAY}\\)`, 'm'));
+    const { body } =
+      await daemon.get<{ name: string; state: string; permissions: string[] }[]>('/api/plugins');
+    const garden = body.find(({ name }) => name === 'garden');
+    assert.deepEqual([garden?.state, garden?.permissions], ['disabled', ASKED]);
+    const page = (await daemon.get('/tabs/plugins')).text;
+    const card = /<article[^>]* id="plugin-garden">[^]*?<\/article>/.exec(page)?.[0] ?? '';
+    assert.match(card, new RegExp(`It may: ${MAY}\\.`));
   });
 
   it('it is active when the configuration says so, without a restart', async () => {

@@ -1,7 +1,7 @@
 // @load quiet
 /** A stranger's plugin in a process of its own: what it declares works as inside the daemon. */
 import assert from 'node:assert/strict';
-import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, readlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getPriority } from 'node:os';
@@ -33,7 +33,7 @@ const GOOD = source(
     ctx.webhookFormat({ name: 'card', render: ({ event }) => ({ body: 'in ' + process.pid + ': ' + event.type }) });
     ctx.tap('collectShareTroubles', () => [{ share: 'files', message: 'the beds are dry' }]);
     ctx.tap('notification', (event) => { seen.push(event.message); });
-    ctx.tap('resolveBandwidth', (budget) => ({ up: 1234567, down: budget.down }));
+    ctx.tap('resolveBandwidth', (budget) => ({ up: budget.up === 0 ? 1234567 : budget.up / 2, down: budget.down }));
     const watered = ctx.event({ name: 'garden:watered', summary: 'A bed was watered.',
       value: Joi.object({ litres: Joi.number().max(9).required() }) });
     const heard = [];
@@ -83,6 +83,11 @@ const REFUSED: Readonly<Record<string, readonly [body: string, sentence: RegExp]
   native: ["ctx.hapi({ name: 'x', register: () => undefined }, {});", /ctx\.hapi\(\) cannot be carried/],
   exporting: ["ctx.provide('exporter:x', () => ({}));", /ctx\.provide\(\) cannot be carried/],
 };
+
+interface Rates {
+  readonly limit: { readonly up: number };
+  readonly effective: { readonly up: number };
+}
 
 describe('a plugin in a process of its own', () => {
   let scratch: Scratch;
@@ -210,6 +215,25 @@ describe('a plugin in a process of its own', () => {
     );
   });
 
+  it('has no descriptor that the daemon has opened', async () => {
+    const opened = async (pid: number): Promise<readonly string[]> =>
+      Promise.all(
+        (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')),
+      );
+    const [pid = 0] = await runnersOf(daemon.pid);
+    // What whoever began all this has left open comes down to each process.
+    const passedOn = await opened(process.pid);
+    const isItsOwn = (name: string): boolean => /^$|^anon_inode:|^\/dev\/null$/.test(name);
+    const theirs = (await opened(pid)).filter((name) => !isItsOwn(name) && !passedOn.includes(name));
+    assert.ok(theirs.some((name) => name.startsWith('socket:')));
+    const ours = await opened(daemon.pid);
+    assert.ok(ours.some((name) => name.startsWith(daemon.stateDir)));
+    assert.deepEqual(
+      theirs.filter((name) => ours.includes(name) || name.startsWith('/')),
+      [],
+    );
+  });
+
   it('may nothing that root or the WebDAV proxy may, by the kernel', { skip: unlessRoot }, async () => {
     const webdav = { enabled: true, port: await freePort(), users: [{ name: 'a', password: 'wonder:land' }] };
     const on = { ...sections('hello'), webdav, 'plugins.hostile': { enabled: true } };
@@ -271,6 +295,16 @@ describe('a plugin in a process of its own', () => {
     const metrics = async (): Promise<string> => (await daemon.get('/metrics')).text;
     await until('its metric is read', async () => /^\S*garden_ticks [1-9]/m.test(await metrics()));
     await until('its limit holds', async () => (await metrics()).includes('{direction="up"} 1234567'));
+    // What it answers depends on what it is asked, and it was asked something else before.
+    for (const rate of ['8M', '3M', '0']) {
+      const { code, stderr } = await daemon.cli('bwlimit', rate, '0');
+      assert.equal(code, 0, stderr);
+      await until(`its limit holds beside ${rate}`, async () => {
+        const { limit, effective } = (await daemon.get<Rates>('/api/bwlimit')).body;
+        const expected = rate === '0' ? 1234567 : (Number.parseInt(rate, 10) * 1024 * 1024) / 2;
+        return effective.up === expected && limit.up === (rate === '0' ? 0 : expected * 2);
+      });
+    }
   });
 
   it('has its card on the dashboard', async () => {

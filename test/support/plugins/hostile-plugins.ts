@@ -18,6 +18,8 @@ export interface HostilePlugin {
   /** Keys of its package.json. */
   readonly manifest?: Readonly<Record<string, unknown>>;
   readonly permissions?: readonly string[];
+  /** The user that its folder belongs to until it is mended; needs root. */
+  readonly owner?: number;
   /** Asked for at the same time, after it is up. */
   readonly asked?: readonly Asked[];
   /** Its own table, and what it is changed to once the plugin is up. */
@@ -305,6 +307,12 @@ const IMPORTED: Group = {
     manifest: { dependencies: { joi: '^17.0.0' } },
     listed: /package\.json lists joi under dependencies; take them from Mountkeeper/,
   },
+  // Its files are well: giving it back is all that mends it.
+  'foreign-folder': {
+    body: route("() => 'well'", '/'),
+    owner: 65_534,
+    listed: /foreign-folder belongs to user 65534, not to root, .* run: chown -R root \S+foreign-folder$/,
+  },
   'secret-guard': { entry: define(', guard: true'), listed: /a guard must say so in its package\.json too/ },
 };
 
@@ -406,11 +414,18 @@ const shortened = (group: Group): Group =>
       .filter(([name]) => !LONG.has(name))
       .map(([name, one]) => [name, STILL.has(name) ? stilled(one) : one]),
   );
+/** Who is not root can give no folder away. */
+const possible = (group: Group): Group =>
+  Object.fromEntries(
+    Object.entries(group).filter(([, { owner }]) => owner === undefined || process.geteuid?.() === 0),
+  );
 const played = (group: Group): Group =>
-  inForm({
-    short: shortened(group),
-    long: group,
-  });
+  possible(
+    inForm({
+      short: shortened(group),
+      long: group,
+    }),
+  );
 
 export const HOSTILE: readonly Group[] = ALL.map(played);
 /** What is played beside all others. */

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { chown } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { Daemon } from '../daemon/daemon.ts';
 import { Nas } from '../nas/nas.ts';
@@ -122,14 +123,18 @@ export class HostileTrial {
     });
   }
 
-  #lay(name: string, { body = '', definition = '', manifest, ...own }: HostilePlugin): Promise<void> {
+  async #lay(
+    name: string,
+    { body = '', definition = '', manifest, owner, ...own }: HostilePlugin,
+  ): Promise<void> {
     const text = own.entry?.replaceAll('NAME', name) ?? source(name, body, definition).replace('\n', IMPORTS);
-    return place(
+    await place(
       this.#scratch,
       name,
       text.replace('PORT', String(this.#port)).replace('LEAKED', this.#leaked),
       { ...manifest, permissions: own.permissions },
     );
+    if (owner !== undefined) await chown(this.#scratch.path('plugins', name), owner, owner);
   }
 
   /** By its name, whoever says it. */
@@ -182,8 +187,15 @@ export class HostileTrial {
     else await asking.catch(() => undefined);
   }
 
-  async #isMended(name: string, { table, definition }: HostilePlugin): Promise<void> {
-    await place(this.#scratch, name, source(name, WELL, table && definition));
+  /** As the reason says, where it belongs to somebody else; else by a new file. */
+  async #mend(name: string, { table, definition, owner }: HostilePlugin): Promise<void> {
+    if (owner === undefined) return place(this.#scratch, name, source(name, WELL, table && definition));
+    await chown(this.#scratch.path('plugins', name), 0, 0);
+    this.daemon.signal('SIGHUP');
+  }
+
+  async #isMended(name: string, one: HostilePlugin): Promise<void> {
+    await this.#mend(name, one);
     await until(
       `${name} is well`,
       async () => {

@@ -28,6 +28,8 @@ type Ask = (what: typeof actorNow) => ReturnType<typeof actorNow>;
 
 interface Folders {
   readonly root: string;
+  /** Where plugins are looked for, in this order. */
+  readonly dirs: string[];
   readonly logged: () => Record<string, unknown>[];
   write(file: string, content: string): Promise<void>;
   plugin(name: string, entry: string, json?: object): Promise<void>;
@@ -51,8 +53,10 @@ async function folders(t: TestContext): Promise<Folders> {
     await writeFile(path.join(root, file), content);
   };
   const written = new Set<string>();
+  const dirs = [path.join(root, 'third')];
   return {
     root,
+    dirs,
     write,
     logged: () => entries,
     async plugin(name, entry, json = {}) {
@@ -66,7 +70,7 @@ async function folders(t: TestContext): Promise<Folders> {
     discover: (importMs = 20_000, enabled, inProcess, shared = []) =>
       discoverPlugins({
         inTree: path.join(root, 'tree'),
-        thirdPartyDirs: [path.join(root, 'third')],
+        thirdPartyDirs: [...dirs],
         stateDir: path.join(root, 'state'),
         enabled: enabled ? new Set(enabled) : written,
         // What the daemon imports itself is the subject here.
@@ -398,6 +402,25 @@ describe('discovery', () => {
     assert.match(problem(found, 'nosy'), /clash.*the section \[web\] is not its own/);
     assert.match(problem(found, 'keyed'), /clash.*name/);
     assert.match(problem(found, 'notes'), /has no readable package\.json; add one/);
+  });
+
+  it('says of two folders of one name which is used, and of the other one what to do', async (t) => {
+    const at = await folders(t);
+    await at.plugin('garden', shell('garden'));
+    await at.write('other/garden/package.json', '{ "type": "module", "version": "2.0.0" }');
+    await at.write('other/garden/index.js', shell('garden'));
+    at.dirs.push(path.join(at.root, 'other'));
+    for (let turns = 0; turns < 2; turns += 1) {
+      const [first = '', second = ''] = at.dirs.reverse();
+      const found = await at.discover();
+      assert.equal(found.find((one) => one.name === 'garden')?.folder, path.join(first, 'garden'));
+      assert.equal(
+        problem(found, `garden (${second})`),
+        `the name "garden" is taken by the plugin in ${path.join(first, 'garden')}; ` +
+          'rename the folder and the plugin',
+      );
+      assert.equal(found.length, 2);
+    }
   });
 
   it('goes on without a folder that is not there, and says so', async (t) => {

@@ -99,7 +99,11 @@ async function assertRefused(place: Room, sentence: RegExp): Promise<void> {
     assert.match(found?.problem ?? 'it was taken', sentence, isolation);
     assert.equal(place.wasImported('garden'), false, isolation);
     assert.equal(existsSync(place.at('state/plugins/garden')), false);
-    assert.equal(found?.guard, true, `what others can write may be a guard: ${isolation}`);
+    assert.equal(
+      found?.guard,
+      isolation === 'none',
+      `only inside the daemon it may be a guard: ${isolation}`,
+    );
   }
 }
 
@@ -258,6 +262,30 @@ describe('a plugin that is on is not imported when', () => {
   });
 });
 
+describe('that a plugin lets people in', () => {
+  const GUARD = { mountkeeper: { guard: true, permissions: ['files'] } };
+  const guards = async (place: Room, isolation: Isolation): Promise<boolean | undefined> => {
+    const all = await place.discover(['garden'], undefined, isolation);
+    return all.find((one) => one.name === 'garden')?.guard;
+  };
+
+  it('is believed of a package.json that only root writes, wherever the plugin runs', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden', GUARD);
+    await chmod(place.at('dirs/garden/deep/text.js'), 0o666);
+    for (const isolation of ISOLATIONS) assert.equal(await guards(place, isolation), true, isolation);
+  });
+
+  it('is not believed of one that somebody else may write, but where the file lets it run inside', async (t) => {
+    const place = await room(t);
+    await place.plugin('garden', GUARD);
+    await chmod(place.at('dirs/garden'), 0o777);
+    assert.equal(await guards(place, 'own'), false, 'there it could not have let anybody in');
+    assert.equal(await guards(place, 'shared'), false);
+    assert.equal(await guards(place, 'none'), true);
+  });
+});
+
 describe('a plugin that is on is imported', () => {
   it("from below a folder where everybody may make folders and none may take away another's", async (t) => {
     const place = await room(t);
@@ -309,7 +337,7 @@ describe('a folder of plugins that everybody may write', () => {
         (await place.discover(['garden'], undefined, isolation)).map(({ name, guard }) => [name, guard]),
         [
           [place.at('dirs'), false],
-          ['garden', true],
+          ['garden', isolation === 'none'],
         ],
         isolation,
       );

@@ -32,6 +32,7 @@ function supervised(config: () => object = () => ({}), send: () => Promise<void>
     };
   };
   const late: (readonly string[])[] = [];
+  const givenUp: string[] = [];
   const supervisor = supervisorOf(
     { log, send },
     { ...places, permissions: ['send-commands'] },
@@ -41,6 +42,7 @@ function supervised(config: () => object = () => ({}), send: () => Promise<void>
       launch,
       crashes,
       onAbsence: (why) => void absences.push(why),
+      onGivenUp: (reason) => void givenUp.push(reason),
       onLate: (lines) => void late.push(lines),
     },
   );
@@ -64,6 +66,7 @@ function supervised(config: () => object = () => ({}), send: () => Promise<void>
     runners,
     crashes,
     absences,
+    givenUp,
     sent,
     entries,
     messages,
@@ -167,6 +170,34 @@ describe('a process of a plugin', () => {
     supervisor.send({ is: 'world', world: {} });
     await clock.advance(9_000);
     assert.equal(supervisor.isUp, true, 'the time begins anew');
+    await supervisor.stop('shutdown');
+  });
+
+  it('is given up by its third end within an hour; what was longer ago does not count', async () => {
+    const { up, supervisor, clock, launched, absences, givenUp, runners } = supervised();
+    await up();
+    /** The one that runs ends; where another is started, it comes up at once. */
+    const end = async (): Promise<void> => {
+      const count = runners.length;
+      runners[count - 1]?.onEnd({ reason: 'it fell over' });
+      const wait = /started anew after (\d+) s$/.exec(absences.at(-1) ?? '')?.[1];
+      if (wait === undefined) return;
+      await clock.advance(Number(wait) * 1_000);
+      (await launched(count)).onMessage({ is: 'up' });
+    };
+    await end();
+    await clock.advance(30 * 60_000);
+    await end();
+    // The first one is an hour and some seconds old now.
+    await clock.advance(30 * 60_000);
+    await end();
+    assert.deepEqual([givenUp, supervisor.isUp], [[], true]);
+    assert.ok(absences.some((why) => why?.endsWith('it is started anew after 10 s')));
+    // The second one is not.
+    await clock.advance(29 * 60_000);
+    await end();
+    const sentence = 'its process ended 3 times within an hour, at last because it fell over';
+    assert.deepEqual([givenUp, absences.at(-1)], [[sentence], sentence]);
     await supervisor.stop('shutdown');
   });
 
