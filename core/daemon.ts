@@ -396,6 +396,8 @@ export class Daemon {
   }
 
   async #quiesce(): Promise<void> {
+    // It ends while the shares are drained.
+    void this.#parts.packages.close();
     await this.#parts.commands.close(this.#parts.clock.deadline(COMMAND_PATIENCE_MS, this.#hurry.signal));
     // After the commands: a reload that is running may still open it.
     await this.#entrance.close();

@@ -19,6 +19,8 @@ import { createMetricReadings } from './plugins/metric-readings.ts';
 import { enabledIn, peekConfig } from './config/peek.ts';
 import type { Peeked } from './config/peek.ts';
 import { createPluginHost } from './plugins/host.ts';
+import { createPackages } from './plugins/packages/packages.ts';
+import type { OwnedPackages } from './plugins/packages/packages.ts';
 import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
 import { lockStateDir } from './platform/state-lock.ts';
 import { StallWatch } from './sdk/stall-watch.ts';
@@ -65,6 +67,7 @@ export interface Parts {
   readonly http: ReturnType<typeof createHttp>;
   readonly host: ReturnType<typeof createPluginHost>;
   readonly contributions: Contributions;
+  readonly packages: OwnedPackages;
   /** Filled in once the supervisor exists; until then there are no shares. */
   readonly active: {
     shares: Pick<Supervisor, 'live' | 'find'> | undefined;
@@ -130,6 +133,15 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
     hsts: () => web().tls?.hsts === true,
     stalls,
   });
+  const packages = createPackages({
+    configFile: config.file,
+    config: () => config.current.config,
+    isGuarded: () => host.ledgers().some((ledger) => ledger.guard),
+    requester: requesterNow,
+    installed: () => host.list().flatMap(({ name, isInstalled }) => (isInstalled === true ? [name] : [])),
+    clock,
+    log,
+  });
   const active: Parts['active'] = {
     shares: undefined,
     bandwidth: undefined,
@@ -157,6 +169,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
       enable: (name: string): boolean => host.enable(name),
       readme: (name: string): Promise<string | undefined> => host.readme(name),
     },
+    pluginPackages: packages.service,
     paths: { stateDir: peeked.stateDir, packageDir: PACKAGE_DIR },
     logFile: logger.logFile,
     metrics: createMetricReadings({ ledgers: () => host.ledgers(), log }),
@@ -202,6 +215,7 @@ export async function buildParts(options: DaemonOptions): Promise<Parts> {
   return {
     certificates,
     contributions,
+    packages,
     clock,
     log,
     logger,
@@ -261,6 +275,7 @@ async function refuseForeign(dir: string): Promise<void> {
 }
 
 export async function closeParts(parts: Parts): Promise<void> {
+  await parts.packages.close();
   await parts.http.close();
   await parts.scheduler.close();
   parts.processes.releaseAll();

@@ -196,9 +196,12 @@ function withWayOut(problem: ConfigProblem): ConfigProblem {
     : problem;
 }
 
+/** Of `[plugins]`: no plugin's table. */
+const OWN_KEYS: ReadonlySet<string> = new Set(['dirs', 'install_from_page']);
+
 function warnings(document: Document, { plugins, rejected }: Assembly): string[] {
   const tables = isTable(document['plugins']) ? Object.keys(document['plugins']) : [];
-  const unknown = tables.filter((name) => name !== 'dirs' && !plugins.includes(name));
+  const unknown = tables.filter((name) => !OWN_KEYS.has(name) && !plugins.includes(name));
   return [
     ...unknown
       .slice(0, MOST_WARNINGS)

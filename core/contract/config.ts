@@ -256,7 +256,7 @@ export interface Config {
   groups?: Record<string, string[]>;
   web: WebConfig;
   log: { file: string; level: string };
-  plugins: { dirs: string[]; [name: string]: unknown };
+  plugins: { dirs: string[]; install_from_page: boolean; [name: string]: unknown };
 }
 
 /** Services that a configuration check may use. */

@@ -38,6 +38,7 @@ export interface Services {
   shares: SharesService;
   bandwidth: BandwidthService;
   plugins: PluginsService;
+  pluginPackages: PluginPackages;
   exporters: ExportersService;
   tabs: TabsService;
   webhookFormats: WebhookFormatsService;
@@ -95,6 +96,8 @@ export interface PluginInfo {
   readonly notKept?: string | undefined;
   /** What its process may do beyond its permissions since it may use the network, as doctor tells it. */
   readonly everyUser?: Pick<Check, 'detail' | 'advice'> | undefined;
+  /** Put there by `mountkeeper plugin install`, which can update and remove it. */
+  readonly isInstalled?: boolean;
   /** It was switched off since it broke off: `enable` brings it back. */
   readonly isBrokenOff?: boolean;
   /** What a third party's plugin asks for; with the isolation `none` it may do everything, whatever it asks for. */
@@ -113,6 +116,87 @@ export interface PluginsService {
    * stranger perhaps: show it as text.
    */
   readme(name: string): Promise<string | undefined>;
+}
+
+/** What is to be done: a package of the registry by its name, or a plugin that was installed, by its own. */
+export interface PackageOrder {
+  readonly verb: 'install' | 'update' | 'remove';
+  /** For `install` such as `@friend/garden` or `garden@^1`, for the others such as `garden`. */
+  readonly what: string;
+}
+
+/**
+ * Why nothing has begun. `off`: `plugins.install_from_page` is false; `nobody-asked`: without a password anybody could
+ * ask for it; `not-admin`: it is no administrator of the page who asks; `busy`: another one is at work; `name`: this
+ * is no such name; `question`: this is not what is asked now.
+ */
+export type PackageRefusal = 'off' | 'nobody-asked' | 'not-admin' | 'busy' | 'name' | 'question';
+
+/** What has come of it. Texts are on one line; a stranger may have chosen them. */
+export interface PackageResult {
+  /** Of the plugin. */
+  readonly name: string;
+  /** Undefined for one that was removed. */
+  readonly version?: string | undefined;
+  /** The version before. */
+  readonly former?: string | undefined;
+  readonly package?: string | undefined;
+  readonly integrity?: string | undefined;
+  /** Shown by the registry, not verified; '': it shows none; undefined: it did not say, or was not asked. */
+  readonly provenance?: string | undefined;
+  readonly permissions: readonly Permission[];
+  /** The package has scripts for its installation, which were not run. */
+  readonly hasScripts: boolean;
+  readonly warnings: readonly string[];
+}
+
+/** The change that is under way, or the last one since the daemon started. */
+export interface PackageChange {
+  readonly order: PackageOrder;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly state: 'running' | 'done' | 'failed';
+  /** What the command line said last: its progress. */
+  readonly said: string;
+  /** Once it is done. */
+  readonly result?: PackageResult;
+  /** Once it has failed: the command line's own words. */
+  readonly problem?: string;
+  /** It has failed since somebody must agree to this first: `agree` does. */
+  readonly question?: string;
+}
+
+export interface FoundPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+/** The search that is under way, or the last one since the daemon started. */
+export interface PackageSearch {
+  readonly words: string;
+  readonly state: 'running' | 'done' | 'failed';
+  readonly found: readonly FoundPackage[];
+  /** Once it has failed: the command line's own words. */
+  readonly problem?: string;
+}
+
+/**
+ * `mountkeeper plugin install`, `update`, `remove` and `search` in a process of its own, one change and one search at
+ * a time, for plugins that come with Mountkeeper. Each call is held to what the file says then, and to who sent the
+ * request that it works for.
+ */
+export interface PluginPackages {
+  /** Why nobody may use it now. */
+  readonly refusal: 'off' | 'nobody-asked' | undefined;
+  readonly change: PackageChange | undefined;
+  readonly search: PackageSearch | undefined;
+  /** Undefined: it has begun. */
+  begin(order: PackageOrder): PackageRefusal | undefined;
+  /** Begins the last change again, which asked `question`, with a yes to that and to nothing else. */
+  agree(question: string): PackageRefusal | undefined;
+  /** Undefined: the search has begun. At most five words. */
+  look(words: string): PackageRefusal | undefined;
 }
 
 /** `ctx.use('store')`: each plugin sees only its own documents. */

@@ -14,6 +14,9 @@ const WORDS: Readonly<Record<Permission, string>> = {
   addons: 'load native code',
 };
 
+/** All that there are. */
+export const PERMISSIONS = Object.keys(WORDS) as readonly Permission[];
+
 /** Of a plugin whose package.json does not say. */
 export const DEFAULT_PERMISSIONS: readonly Permission[] = [
   'read-status',

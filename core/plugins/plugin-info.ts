@@ -1,4 +1,5 @@
 /** The public description of a plugin: its state, the reason, and its active effects. */
+import { dirname } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { oneLine } from '../sdk/one-line.ts';
 import type { Logger } from '../contract/platform.ts';
@@ -7,6 +8,7 @@ import { isAnybodyAsked } from '../sdk/http/route-access.ts';
 import { contributedBy } from './contributed.ts';
 import { providerOf } from './plugin-set.ts';
 import type { Member, Members } from './plugin-set.ts';
+import { installedFolder } from './discovery/installed.ts';
 import { findCircle } from './order.ts';
 import { everyUser } from './permissions.ts';
 import { absenceOf, carriedIn, hasOurUser, lateIn, notKeptFrom } from './runner/runners.ts';
@@ -61,9 +63,16 @@ function infoOf(member: Member, members: Members, coreServices: object): PluginI
     contributes,
     effects: instance?.effects ?? [],
     ...(member.enabled && { notKept: notKept(member), everyUser: everyUserOf(member, coreServices) }),
+    ...(isInstalled(found, coreServices) && { isInstalled: true }),
     isBrokenOff: member.failure?.stage === 'broken off',
     ...stateOf(member, members, coreServices),
   };
+}
+
+/** By the folder that it was found in: those of `[plugins] dirs` come first. */
+function isInstalled({ folder, thirdParty }: Member['found'], coreServices: object): boolean {
+  const { paths } = coreServices as Partial<Services>;
+  return thirdParty && paths !== undefined && dirname(folder) === installedFolder(paths.stateDir);
 }
 
 /** Of one that is active. */

@@ -15,6 +15,7 @@ import type { Invocation } from '../invocation.ts';
 import { EXIT } from '../exit-codes.ts';
 import { PLUGIN_USAGE } from '../usage.ts';
 import { migratePlugin } from './migrate-command.ts';
+import { agreementIn, isYes } from './install/consent.ts';
 import { installPlugin, removePlugin, searchPlugins } from './install/install-command.ts';
 import { updatePlugins } from './install/update-command.ts';
 
@@ -26,6 +27,8 @@ interface Usage {
   /** How many words, from and to. */
   readonly words: readonly [number, number];
   readonly option?: string;
+  /** `--yes`, or `--yes=SENTENCE`. */
+  readonly mayAgree?: true;
   readonly run: Action;
 }
 
@@ -60,13 +63,13 @@ const ACTIONS: Readonly<Record<string, Usage>> = {
   search: { words: [0, Infinity], run: (words, _, context) => searchPlugins(words, context) },
   install: {
     words: [1, 1],
-    option: '--yes',
-    run: ([what = ''], { args }, context) => installPlugin(what, args.rest.includes('--yes'), context),
+    mayAgree: true,
+    run: ([what = ''], { args }, context) => installPlugin(what, agreementIn(args.rest), context),
   },
   update: {
     words: [0, 1],
-    option: '--yes',
-    run: ([name], { args }, context) => updatePlugins(name, args.rest.includes('--yes'), context),
+    mayAgree: true,
+    run: ([name], { args }, context) => updatePlugins(name, agreementIn(args.rest), context),
   },
   remove: {
     words: [1, 1],
@@ -78,7 +81,8 @@ const ACTIONS: Readonly<Record<string, Usage>> = {
 export async function runPlugin(invocation: Invocation, context: CliContext): Promise<number> {
   const [name = 'list', ...rest] = invocation.args.rest;
   const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
-  const words = rest.filter((word) => word !== action?.option);
+  const isOption = action?.mayAgree === true ? isYes : (word: string): boolean => word === action?.option;
+  const words = rest.filter((word) => !isOption(word));
   const isUsable =
     action !== undefined &&
     words.length >= action.words[0] &&

@@ -343,6 +343,15 @@ export function pluginsKeys(): ObjectSchema {
           'or, where its table says so, in one that several share (isolation = "shared") or inside the daemon ' +
           '(isolation = "none").',
       ),
+    install_from_page: Joi.boolean()
+      .default(false)
+      .meta({ fileOnly: true })
+      .description(
+        'Whether administrators who are signed in may search the registry for plugins, and install, update and ' +
+          'remove them on the dashboard. Who knows their password then brings code to this machine. What is ' +
+          'installed stays off until this file switches it on; a new version of one that is on runs at once. ' +
+          'Refused where nobody is asked for a password.',
+      ),
   })
     .meta({ tier: 'live' })
     .description('Plugins.');

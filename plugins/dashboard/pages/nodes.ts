@@ -108,7 +108,7 @@ export function sparkline(values: Values): Content {
 }
 
 /** A text with a button that copies it; `shown` is displayed instead when given. */
-export function copyable(text: string, view: View, shown = text): Content {
+export function copyable(text: string, view: View, shown: Content = text): Content {
   return html`<span class="copy"><code><bdi>${shown}</bdi></code><button type="button" class="quiet" data-copy=${text}
     data-done=${view.t('copied')}>${view.t('copy')}<span class="unseen"> ${text}</span></button></span>`;
 }

@@ -1,7 +1,6 @@
 /** The page of one plugin: its card, what it holds, where its keys are set, and its README as it was written. */
 import { html } from 'mountkeeper';
 import type { Content, PluginInfo, View } from 'mountkeeper';
-import { copyable } from '../pages/nodes.ts';
 import { held } from './contributed.ts';
 
 export interface PluginPage {
@@ -35,15 +34,4 @@ export function pluginPage({ info, card, logLevel, readme, section }: PluginPage
           ? html`<p>${view.t('no-readme')}</p>`
           : html`<pre class="readme card" tabindex="0" dir="auto">${readme}</pre>`
       }</section>`;
-}
-
-/** Who may install code has a shell here: the page shows what to run. */
-export function installCard(view: View): Content {
-  const commands = [
-    'mountkeeper plugin search',
-    'mountkeeper plugin install PACKAGE',
-    'mountkeeper plugin update',
-  ];
-  return html`<article class="card"><h2>${view.t('install')}</h2><p>${view.t('install-help')}</p>
-    <ul class="plain">${commands.map((command) => html`<li>${copyable(command, view)}</li>`)}</ul></article>`;
 }

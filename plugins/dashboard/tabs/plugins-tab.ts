@@ -1,4 +1,7 @@
-/** The plugins: whether each is on, its problem, its contributions, a switch, and a page of its own. */
+/**
+ * The plugins: whether each is on, its problem, its contributions, a switch, and a page of its own; and those of others
+ * that may be installed.
+ */
 import { html } from 'mountkeeper';
 import type { ActionButton, Content, Outcome, PluginContext, PluginInfo, Tab, View } from 'mountkeeper';
 import { CATALOGUES, everywhere } from '../languages.ts';
@@ -9,7 +12,17 @@ import { applyEdit, isUnfinished } from './file-edit.ts';
 import { hitBy } from './plugin-hits.ts';
 import type { HitSources } from './plugin-hits.ts';
 import { logLevelForm, setLogLevel } from './plugin-log-level.ts';
-import { installCard, pluginAddress, pluginPage } from './plugin-page.ts';
+import { may } from './plugin-may.ts';
+import { packageNews } from './package-news.ts';
+import {
+  formsVersion,
+  installCard,
+  PACKAGE_ACTIONS,
+  packageButtons,
+  packageForms,
+  switchLines,
+} from './plugin-packages.ts';
+import { pluginAddress, pluginPage } from './plugin-page.ts';
 import { withPluginSwitched } from './plugin-switch.ts';
 
 const TONES = { active: 'good', waiting: 'wait', failed: 'bad', invalid: 'bad', disabled: 'off' } as const;
@@ -42,16 +55,7 @@ function wayBack({ name, isBrokenOff, thirdParty, state }: PluginInfo, view: Vie
   return thirdParty && state === 'failed' ? html`<small>${view.t('tried-again')}</small>` : null;
 }
 
-/** What a third party's plugin asks for, before it is switched on as well. */
-function may({ isolation }: PluginInfo, permissions: readonly string[], view: View): Content {
-  if (isolation === 'none') return view.t('may-everything');
-  if (permissions.length === 0) return view.t('may-nothing');
-  return view.t('may', {
-    what: permissions.map((one) => view.plain(`may-${one}`)).join(view.plain('may-and')),
-  });
-}
-
-function entry(info: PluginInfo, hit: HitSources, view: View): Content {
+function entry(ctx: PluginContext, info: PluginInfo, hit: HitSources, view: View): Content {
   const { name, version, description, state, reason, thirdParty, isolation, permissions } = info;
   const button = switchOf(info, hit, view);
   const title = html`<a href=${pluginAddress(name)}><bdi>${name}</bdi></a> <small>${version}</small>`;
@@ -62,10 +66,10 @@ function entry(info: PluginInfo, hit: HitSources, view: View): Content {
     }</p>
     ${permissions ? html`<p><small>${may(info, permissions, view)}</small></p>` : null}
     ${reason === undefined ? null : html`<p class="reason"><bdi>${view.said(reason)}</bdi></p>`}
-    ${contributions(info, view)}
+    ${contributions(info, view)}${switchLines(ctx, info, view)}
     <div class="actions">${wayBack(info, view)}${
       button ? view.button(button) : html`<small>${view.t('switch-by-file')}</small>`
-    }</div></article>`;
+    }${packageButtons(ctx, info, view)}</div></article>`;
 }
 
 /** Refused where it would change more than the switch. */
@@ -107,19 +111,20 @@ async function draw(ctx: PluginContext, view: View): Promise<Content> {
       .keys()
       .filter(({ owner, path }) => owner === name && !isSwitch(path))
       .map(({ path }) => path.slice(0, path.lastIndexOf('.')))[0];
-    return pluginPage(
+    const page = pluginPage(
       {
         info,
-        card: entry(info, hit, view),
+        card: entry(ctx, info, hit, view),
         logLevel: logLevelForm(ctx, info, view),
         readme: await plugins.readme(name),
         section,
       },
       view,
     );
+    return html`${packageNews(ctx, view)}${page}`;
   }
-  const entries = plugins.list().map((one) => entry(one, hit, view));
-  return html`<div class="cards">${entries}${installCard(view)}</div>`;
+  const entries = plugins.list().map((one) => entry(ctx, one, hit, view));
+  return html`${packageNews(ctx, view)}<div class="cards">${entries}${installCard(ctx, view)}</div>`;
 }
 
 export function pluginsTab(ctx: PluginContext): Tab {
@@ -129,8 +134,14 @@ export function pluginsTab(ctx: PluginContext): Tab {
     title: everywhere('plugins'),
     texts: CATALOGUES,
     icon: 'M9 3v5M15 3v5M6 8h12v4a6 6 0 0 1-12 0zM12 18v3',
+    controls: (view) => packageForms(ctx, view),
+    controlsVersion: () => formsVersion(ctx),
     render: (view) => draw(ctx, view),
+    questions: ['search'],
     actions: {
+      ...Object.fromEntries(
+        Object.entries(PACKAGE_ACTIONS).map(([name, act]) => [name, (view: View) => act(ctx, view)]),
+      ),
       enable: (view) => bringBack(ctx, view),
       switch: (view) => flip(ctx, view),
       'log-level': (view) => setLogLevel(ctx, view),

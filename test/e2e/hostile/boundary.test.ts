@@ -164,7 +164,7 @@ describe('the boundary, tried by a local user without rights', { skip: unlessRoo
   });
 
   it('nothing of this machine is shown or written by what the API points at', async () => {
-    const sections = (more: Record<string, Record<string, string | string[]>>): string =>
+    const sections = (more: Record<string, Record<string, string | string[] | boolean>>): string =>
       daemon.text({ sections: more });
     const mountedAt = (mountPoint: string): string =>
       daemon.text({ shares: [{ name: 'files', connection: 'nas', mount_point: mountPoint }] });
@@ -178,6 +178,7 @@ describe('the boundary, tried by a local user without rights', { skip: unlessRoo
       'supervisor.state_dir': sections({ supervisor: { state_dir: stranger } }),
       'log.file': sections({ log: { file: '/etc/shadow' } }),
       'plugins.dirs': sections({ plugins: { dirs: [stranger, '/tmp'] } }),
+      'plugins.install_from_page': sections({ plugins: { install_from_page: true } }),
       'a secret of another file': daemon.text({ sections: { web: { password: { file: '/etc/shadow' } } } }),
       'a secret of the environment': daemon.text({ sections: { web: { password: { env: 'PATH' } } } }),
     };

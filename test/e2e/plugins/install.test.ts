@@ -323,7 +323,7 @@ describe('plugins of others', () => {
 
   it('an update that may do more waits for a yes', async () => {
     const permissions = ['read-status', 'processes'];
-    await registry.publish(
+    const integrity = await registry.publish(
       await registry.folder(
         'garden',
         { name: PACKAGE, version: '3.0.0', mountkeeper: { apiVersion: 1, permissions } },
@@ -335,7 +335,13 @@ describe('plugins of others', () => {
     assert.match(stderr, /^garden stays at 2\.0\.0: version 3\.0\.0 may also start processes, /m);
     assert.equal(await word('garden'), 'fruit');
     const { stdout } = await mk('update', 'garden', '--yes', '--json');
-    assert.deepEqual(JSON.parse(stdout), { name: 'garden', former: '2.0.0', version: '3.0.0', permissions });
+    assert.deepEqual(JSON.parse(stdout), {
+      name: 'garden',
+      former: '2.0.0',
+      version: '3.0.0',
+      integrity,
+      permissions,
+    });
     await hears('garden', 'thorns');
     await isTidy();
   });

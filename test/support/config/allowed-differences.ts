@@ -23,6 +23,7 @@ export function assertAllowedDifferences(next: Config, file: Config): void {
     one.supervisor.state_dir,
     one.log.file,
     one.plugins.dirs,
+    one.plugins.install_from_page,
   ];
   assert.deepEqual(frozen(next), frozen(file));
   assert.ok(

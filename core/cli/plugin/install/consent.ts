@@ -18,8 +18,27 @@ export interface Surroundings {
   readonly cli: Pick<CliContext, 'json' | 'signal' | 'printError'>;
   readonly peeked: Pick<Peeked, 'switched' | 'isolation'>;
   readonly store: Pick<PluginStore, 'permissions'>;
-  /** It was said beforehand. */
-  readonly isAgreed: boolean;
+  readonly agreement: Agreement;
+}
+
+/** What was agreed to beforehand: all (`--yes`), or just what these sentences say (`--yes=SENTENCE`). */
+export interface Agreement {
+  readonly toAll: boolean;
+  readonly to: ReadonlySet<string>;
+}
+
+export const NOTHING_AGREED: Agreement = { toAll: false, to: new Set() };
+
+const YES = '--yes';
+
+export function isYes(word: string): boolean {
+  return word === YES || word.startsWith(`${YES}=`);
+}
+
+/** By the words of a command line. */
+export function agreementIn(words: readonly string[]): Agreement {
+  const to = words.filter(isYes).map((word) => word.slice(YES.length + 1));
+  return { toAll: words.includes(YES), to: new Set(to) };
 }
 
 /** Where somebody can be asked; tests give a terminal of their own. */
@@ -35,24 +54,26 @@ export interface Person {
  */
 export async function agreeToMore(
   { name, version, permissions }: Newcomer,
-  { cli, peeked, store, isAgreed }: Surroundings,
+  { cli, peeked, store, agreement }: Surroundings,
   person?: Person,
 ): Promise<void> {
-  if (isAgreed || !enabledIn(peeked).has(name)) return;
+  if (agreement.toAll || !enabledIn(peeked).has(name)) return;
   const may = wantedBy(permissions, await store.permissions(name), peeked.isolation.get(name) === 'none');
   if (may === undefined) return;
-  await agree(name, `version ${version} may ${may}, and the plugin is on`, cli, person);
+  const words = `version ${version} may ${may}, and the plugin is on`;
+  if (!agreement.to.has(words)) await agree(name, words, cli, person);
 }
 
 /** Asks where an update leads back, to what was mended since perhaps. Rejects with a sentence. */
 export async function agreeToOlder(
   { name, version }: Omit<Newcomer, 'permissions'>,
   former: string,
-  { cli, isAgreed }: Pick<Surroundings, 'cli' | 'isAgreed'>,
+  { cli, agreement }: Pick<Surroundings, 'cli' | 'agreement'>,
   person?: Person,
 ): Promise<void> {
-  if (isAgreed || !isOlder(version, former)) return;
-  await agree(name, `what the registry offers, version ${version}, is older than ${former}`, cli, person);
+  if (agreement.toAll || !isOlder(version, former)) return;
+  const words = `what the registry offers, version ${version}, is older than ${former}`;
+  if (!agreement.to.has(words)) await agree(name, words, cli, person);
 }
 
 async function agree(

@@ -8,7 +8,8 @@ import type { CliContext } from '../../../contract/cli.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
-import { agreeToMore } from './consent.ts';
+import { agreeToMore, NOTHING_AGREED } from './consent.ts';
+import type { Agreement } from './consent.ts';
 import { everyUserHere } from './every-user.ts';
 import { unfitTable } from './unfit.ts';
 import { fetchPackage, provenanceOf, searchPackages } from './fetch.ts';
@@ -27,14 +28,14 @@ export interface Workshop {
   readonly peeked: Peeked;
   readonly store: PluginStore;
   /** Said with `--yes`: a plugin that is on may ask for more than before. */
-  readonly isAgreed: boolean;
+  readonly agreement: Agreement;
 }
 
-export async function workshopOf(cli: CliContext, isAgreed: boolean): Promise<Workshop> {
+export async function workshopOf(cli: CliContext, agreement: Agreement): Promise<Workshop> {
   const { configFile } = cli;
   const peeked = await peekConfig(configFile);
   const store = new PluginStore(peeked.stateDir, (sentence) => cli.printError(sentence));
-  return { cli, configFile, peeked, isAgreed, store };
+  return { cli, configFile, peeked, agreement, store };
 }
 
 export function npmIn(project: string, { clock, signal }: CliContext): Npm {
@@ -42,8 +43,8 @@ export function npmIn(project: string, { clock, signal }: CliContext): Npm {
 }
 
 /** Rejects with a sentence; nothing has changed then. */
-export async function installPlugin(what: string, isAgreed: boolean, cli: CliContext): Promise<number> {
-  const workshop = await workshopOf(cli, isAgreed);
+export async function installPlugin(what: string, agreement: Agreement, cli: CliContext): Promise<number> {
+  const workshop = await workshopOf(cli, agreement);
   const source = await sourceOf(what);
   const { store } = workshop;
   await store.alone(() =>
@@ -96,7 +97,9 @@ function report(result: Result, { cli, configFile, peeked }: Workshop): void {
   if (cli.json) {
     const { package: packageName } = fetched;
     const known = { name, version, package: packageName, integrity, provenance, permissions, enabled: isOn };
-    cli.print(JSON.stringify({ ...known, former: former?.version, unfit, warning }));
+    cli.print(
+      JSON.stringify({ ...known, ...scriptsNotRun(fetched), former: former?.version, unfit, warning }),
+    );
     return;
   }
   cli.print(`${name} ${version} is installed${former ? `, in place of ${former.version}` : ''}`);
@@ -105,6 +108,11 @@ function report(result: Result, { cli, configFile, peeked }: Workshop): void {
   if (isOn) return cli.print(onWords(configFile, unfit));
   cli.print(`It is off. To switch it on, write into ${configFile}:\n`);
   cli.print(`  [plugins.${name}]\n  enabled = true`);
+}
+
+/** For programs, where there is something to say. */
+export function scriptsNotRun({ hasScripts }: Fetched): { readonly scripts_not_run?: true } {
+  return hasScripts ? { scripts_not_run: true } : {};
 }
 
 function rowsOf(
@@ -132,7 +140,7 @@ function provenanceText(provenance: string | undefined): string {
 }
 
 export async function removePlugin(name: string, isForced: boolean, cli: CliContext): Promise<number> {
-  const { configFile, peeked, store } = await workshopOf(cli, false);
+  const { configFile, peeked, store } = await workshopOf(cli, NOTHING_AGREED);
   return store.alone(async () => {
     if (!(await store.has(name))) throw notInstalled(name, await store.list());
     const isOn = enabledIn(peeked).has(name);

@@ -4,9 +4,10 @@ import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
 import { agreeToMore, agreeToOlder } from './consent.ts';
+import type { Agreement } from './consent.ts';
 import { everyUserHere } from './every-user.ts';
 import { fetchPackage } from './fetch.ts';
-import { notInstalled, npmIn, workshopOf } from './install-command.ts';
+import { notInstalled, npmIn, scriptsNotRun, workshopOf } from './install-command.ts';
 import type { Workshop } from './install-command.ts';
 import { claimOf, examinePackage } from './judge.ts';
 import { refuseLeftKeys } from './left-keys.ts';
@@ -17,10 +18,10 @@ import { unfitTable } from './unfit.ts';
 /** All of them when no name is given. What cannot be updated stays as it is, and others go on. */
 export async function updatePlugins(
   only: string | undefined,
-  isAgreed: boolean,
+  agreement: Agreement,
   cli: CliContext,
 ): Promise<number> {
-  const workshop = await workshopOf(cli, isAgreed);
+  const workshop = await workshopOf(cli, agreement);
   const { store } = workshop;
   return store.alone(async () => {
     const meant = meantBy(only, await store.list());
@@ -70,7 +71,16 @@ async function updated(former: Installed, workshop: Workshop): Promise<boolean> 
       const unfit = await unfitTable({ name, contribution: entry?.contribution }, cli.configFile);
       const warning = await everyUserHere({ name, permissions }, peeked);
       tellUpdate(
-        { name, former: former.version, version, permissions, unfit, warning },
+        {
+          name,
+          former: former.version,
+          version,
+          integrity: fetched.integrity,
+          permissions,
+          ...scriptsNotRun(fetched),
+          unfit,
+          warning,
+        },
         `-> ${version}  ${integrity}`.trimEnd() + `; it may ${may}`,
         cli,
       );
@@ -87,6 +97,9 @@ interface Update {
   readonly name: string;
   readonly former: string;
   readonly version: string;
+  readonly integrity?: string | undefined;
+  /** The package has scripts for its installation. */
+  readonly scripts_not_run?: boolean;
   /** Of the version that is there now. */
   readonly permissions: readonly Permission[];
   /** What its table in the configuration lacks, and what to do. */

@@ -8,7 +8,12 @@ import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
-import { agreeToMore } from '../../../../core/cli/plugin/install/consent.ts';
+import {
+  agreementIn,
+  agreeToMore,
+  agreeToOlder,
+  isYes,
+} from '../../../../core/cli/plugin/install/consent.ts';
 import { fetchPackage } from '../../../../core/cli/plugin/install/fetch.ts';
 import { pluginName } from '../../../../core/cli/plugin/install/judge.ts';
 import { runNpm } from '../../../../core/cli/plugin/install/npm.ts';
@@ -229,7 +234,8 @@ describe('a version that asks for more', () => {
     readonly before?: readonly Permission[] | 'unknown';
     readonly isOn?: boolean;
     readonly isInProcess?: boolean;
-    readonly isAgreed?: boolean;
+    /** Words of the command line. */
+    readonly yes?: readonly string[];
     readonly json?: boolean;
     /** What is typed at a terminal; without it there is none. */
     readonly typed?: string;
@@ -238,7 +244,7 @@ describe('a version that asks for more', () => {
   /** What was printed; rejects where the version is not taken. */
   async function taken(
     t: TestContext,
-    { before = ['network'], isOn = true, isInProcess = false, isAgreed = false, ...how }: Case,
+    { before = ['network'], isOn = true, isInProcess = false, yes = [], ...how }: Case,
   ): Promise<string> {
     const stateDir = await scratch(t);
     const store = new PluginStore(stateDir);
@@ -264,7 +270,7 @@ describe('a version that asks for more', () => {
           isolation: new Map(isInProcess ? [['garden', 'none']] : []),
         },
         store,
-        isAgreed,
+        agreement: agreementIn(yes),
       },
       { input, output: new PassThrough().resume() },
     );
@@ -296,7 +302,21 @@ describe('a version that asks for more', () => {
 
   it('is taken with a yes, beforehand or at the terminal', async (t) => {
     assert.match(await taken(t, { typed: 'y\n' }), /^garden: version 1\.1\.0 may also keep files/);
-    assert.equal(await taken(t, { isAgreed: true }), '');
+    assert.equal(await taken(t, { yes: ['--yes'] }), '');
+  });
+
+  it('is taken by a yes to just this sentence, and by none to another', async (t) => {
+    const words =
+      'version 1.1.0 may also keep files in its own folder, start processes, and the plugin is on';
+    assert.equal(await taken(t, { yes: [`--yes=${words}`] }), '');
+    for (const other of [words.replace(', start processes', ''), words.replace('1.1.0', '1.0.9'), ''])
+      await assert.rejects(taken(t, { yes: [`--yes=${other}`] }), /--yes agrees to it$/);
+    assert.deepEqual(['--yes', '--yes=x', '--yess', 'yes'].map(isYes), [true, true, false, false]);
+    const cli = { json: true, signal: new AbortController().signal, printError: () => undefined };
+    const older = (yes: readonly string[]): Promise<void> =>
+      agreeToOlder({ name: 'garden', version: '1.0.0' }, '1.1.0', { cli, agreement: agreementIn(yes) });
+    await older(['--yes=what the registry offers, version 1.0.0, is older than 1.1.0']);
+    await assert.rejects(older([`--yes=${words}`]), /is older than 1\.1\.0; nobody is asked here/);
   });
 
   it('is taken without a word where it is off, or may have it already', async (t) => {

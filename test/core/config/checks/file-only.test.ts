@@ -89,6 +89,7 @@ describe('over HTTP', () => {
       ['state_dir', 'supervisor', '"/x"'],
       ['file', 'log', '"/x"'],
       ['dirs', 'plugins', '["/x"]'],
+      ['install_from_page', 'plugins', 'true'],
     ]) {
       const said = `${PHOTOS}[${section}]\n${key} = ${value}\n`;
       assert.deepEqual(await refusals(said), [`${section}.${key}`]);

@@ -138,6 +138,7 @@ describe('the assembled schema', () => {
     assert.deepEqual(value['shares'], []);
     assert.deepEqual(value['plugins'], {
       dirs: [],
+      install_from_page: false,
       auth: { enabled: true },
       mount: { enabled: true },
       smb: { enabled: true },
@@ -180,7 +181,11 @@ describe('the assembled schema', () => {
       { enabledByDefault: false },
     );
     const value = assemble([plain]).schema.validate({ connections: [] }).value as { plugins: unknown };
-    assert.deepEqual(value.plugins, { dirs: [], lights: { enabled: false, colour: 'red' } });
+    assert.deepEqual(value.plugins, {
+      dirs: [],
+      install_from_page: false,
+      lights: { enabled: false, colour: 'red' },
+    });
   });
 
   it('makes anew what has changed alone', () => {
