@@ -185,7 +185,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     fault: 'one look is believed after many torn ones: the only copy of a file that it missed is deleted',
-    file: 'plugins/uploads/transfer/repeated-looks.ts',
+    file: 'plugins/uploads/transfer/leaving/repeated-looks.ts',
     from: 'looks > LOOKS && now - sinceMs > SPAN_MS',
     to: 'true',
     test: 'plugins/uploads/compare/rename-during-scan',
@@ -201,7 +201,7 @@ export const MUTATIONS: readonly Mutation[] = [
     fault: 'what the NAS has of the size and time of a file counts as that file, where it has no hashes',
     file: 'plugins/uploads/transfer/upload.ts',
     from: 'if (isSame !== undefined || seen.isExpected)',
-    to: "if (isSame === undefined && !seen.isExpected) return 'is the same';\n  if (isSame !== undefined || seen.isExpected)",
+    to: "if (isSame === undefined && !seen.isExpected) return 'is the same'; else",
     test: 'plugins/uploads/transfer/upload',
   },
   {

@@ -21,8 +21,8 @@ export class PlanMemo {
   #newest: { readonly entries: Scan['entries']; readonly changedNs: bigint } | undefined;
 
   /**
-   * As `planUpper`. Conditions with the same key must answer alike for each entry of this scan, but for `isWhole` and `often`.
-   * Nobody may change what is returned.
+   * As `planUpper`. Conditions with the same key must answer alike for each entry of this scan, but for `isWhole` and
+   * `often`. Nobody may change what is returned.
    */
   plan(scan: Scan, records: Records, conditions: Conditions, key: unknown): Plan {
     const { isWhole, often } = conditions;

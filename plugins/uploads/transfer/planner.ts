@@ -10,8 +10,8 @@ import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord, Records } from '../compare/records.ts';
 import { changeTimes, nanoseconds } from './change-times.ts';
 import { Departures } from './leaving/departures.ts';
-import { isSureOf, RepeatedLooks } from './repeated-looks.ts';
-import type { Sure } from './repeated-looks.ts';
+import { isSureOf, RepeatedLooks } from './leaving/repeated-looks.ts';
+import type { Sure } from './leaving/repeated-looks.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
@@ -277,7 +277,10 @@ async function restingIn(layer: Pick<WriteLayer, 'resting'>): Promise<ReadonlySe
   return (await layer.resting?.()) ?? new Set();
 }
 
-/** Where the plan deletes or replaces something that users saw on the remote and that may be the only copy of a renamed file. */
+/**
+ * Where the plan deletes or replaces something that users saw on the remote and that may be the only copy of a renamed
+ * file.
+ */
 function replacedBy({ items }: Plan, { places }: Records): readonly string[] {
   return [...items.values()]
     .filter(

@@ -130,9 +130,8 @@ for (const type of ['sftp', 'smb', 'webdav', 'local'] as const)
         for (const name of ['e/x', 'e/s/z']) writeFileSync(join(share.nas, name), 'of others');
       });
       const tree = [...treeOf(share.nas)].filter(([, content]) => content !== '/');
-      assert.deepEqual(tree.map(([, content]) => content).sort(), [
-        ...['moved', 'moved', 'moved', 'of others', 'of others', 'the former one'],
-      ]);
+      const contents = tree.map(([, content]) => content).sort();
+      assert.equal(contents.join(), 'moved,moved,moved,of others,of others,the former one');
       assert.deepEqual([nas('e/x'), nas('e/y'), nas('e/s/z')], ['of others', 'moved', 'of others']);
       assert.equal(existsSync(join(share.nas, 'd')), false);
       assert.equal(share.conflicts.length, 2);

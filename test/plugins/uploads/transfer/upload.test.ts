@@ -55,7 +55,7 @@ describe('an upload', () => {
     assert.deepEqual(treeOf(share.nas), new Map([['a', 'first second']]));
   });
 
-  it('that was not answered is no proof of another content of the same size and time, where a NAS has no hashes', async () => {
+  it('that was not answered proves no other content of the same size and time, where a NAS has no hashes', async () => {
     const write = (content: string): void => {
       writeFileSync(share.at('a'), content);
       utimesSync(share.at('a'), 1_700_000_000, 1_700_000_000);
