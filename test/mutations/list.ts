@@ -213,6 +213,21 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/replacing',
   },
   {
+    fault:
+      'a folder made where one was removed that had shown empty takes the place of what the NAS has in it',
+    file: 'plugins/uploads/compare/plan.ts',
+    from: 'if (this.#isUnseenAt(place)) {',
+    to: 'if (Number.isNaN(0)) {',
+    test: 'plugins/uploads/transfer/pending-moves',
+  },
+  {
+    fault: 'a new file with the inode of one that has left counts as that one',
+    file: 'plugins/uploads/transfer/planner.ts',
+    from: 'away !== entry?.key',
+    to: "away.split('.')[0] !== entry?.key?.split('.')[0]",
+    test: 'plugins/uploads/transfer/take-out',
+  },
+  {
     fault: 'a folder that shows empty while it is moved is removed, and all in it deleted on the NAS',
     file: 'plugins/uploads/compare/unseen-folders.ts',
     from: 'former.length > 0',

@@ -34,6 +34,8 @@ export interface Item {
   readonly isInTheWay?: boolean;
   /** Where the remote has what is to be moved there: without that, what is in its way may be the very thing. */
   readonly makesWayFor?: string;
+  /** A folder that takes the place of one that was removed before its users could see what was in it. */
+  readonly isOverUnseen?: boolean;
   /** Its place still belongs to another entry, so it blocks nobody there. */
   readonly isDisplaced?: boolean;
   /** It is not known yet which version on the remote its users changed. */

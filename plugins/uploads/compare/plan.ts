@@ -261,6 +261,10 @@ class Draft {
     const record = this.#known.places.get(place);
     const kind = record?.remote.kind;
     if (kind === 'folder' && record?.folder === entry.key) return;
+    if (this.#isUnseenAt(place)) {
+      this.#unlearnt.add(entry.path);
+      return this.#add(entry, place, this.#holdOf(entry));
+    }
     if (kind === 'folder' || (kind === undefined && this.#isHidden(entry))) {
       this.#unlearnt.add(entry.path);
       return this.#learn(entry, place, true);
@@ -322,14 +326,17 @@ class Draft {
     const action = ({ file: 'upload', other: 'upload', folder: 'make folder', whiteout: 'delete' } as const)[
       entry.kind
     ];
-    this.#put(
-      { action, path: entry.path, place, entry, bytes: entry.kind === 'file' ? entry.bytes : 0 },
-      more,
-    );
+    const isOverUnseen = action === 'make folder' && this.#isUnseenAt(place);
+    const bytes = entry.kind === 'file' ? entry.bytes : 0;
+    this.#put({ action, path: entry.path, place, entry, bytes, ...(isOverUnseen && { isOverUnseen }) }, more);
+  }
+
+  #isUnseenAt(place: string): boolean {
+    return this.#unseen.atOrAbove(place).includes(place);
   }
 
   #put(
-    item: Pick<Item, 'action' | 'path' | 'place' | 'bytes' | 'entry' | 'move' | 'isInTheWay' | 'planned'>,
+    item: Omit<Item, 'id' | 'needs' | 'hold' | 'quietAt'>,
     { hold, quietAt, isRefused = false, isDisplaced = false, isUnlearnt = false }: Why,
   ): void {
     const id = idOf(item.action, item.place);
@@ -346,7 +353,7 @@ class Draft {
     });
   }
 
-  #waitsFor(item: Pick<Item, 'action' | 'place' | 'move'>): string | undefined {
+  #waitsFor(item: Pick<Item, 'action' | 'place' | 'move' | 'isOverUnseen'>): string | undefined {
     return item.move?.going === undefined ? (this.#awaited(item) ?? this.#tornBy(item)) : undefined;
   }
 
@@ -370,10 +377,15 @@ class Draft {
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
   }
 
-  #tornBy({ action, place }: Pick<Item, 'action' | 'place'>): string | undefined {
+  #tornBy({
+    action,
+    place,
+    isOverUnseen,
+  }: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): string | undefined {
     if (this.#conditions.isWhole || this.#conditions.often?.has(place) === true) return undefined;
     const record = this.#known.places.get(place);
-    const isReplacing = action === 'delete' || (action === 'upload' && record?.remote.kind === 'file');
+    const isReplacing =
+      action === 'delete' || (action === 'upload' && record?.remote.kind === 'file') || isOverUnseen === true;
     return isReplacing
       ? 'Files are being renamed just now; it goes when that has been seen whole.'
       : undefined;

@@ -67,7 +67,7 @@ export interface PlaceRecord {
   /** It is being removed from the upper folder: its absence there then is not a deletion by a user. */
   readonly isLeaving?: boolean;
   /**
-   * Inode of the file that has left: for a minute it comes back if somebody touches it, and is still a change of what
+   * Key of the file that has left: for a minute it comes back if somebody touches it, and is still a change of what
    * is on record here. Users see what the remote has; any other file at the place is a change of that.
    */
   readonly away?: string;

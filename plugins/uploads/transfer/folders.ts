@@ -2,7 +2,7 @@
  * Creates and deletes folders on the remote, and deletes files. Each step checks the remote first and can
  * be repeated.
  */
-import { below, isAtOrInside, parentOf } from '../compare/paths.ts';
+import { below, isAtOrInside, isInside, parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord } from '../compare/records.ts';
@@ -31,8 +31,24 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
       throw new Error('The remote said that the folder was made, and does not have it.');
   }
   tools.touched(parentOf(place));
+  if (now.kind === 'folder' && item.isOverUnseen === true) await leaveUnseen(item, tools);
   records.set(place, { remote: { kind: 'folder' }, ...(entry?.key !== undefined && { folder: entry.key }) });
   await records.saved();
+}
+
+/**
+ * Where users removed a folder before they could see what was in it, and made another: what the remote has in it stays.
+ * It is hidden by the new one, and what they put into that meets it as others' content.
+ */
+async function leaveUnseen({ place, entry }: Item, tools: StepTools): Promise<void> {
+  const { records, remote, signal } = tools;
+  const left = (await remote.list(place, { signal })) ?? [];
+  if (left.length > 0) await tell(tools, { path: place, copy: place, what: 'deleted' });
+  for (const [key, { at, going }] of records.moves)
+    if (at === place && going === undefined && key !== entry?.key) records.setMove(key, null);
+  const sources = [...records.moves.values()].map(({ at }) => at);
+  for (const inside of records.places.keys())
+    if (isInside(inside, place) && !sources.some((one) => isAtOrInside(one, inside))) records.drop(inside);
 }
 
 /**

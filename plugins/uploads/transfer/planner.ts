@@ -199,7 +199,7 @@ export class Planner {
       const { away, ...rest } = record;
       const isAway = resting.has(place);
       if (this.#isUnsure(scan, place, { away, isAway })) this.#isRevivalDue = true;
-      else if (isAway || (away !== undefined && away !== String(entry?.inode))) records.drop(place);
+      else if (isAway || (away !== undefined && away !== entry?.key)) records.drop(place);
       else if (entry !== undefined) records.set(place, { ...rest, isLeaving: false });
     }
   }
@@ -284,9 +284,11 @@ async function restingIn(layer: Pick<WriteLayer, 'resting'>): Promise<ReadonlySe
 function replacedBy({ items }: Plan, { places }: Records): readonly string[] {
   return [...items.values()]
     .filter(
-      ({ action, hold, place }) =>
+      ({ action, hold, place, isOverUnseen = false }) =>
         hold === undefined &&
-        (action === 'delete' || (action === 'upload' && places.get(place)?.remote.kind === 'file')),
+        (action === 'delete' ||
+          isOverUnseen ||
+          (action === 'upload' && places.get(place)?.remote.kind === 'file')),
     )
     .map(({ place }) => place);
 }

@@ -87,10 +87,10 @@ async function taking(entries: readonly LeavingEntry[], tools: StepTools): Promi
  * Where users deleted its folder meanwhile, it is on record as what they deleted. What is known of a file with data
  * stays on record until it can come back no more.
  */
-function left({ path, kind, hasNoData, inode, key }: ScanEntry, { records }: StepTools): void {
+function left({ path, kind, hasNoData, key }: ScanEntry, { records }: StepTools): void {
   const record = records.places.get(path);
   const mayReturn = kind === 'file' && hasNoData !== true;
-  if (record?.isLeaving === true && mayReturn) records.set(path, { ...record, away: String(inode) });
+  if (record?.isLeaving === true && mayReturn) records.set(path, { ...record, away: key ?? '' });
   else if (record?.isLeaving === true) records.drop(path);
   if (key !== undefined) records.setMove(key, null);
 }

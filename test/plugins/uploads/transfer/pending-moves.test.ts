@@ -159,7 +159,8 @@ describe('moves on the NAS', () => {
     await uploader.stop();
   });
 
-  it('delete nothing of a folder that shows empty until its mark is renewed, and is removed meanwhile', async () => {
+  /** `d` is renamed to `e`, and removed there while it shows empty: the NAS has moved it, its mark is not renewed yet. */
+  const withUnseen = async (act: () => void): Promise<ShareUploader> => {
     let answer = (): void => undefined;
     const asked = new Promise<void>((resolve) => (answer = resolve));
     let isRenewing = false;
@@ -181,8 +182,14 @@ describe('moves on the NAS', () => {
     // Succeeds only because it shows empty.
     rmdirSync(share.at('e'));
     share.live = 'no';
+    act();
     answer();
     await settle(uploader);
+    return uploader;
+  };
+
+  it('delete nothing of a folder that shows empty until its mark is renewed, and is removed meanwhile', async () => {
+    const uploader = await withUnseen(() => undefined);
     await uploader.stop();
     assert.deepEqual(Object.fromEntries(treeOf(share.nas)), { e: '/', 'e/x': 'first' });
     assert.deepEqual(
@@ -190,6 +197,25 @@ describe('moves on the NAS', () => {
       [['e', 'deleted']],
     );
     assert.deepEqual(readdirSync(share.at('e')), ['x'], 'users see it again');
+  });
+
+  it('leave what is in such a folder where users make another in its place, and go on with that', async () => {
+    const uploader = await withUnseen(() => {
+      mkdirSync(share.at('e'));
+      writeFileSync(share.at('e/x'), 'another');
+      writeFileSync(share.at('e/y'), 'new');
+    });
+    const contents = (): readonly string[] =>
+      [...treeOf(share.nas).values()].filter((content) => content !== '/').sort();
+    assert.deepEqual(contents(), ['another', 'first', 'new']);
+    assert.ok(share.conflicts.some(({ path, what }) => path === 'e' && what === 'deleted'));
+    unlinkSync(share.at('e/y'));
+    mkdirSync(share.at('d'));
+    writeFileSync(share.at('d/z'), 'by the former name');
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(contents(), ['another', 'by the former name', 'first']);
+    assert.ok(existsSync(join(share.nas, 'd/z')));
   });
 
   it('are seen before anything is taken out, also by a look that began before they ended', async () => {

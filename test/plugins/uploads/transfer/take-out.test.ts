@@ -10,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,6 +18,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import type { LeavingEntry, UploadFigures } from 'mountkeeper';
 import { NOTHING, Records } from '../../../../plugins/uploads/compare/records.ts';
+import type { ScanEntry } from '../../../../plugins/uploads/compare/scan.ts';
 import { takeOutDone } from '../../../../plugins/uploads/transfer/leaving/take-out.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
 import type { StepTools } from '../../../../plugins/uploads/transfer/step-tools.ts';
@@ -26,8 +28,8 @@ import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer
 
 const HOUR = 3_600_000;
 
-function entry(path: string, kind: LeavingEntry['kind']): LeavingEntry {
-  return { path, kind, inode: 1n, bytes: 0, modifiedNs: 0n, changedNs: 0n, isOpaque: false };
+function entry(path: string, kind: LeavingEntry['kind']): LeavingEntry & Pick<ScanEntry, 'key'> {
+  return { path, kind, inode: 1n, key: '1.1', bytes: 0, modifiedNs: 0n, changedNs: 0n, isOpaque: false };
 }
 
 it('notes what has left and what has not before it asks the remote about a whiteout that stays', async () => {
@@ -79,7 +81,7 @@ for (const [how, again] of [
       } as unknown as StepTools;
       await takeOutDone([entry('gone', 'file')], [''], tools);
       const left = records.places.get('gone');
-      assert.deepEqual([left?.isLeaving, left?.away], [true, '1']);
+      assert.deepEqual([left?.isLeaving, left?.away], [true, '1.1']);
       takeOut = again;
       await takeOutDone([entry('gone', 'file')], [''], tools).catch(() => undefined);
       assert.deepEqual(records.places.get('gone'), left);
@@ -240,19 +242,26 @@ it('deletes nothing on the NAS that leaves to make room while a look finds it he
   }
 });
 
-/** As a kill between the move to where it rests and the record of that leaves it. */
-function forgetWhichHasLeft({ records }: TestShare): void {
-  const noted = /,"away":"\d+"/g;
+/** What is on record of the file that has left is another text from now on. */
+function noteLeft({ records }: TestShare, change: (noted: string) => string): void {
+  const noted = /,"away":"[^"]+"/g;
   const files = readdirSync(records)
     .map((name) => join(records, name))
     .filter((file) => readFileSync(file, 'utf8').search(noted) !== -1);
   assert.equal(files.length, 1);
-  for (const file of files) writeFileSync(file, readFileSync(file, 'utf8').replaceAll(noted, ''));
+  for (const file of files) writeFileSync(file, readFileSync(file, 'utf8').replaceAll(noted, change));
+}
+
+interface Resting {
+  readonly share: TestShare;
+  readonly comeBack: () => Promise<void>;
+  /** Nobody can touch it any more, and the daemon starts anew. */
+  readonly endRest: (change: (noted: string) => string) => Promise<void>;
 }
 
 /** `a` was written here and replaced by others, so that it has left, and may come back for a minute. */
 async function withResting(
-  act: (kit: { readonly share: TestShare; readonly comeBack: () => Promise<void> }) => Promise<void>,
+  act: (kit: Resting) => Promise<void>,
   restart: 'none' | 'orderly' | 'killed' = 'none',
 ): Promise<Record<string, string>> {
   const share = new TestShare();
@@ -277,7 +286,8 @@ async function withResting(
     assert.deepEqual([readFileSync(share.at('a'), 'utf8'), ...share.resting], ['of others', 'a']);
     if (restart !== 'none') {
       await uploader.stop();
-      if (restart === 'killed') forgetWhichHasLeft(share);
+      // Between the move to where it rests and the record of that.
+      if (restart === 'killed') noteLeft(share, () => '');
       uploader = begin();
       await settle(uploader);
     }
@@ -288,7 +298,13 @@ async function withResting(
       share.up();
       await settle(uploader);
     };
-    await act({ share, comeBack });
+    const endRest = async (change: (noted: string) => string): Promise<void> => {
+      await uploader.stop();
+      share.resting = new Set();
+      noteLeft(share, change);
+      uploader = begin();
+    };
+    await act({ share, comeBack, endRest });
     for (let turn = 0; turn < 2; turn += 1) await settle(uploader);
     assert.deepEqual(
       share.conflicts.map(({ path, what }) => [path, what]),
@@ -334,6 +350,16 @@ it('takes a new file, where one has left that may come back, for a change of wha
     await comeBack();
   });
   assert.deepEqual(atTheEnd, { a: 'theirs, changed here' });
+});
+
+it('takes a new file that has the inode of one that has left for a change of what users see there', async () => {
+  const left = await withResting(async ({ share, endRest }) => {
+    writeFileSync(share.at('a'), 'theirs, changed here');
+    const { ino } = statSync(join(share.upper, 'a'), { bigint: true });
+    // File systems give the inode of what was removed to what comes next.
+    await endRest((noted) => noted.replace(/"[\da-z]+(?=\.)/, `"${ino.toString(36)}`));
+  });
+  assert.deepEqual(left, { a: 'theirs, changed here' });
 });
 
 it('takes its other name, which users give to its place while it may come back, for a change as well', async () => {
