@@ -256,6 +256,10 @@ class Draft {
     this.#clean.push({ entry, version: remote.version, mayMakeRoom });
   }
 
+  #isUnlearntFolder(entry: ScanEntry, record: PlaceRecord | undefined): boolean {
+    return record === undefined && this.#isHidden(entry);
+  }
+
   #addFolder(entry: ScanEntry, place: string): void {
     if (!this.#places.pure.has(entry.path)) return;
     const record = this.#known.places.get(place);
@@ -265,7 +269,7 @@ class Draft {
       this.#unlearnt.add(entry.path);
       return this.#add(entry, place, this.#holdOf(entry));
     }
-    if (kind === 'folder' || (kind === undefined && this.#isHidden(entry))) {
+    if (kind === 'folder' || this.#isUnlearntFolder(entry, record)) {
       this.#unlearnt.add(entry.path);
       return this.#learn(entry, place, true);
     }

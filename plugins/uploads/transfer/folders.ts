@@ -4,6 +4,7 @@
  */
 import { below, isAtOrInside, isInside, parentOf } from '../compare/paths.ts';
 import type { Item } from '../compare/plan-types.ts';
+import { isUnseen } from '../compare/unseen-folders.ts';
 import { mayBeThere, NOTHING } from '../compare/records.ts';
 import type { PlaceRecord } from '../compare/records.ts';
 import { isSameThing, looksLike } from '../proof/versions.ts';
@@ -44,11 +45,12 @@ async function leaveUnseen({ place, entry }: Item, tools: StepTools): Promise<vo
   const { records, remote, signal } = tools;
   const left = (await remote.list(place, { signal })) ?? [];
   if (left.length > 0) await tell(tools, { path: place, copy: place, what: 'deleted' });
-  for (const [key, { at, going }] of records.moves)
-    if (at === place && going === undefined && key !== entry?.key) records.setMove(key, null);
+  for (const [key, move] of records.moves)
+    if (move.at === place && key !== entry?.key && isUnseen(move, records)) records.setMove(key, null);
   const sources = [...records.moves.values()].map(({ at }) => at);
-  for (const inside of records.places.keys())
-    if (isInside(inside, place) && !sources.some((one) => isAtOrInside(one, inside))) records.drop(inside);
+  const isLeft = (one: string): boolean =>
+    isInside(one, place) && !sources.some((source) => isAtOrInside(source, one));
+  for (const one of [...records.places.keys()].filter(isLeft)) records.drop(one);
 }
 
 /**
