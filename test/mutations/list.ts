@@ -163,6 +163,28 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/mount/layer/upper/take-out',
   },
   {
+    fault: 'what is written by the same size and time right before a file leaves is deleted with it',
+    file: 'plugins/mount/layer/overlay.ts',
+    from: '$changed eq ($last{$inode} // $scanned)',
+    to: '$changed ne ""',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault: 'what is written by the same size and time right after a file has left is deleted with it',
+    file: 'plugins/mount/layer/upper/take-out.ts',
+    from: ' && !isTouchedSince(stats, movedAtNs)',
+    to: '',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault:
+      'a folder that hides what others put into it, being open, counts as shown: that is deleted with it',
+    file: 'plugins/mount/layer/upper/attribute-upkeep.ts',
+    from: 'bared.filter(({ path }) => !used.has(path))',
+    to: 'bared',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
     fault: 'what cannot be looked for after it has left counts as deleted',
     file: 'plugins/mount/layer/upper/show-anew.ts',
     from: 'log.warn({ err: error }, \'what was renamed could not be looked at, and may answer "stale" for a while\');',

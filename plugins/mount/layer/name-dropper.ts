@@ -4,7 +4,7 @@
  */
 import type { MountTools } from '../lifecycle/tools.ts';
 import { dropNames, moveThenDropNames } from './overlay.ts';
-import type { DropSpec, Move } from './overlay.ts';
+import type { DropSpec, Move, MovedAtNs } from './overlay.ts';
 
 export interface NameDropperOptions {
   readonly shareName: string;
@@ -34,9 +34,9 @@ export class NameDropper {
 
   /**
    * Renames entries of the upper folder and drops the names at once; `begin` is called right before. Resolves with
-   * whether each was renamed.
+   * when each was renamed.
    */
-  async afterMoves(moves: readonly Move[], begin?: () => Promise<void>): Promise<readonly boolean[]> {
+  async afterMoves(moves: readonly Move[], begin?: () => Promise<void>): Promise<readonly MovedAtNs[]> {
     const { flags, isOver, mountPoint, tools, upper } = this.#options;
     while (this.#dropping) await this.#dropping;
     const spec = isOver() ? undefined : flags;

@@ -130,34 +130,56 @@ export async function dropNames(
 
 /** `mount(2)` by architecture, as Node names it; elsewhere names are dropped a few milliseconds later. */
 const MOUNT_CALL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 165, arm64: 40 };
+/** `statx(2)`; where it is not known, nothing is moved. */
+const STATX_CALL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = {
+  x64: 332,
+  arm64: 291,
+  arm: 397,
+  ppc64: 383,
+  s390x: 379,
+  riscv64: 291,
+  loong64: 291,
+};
 const [MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOSYMFOLLOW] = [1, 2, 4, 8, 32, 256];
 
 /**
- * Prints `+` when it is ready, `r` for each entry that was renamed, `-` for another, and `d` when the names were
- * dropped. Each is renamed within its folder, which must be where its path says: a user may have put a symlink to
- * elsewhere in its place.
+ * Prints `+` when it is ready, then words: for each entry the time of change that its renaming gave it, or `-` when it
+ * was not renamed; at last `d` when the names were dropped, or `-`. Each is renamed within its folder, which must be
+ * where its path says: a user may have put a symlink to elsewhere in its place. What was changed since it was scanned
+ * stays: between that look and the rename there is nothing but these two calls.
  */
 const MOVE = `
 use strict;
-my ($call, $flags, $overlay, $upper) = @ARGV;
+my ($mount, $statx, $flags, $overlay, $upper) = @ARGV;
 local $/;
 syswrite(STDOUT, "+");
 my @names = split /\\0/, <STDIN>, -1;
 # Cut off by the death of who was writing it: a name that is not whole would lead to another.
-exit 1 unless @names % 3 == 1 && $names[-1] eq ".";
+exit 1 unless @names % 4 == 1 && $names[-1] eq ".";
 pop @names;
-my ($none, $here, $data, $done) = ("none", ".", "", "");
+my ($none, $here, $data, @done, %last) = ("none", ".", "");
+# Inode, and time of change in nanoseconds, of which perl's own stat knows nothing.
+sub look {
+  my ($path, $stats) = ($_[0], "\\0" x 256);
+  return unless $statx && syscall($statx + 0, -100, $path, 0x100, 0x180, $stats) == 0;
+  my ($inode, $seconds, $rest) = unpack("x32 Q x56 q L", $stats);
+  return ($inode, sprintf("%d%09d", $seconds, $rest));
+}
 chdir($upper) or die "$upper: $!";
 my $root = readlink("/proc/self/cwd");
-while (my ($folder, $name, $to) = splice @names, 0, 3) {
+while (my ($folder, $name, $to, $scanned) = splice @names, 0, 4) {
   my $at = $folder eq "" ? $root : "$root/$folder";
   my $is_there = chdir($at) && (readlink("/proc/self/cwd") // "") eq $at;
-  $done .= $is_there && rename($name, $to) ? "r" : "-";
+  my ($inode, $changed) = $is_there ? look($name) : ();
+  # Renamed here by another of its names, it has changed by that.
+  my $is_due = defined $inode && ($scanned eq "" || $changed eq ($last{$inode} // $scanned));
+  my $is_moved = $is_due && rename($name, $to);
+  $last{$inode} = (look($to))[1] // 0 if $is_moved;
+  push @done, $is_moved ? $inode : "";
 }
-if ($call && chdir($overlay) && (readlink("/proc/self/cwd") // "") eq $overlay) {
-  $done .= "d" if syscall($call + 0, $none, $here, $none, $flags + 0, $data) == 0;
-}
-print $done;`;
+my $is_dropped = $mount && chdir($overlay) && (readlink("/proc/self/cwd") // "") eq $overlay
+  && syscall($mount + 0, $none, $here, $none, $flags + 0, $data) == 0;
+print join(" ", (map { $_ eq "" ? "-" : $last{$_} } @done), $is_dropped ? "d" : "-");`;
 
 const READY = '+';
 
@@ -166,12 +188,17 @@ export interface Move {
   readonly path: string;
   /** Absolute. */
   readonly to: string;
+  /** The ctime that it must have, in nanoseconds. Absent: it may have any. */
+  readonly changedNs?: bigint | undefined;
 }
+
+/** The ctime that renaming gave an entry, in nanoseconds; undefined when it was not renamed. */
+export type MovedAtNs = bigint | undefined;
 
 /**
  * Renames entries of the upper folder and drops the kernel's names right after, in one process: in between, users
  * cannot rename or delete what was moved (ESTALE). Without `spec` no names are dropped. `begin` is called right before,
- * when starting the process takes no more time. Resolves with whether each was renamed, and whether the names were
+ * when starting the process takes no more time. Resolves with when each was renamed, and whether the names were
  * dropped; rejects when nothing is known of that.
  */
 export async function moveThenDropNames(
@@ -188,23 +215,27 @@ export async function moveThenDropNames(
     readonly begin?: (() => Promise<void>) | undefined;
   },
   { processes }: OverlayTools,
-): Promise<{ readonly moved: readonly boolean[]; readonly isDropped: boolean }> {
-  const call = spec === undefined ? 0 : (MOUNT_CALL[process.arch] ?? 0);
-  const names = `${moves.map(({ path, to }) => `${parentOf(path)}\0${posix.basename(path)}\0${to}\0`).join('')}.`;
+): Promise<{ readonly moved: readonly MovedAtNs[]; readonly isDropped: boolean }> {
+  const mount = spec === undefined ? 0 : (MOUNT_CALL[process.arch] ?? 0);
+  const statx = STATX_CALL[process.arch] ?? 0;
+  const flags = spec === undefined ? 0 : remountFlags(spec);
+  const told = ({ path, to, changedNs }: Move): string =>
+    [parentOf(path), posix.basename(path), to, changedNs ?? '', ''].join('\0');
   const { code, stdout, stderr } = await processes.run({
     command: 'perl',
-    args: ['-e', MOVE, String(call), String(spec === undefined ? 0 : remountFlags(spec)), mountPoint, upper],
+    args: ['-e', MOVE, ...[mount, statx, flags].map(String), mountPoint, upper],
     input: async () => {
       await begin?.();
-      return names;
+      return `${moves.map(told).join('')}.`;
     },
     timeoutMs: MOVE_TIMEOUT_MS,
   });
-  if (code !== 0 || stdout.length < moves.length + READY.length)
+  const words = stdout.slice(READY.length).split(' ');
+  if (code !== 0 || words.length !== moves.length + 1)
     throw new Error(`entries of the write layer not moved: ${stderr.trim()}`);
   return {
-    moved: moves.map((_, index) => stdout[READY.length + index] === 'r'),
-    isDropped: stdout.endsWith('d'),
+    moved: words.slice(0, -1).map((word) => (word === '-' ? undefined : BigInt(word))),
+    isDropped: words.at(-1) === 'd',
   };
 }
 

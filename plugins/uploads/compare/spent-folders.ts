@@ -11,7 +11,7 @@ import type { Scan } from './scan.ts';
 export interface SpentFoldersOptions extends Pick<Conditions, 'isRested'> {
   /** Planned items: a folder that one of them concerns is still needed. */
   readonly items: ReadonlyMap<string, Item>;
-  readonly places: Pick<Places, 'of'>;
+  readonly places: Pick<Places, 'of' | 'pure'>;
 }
 
 export function spentFolders(
@@ -19,7 +19,12 @@ export function spentFolders(
   { items, places, isRested }: SpentFoldersOptions,
 ): LeavingEntry[] {
   const all = [...entries.values()].filter(
-    ({ path, isOpaque, changedNs }) => isOpaque && isRested(changedNs) && places.of.get(path) === path,
+    ({ path, isOpaque, changedNs }) =>
+      isOpaque &&
+      // What hides around it hides this, too: it comes once that one has gone.
+      !places.pure.has(parentOf(path)) &&
+      isRested(changedNs) &&
+      places.of.get(path) === path,
   );
   if (all.length === 0) return [];
   const busy = new Set(

@@ -55,6 +55,8 @@ done`;
 const BARE = ON_EACH(
   '[ "$(stat -L -c %.9Z -- "$1")" = "$2" ] && { setfattr -x trusted.overlay.opaque -- "$1" 2>/dev/null; true; }',
 );
+/** What `BARE` has taken. */
+const HIDE = ON_EACH('setfattr -n trusted.overlay.opaque -v y -- "$1"');
 /**
  * Whatever users write in it meanwhile: where the remote has it goes by the folder itself, and one that is left out
  * shows empty once the listing of its former place is read anew for others.
@@ -136,7 +138,7 @@ export class AttributeUpkeep {
 
   /**
    * Makes folders that users created show their lower content again; their entries are removed another
-   * time.
+   * time. Resolves with those that show it.
    */
   async bare(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
     if (folders.length === 0) return [];
@@ -159,8 +161,25 @@ export class AttributeUpkeep {
       BARE,
       () => '',
     );
-    if (done.length > 0) await dropNames();
-    return done.map(({ path }) => path);
+    if (done.length === 0) return [];
+    // Twice: who looks at a folder in the very moment of the first keeps it from being dropped.
+    await dropNames();
+    await dropNames();
+    return this.#shown(done);
+  }
+
+  /**
+   * What somebody has opened meanwhile goes on hiding its lower content, from all users, for as long as it is open:
+   * what others put there would count as seen. It gets its mark back, and is tried again as one that hides.
+   */
+  async #shown(bared: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const used = foldersInUse(this.#options.mountPoint);
+    const hiding = bared.filter(({ path }) => used.has(path));
+    if (hiding.length > 0)
+      await this.#onEntries(hiding, HIDE, () => '').catch((error: unknown) =>
+        this.#options.log.warn({ err: error }, 'marks of folders in use not written again'),
+      );
+    return bared.filter(({ path }) => !used.has(path)).map(({ path }) => path);
   }
 
   /** Whether everything in the lower folder is also in the upper one. */

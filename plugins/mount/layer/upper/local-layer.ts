@@ -4,7 +4,7 @@ import type { Clock, LeavingEntry, Logger, LookBelow, Processes, RemoteEntry, Wr
 import { listBelow, lookBelow } from './look-below.ts';
 import { foldersInUse, recentlyOpenForWriting } from './open-for-writing.ts';
 import type { Outdated } from '../../rclone/remote-files.ts';
-import type { Move } from '../overlay.ts';
+import type { Move, MovedAtNs } from '../overlay.ts';
 import type { LayerPaths } from '../paths.ts';
 import { TakeOut } from './take-out.ts';
 import { UpperMarks } from './overlay-attributes.ts';
@@ -28,8 +28,8 @@ export interface LocalLayerOptions {
   };
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
-  /** Renames entries of the upper folder, and drops the names at once. Resolves with whether each was renamed. */
-  readonly moveAside: (moves: readonly Move[], begin: () => Promise<void>) => Promise<readonly boolean[]>;
+  /** Renames entries of the upper folder, and drops the names at once. Resolves with when each was renamed. */
+  readonly moveAside: (moves: readonly Move[], begin: () => Promise<void>) => Promise<readonly MovedAtNs[]>;
   /** Lets calls that ask the lower layer wait until what it returns is called. */
   readonly holdCalls: () => () => void;
   /** The same for one of several changes: what it returns ends the wait when it was the last of them. */

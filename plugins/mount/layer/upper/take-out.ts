@@ -12,7 +12,7 @@ import type { BigIntStats } from 'node:fs';
 import { makeFolder, renewReserve, undefinedWhenMissing, withReserve, writeWhole } from 'mountkeeper';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import type { Outdated } from '../../rclone/remote-files.ts';
-import type { Move } from '../overlay.ts';
+import type { Move, MovedAtNs } from '../overlay.ts';
 import { NAMES, changeOf, isTouchedSince, leftAside, restoreAside, versionOf } from './set-aside.ts';
 import { AttributeUpkeep, MARKS_AT_ONCE } from './attribute-upkeep.ts';
 import type { AttributeUpkeepOptions } from './attribute-upkeep.ts';
@@ -33,10 +33,10 @@ const LOOK_TIMEOUT_MS = 20_000;
 export interface TakeOutOptions extends AttributeUpkeepOptions {
   readonly marks: UpperMarks;
   /**
-   * Renames entries and makes the kernel drop its names at once; calls `begin` right before. Resolves with whether each
+   * Renames entries and makes the kernel drop its names at once; calls `begin` right before. Resolves with when each
    * was renamed.
    */
-  readonly moveAside: (moves: readonly Move[], begin: () => Promise<void>) => Promise<readonly boolean[]>;
+  readonly moveAside: (moves: readonly Move[], begin: () => Promise<void>) => Promise<readonly MovedAtNs[]>;
   /** Two times of one file that differ by at most this many milliseconds count as equal. */
   readonly precisionMs: () => number;
 }
@@ -220,7 +220,8 @@ export class TakeOut {
 
   /**
    * Resolves with those that are aside. Checked before and after the move: if a user has put something else there
-   * meanwhile, it is moved back at once.
+   * meanwhile, it is moved back at once. Size and time alone do not tell: who writes in place may set the time back. So
+   * the ctime counts until the very rename, and from there on.
    */
   async #moveAside(
     places: readonly { readonly entry: LeavingEntry; readonly aside: string }[],
@@ -230,14 +231,20 @@ export class TakeOut {
     const { clock, moveAside, paths } = this.#options;
     const due = places.filter(({ entry }) => isUnchanged(entry, paths.upper));
     if (due.length === 0) return [];
-    const moves = due.map(({ entry, aside }) => ({ path: entry.path, to: aside }));
+    const moves = due.map(({ entry, aside }) => ({
+      path: entry.path,
+      to: aside,
+      changedNs: entry.kind === 'whiteout' ? undefined : entry.changedNs,
+    }));
     const moved = await moveAside(moves, begin);
     const taken: Taken[] = [];
     const others: Back[] = [];
-    for (const { entry, aside } of due.filter((_, index) => moved[index])) {
+    for (const [index, { entry, aside }] of due.entries()) {
+      const movedAtNs = moved[index];
+      if (movedAtNs === undefined) continue;
       const stats = lstatSync(aside, { bigint: true });
       const { path } = entry;
-      if (isStill(entry, stats))
+      if (isStill(entry, stats) && !isTouchedSince(stats, movedAtNs))
         taken.push({ path, aside, folder, entry, stats, sinceMs: clock.monotonic() });
       // Somebody's new file, or one that was written to.
       else others.push({ aside, path, noData: undefined });

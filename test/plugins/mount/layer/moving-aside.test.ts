@@ -1,7 +1,16 @@
 /** Entries of the upper folder are moved aside by a process of its own, whose daemon may die while it is told. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -13,6 +22,8 @@ interface Told {
   readonly input: () => Promise<string>;
 }
 
+const ctimeOf = (path: string): bigint => lstatSync(path, { bigint: true }).ctimeNs;
+
 describe('what moves entries aside', () => {
   let root: string;
   before(() => {
@@ -20,14 +31,21 @@ describe('what moves entries aside', () => {
   });
   after(() => rmSync(root, { recursive: true, force: true }));
 
-  const begin = (): { upper: string; told: (bytes?: number) => Promise<readonly boolean[]> } => {
+  const begin = (): {
+    upper: string;
+    told: (bytes?: number, changedNs?: bigint) => Promise<readonly (bigint | undefined)[]>;
+  } => {
     const upper = mkdtempSync(join(root, 'upper-'));
     const aside = `${upper}.aside`;
     mkdirSync(join(upper, 'in'));
     mkdirSync(aside);
     for (const name of ['a', 'in/b']) writeFileSync(join(upper, name), name);
-    const moves = ['a', 'in/b'].map((path, index) => ({ path, to: join(aside, `1${index}`) }));
-    const told = async (bytes?: number): Promise<readonly boolean[]> => {
+    const moves = ['a', 'in/b'].map((path, index) => ({
+      path,
+      to: join(aside, `1${index}`),
+      changedNs: ctimeOf(join(upper, path)),
+    }));
+    const told = async (bytes?: number, changedNs?: bigint): Promise<readonly (bigint | undefined)[]> => {
       const run = async ({ command, args, input }: Told): Promise<object> => {
         const { status, stdout, stderr } = spawnSync(command, args, {
           input: Buffer.from(await input()).subarray(0, bytes),
@@ -35,20 +53,44 @@ describe('what moves entries aside', () => {
         });
         return { code: status, stdout, stderr };
       };
-      const tools = { processes: { arch: 'x64', run } } as never;
-      return (await moveThenDropNames(moves, { upper, mountPoint: upper, spec: undefined }, tools)).moved;
+      const tools = { processes: { arch: process.arch, run } } as never;
+      const all = moves.map((one) => ({ ...one, changedNs: changedNs ?? one.changedNs }));
+      return (await moveThenDropNames(all, { upper, mountPoint: upper, spec: undefined }, tools)).moved;
     };
     return { upper, told };
   };
 
   it('moves what it was told', async () => {
     const { upper, told } = begin();
-    assert.deepEqual(await told(), [true, true]);
+    const moved = await told();
     assert.deepEqual(readdirSync(`${upper}.aside`), ['10', '11']);
+    assert.deepEqual(
+      moved,
+      ['10', '11'].map((name) => ctimeOf(join(`${upper}.aside`, name))),
+    );
+  });
+
+  it('leaves what has changed since it was looked at', async () => {
+    const { upper, told } = begin();
+    chmodSync(join(upper, 'a'), 0o600);
+    const [a, b] = await told();
+    assert.deepEqual([a, typeof b, readdirSync(`${upper}.aside`)], [undefined, 'bigint', ['11']]);
+  });
+
+  it('moves a file by all of its names, though each rename changes it', async () => {
+    const { upper, told } = begin();
+    rmSync(join(upper, 'in/b'));
+    linkSync(join(upper, 'a'), join(upper, 'in/b'));
+    const now = ctimeOf(join(upper, 'a'));
+    const moved = await told(undefined, now);
+    assert.deepEqual(readdirSync(`${upper}.aside`), ['10', '11']);
+    const last = ctimeOf(join(`${upper}.aside`, '11'));
+    assert.deepEqual(moved, [last, last]);
   });
 
   it('moves nothing where it was told half, whatever the half', async () => {
-    const whole = `\0a\0${root}/upper-xxxxxx.aside/10\0in\0b\0${root}/upper-xxxxxx.aside/11\0.`.length;
+    const names = `\0a\0${root}/upper-xxxxxx.aside/10\0\0in\0b\0${root}/upper-xxxxxx.aside/11\0\0.`;
+    const whole = `${names}${ctimeOf(root).toString().repeat(2)}`.length;
     for (let bytes = 0; bytes < whole; bytes += 1) {
       const { upper, told } = begin();
       await assert.rejects(told(bytes), /not moved/);

@@ -117,6 +117,26 @@ describe('the plan of an upload', () => {
     });
   });
 
+  it("shows a folder that hides others' content only once the one around it does so no more", () => {
+    const spentOf = (isOpaque: boolean): readonly string[] => {
+      const all = [entry('d', 'folder', { isOpaque }), entry('d/e', 'folder', { isOpaque: true })];
+      const scan = {
+        entries: new Map(all.map((one) => [one.path, one])),
+        folders: new Map<string, string>(),
+      };
+      const known: Known = {
+        places: new Map([
+          ['d', folder],
+          ['d/e', folder],
+        ]),
+        moves: new Map(),
+      };
+      const { done } = planUpper(scan, known, { ...CONDITIONS, isRested: () => true });
+      return done.map(({ path }) => path);
+    };
+    assert.deepEqual([spentOf(true), spentOf(false)], [['d'], ['d/e']]);
+  });
+
   it('deletes nothing while there is a file that a full disk may have cut off', () => {
     const entries = [entry('b', 'file', { bytes: 3 })];
     const places = { a: file, b: { remote: NOTHING } };

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  utimesSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -19,6 +20,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import type { LeavingEntry, RemoteEntry } from 'mountkeeper';
 import { createManualClock } from 'mountkeeper/testing';
 import { createProcesses } from '../../../../../core/platform/processes/processes.ts';
+import { moveThenDropNames } from '../../../../../plugins/mount/layer/overlay.ts';
 import { layerPaths } from '../../../../../plugins/mount/layer/paths.ts';
 import type { LayerPaths } from '../../../../../plugins/mount/layer/paths.ts';
 import { leftAside } from '../../../../../plugins/mount/layer/upper/set-aside.ts';
@@ -74,10 +76,10 @@ describe('a file that is given up', () => {
       forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
       dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
       moveAside: async (...[moves, start]: Parameters<TakeOutOptions['moveAside']>) => {
-        await start();
-        for (const { path, to } of moves) renameSync(at(path), to);
+        const to = { upper: paths.upper, mountPoint, spec: undefined, begin: start };
+        const { moved } = await moveThenDropNames(moves, to, { processes });
         await (told.dropNames?.() ?? meanwhile());
-        return moves.map(() => true);
+        return moved;
       },
       holdCalls: () => told.holdCalls?.() ?? (() => undefined),
       settleCalls: async () => told.settleCalls?.(),
@@ -231,6 +233,41 @@ describe('a file that is given up', () => {
     assert.deepEqual(order, ['wait', 'let end', 'wait', 'go on']);
   });
 
+  /** In place, by the same size, and with its time set back. */
+  const rewrite = (file: string): void => {
+    const { atime, mtime } = lstatSync(file);
+    writeFileSync(file, 'anew');
+    utimesSync(file, atime, mtime);
+  };
+
+  /** Of a file that somebody rewrites so in that moment: what has left, where it is then, and its content. */
+  const rewrittenWhen = async (
+    moment: 'calls are to wait' | 'names are dropped',
+  ): Promise<readonly [taken: readonly string[], names: readonly string[], content: string]> => {
+    writeFileSync(at('tagged'), 'once');
+    const { atime } = lstatSync(at('tagged'));
+    // A time of whole seconds, which can be set back exactly.
+    utimesSync(at('tagged'), atime, new Date('2026-01-01'));
+    const once = (): void => {
+      const file = [at('tagged'), keptAt('tagged')].find(existsSync);
+      if (file !== undefined && readFileSync(file, 'utf8') === 'once') rewrite(file);
+    };
+    told =
+      moment === 'names are dropped'
+        ? { dropNames: async () => once() }
+        : { settleCalls: async () => once() };
+    const taken = await giveUp('tagged');
+    return [taken, await readdir(paths.upper), readFileSync(at('tagged'), 'utf8')];
+  };
+
+  it('stays when somebody rewrites it right before it leaves, though its size and time are the same', async () => {
+    assert.deepEqual(await rewrittenWhen('calls are to wait'), [[], ['tagged'], 'anew']);
+  });
+
+  it('comes back when somebody who had it open does so right after it has left', async () => {
+    assert.deepEqual(await rewrittenWhen('names are dropped'), [[], ['tagged'], 'anew']);
+  });
+
   it('gets another name when it comes back and its own is taken, unless it has no data', async () => {
     assert.deepEqual(await namesAfterReturn(true), ['a.txt']);
     const names = await namesAfterReturn(false);
@@ -310,6 +347,60 @@ describe('a file that is given up', () => {
     await taker.take([]);
     assert.deepEqual([readFileSync(at('written'), 'utf8'), existsSync(at('quiet'))], ['more', false]);
     assert.deepEqual(await readdir(paths.aside), []);
+  });
+
+  describe('and a folder that users made', { skip: unlessRoot }, () => {
+    const held = (): string => join(scratch.path(`mount${count}`), 'made');
+    const isHiding = async (): Promise<boolean> =>
+      (await runClient('getfattr', ['-n', 'trusted.overlay.opaque', at('made')])).output.includes('="y"');
+    const show = (): Promise<readonly string[]> =>
+      taker.take([entryOf('made', { kind: 'folder', isOpaque: true })]);
+    let holder: number | undefined;
+    beforeEach(async () => {
+      for (const folder of [at('made'), held()]) mkdirSync(folder);
+      await runClient('setfattr', ['-n', 'trusted.overlay.opaque', '-v', 'y', at('made')]);
+      holder = undefined;
+    });
+    /** Somebody opens it while the NAS is asked. */
+    const opened = async (): ReturnType<TakeOutOptions['listLower']> => {
+      holder = openSync(held(), 'r');
+      const here: RemoteEntry = { kind: 'folder', name: 'made' };
+      return new Map([
+        ['', [here]],
+        ['made', []],
+      ]);
+    };
+    const close = (): void => {
+      if (holder !== undefined) closeSync(holder);
+      holder = undefined;
+    };
+
+    it('does not count as shown while somebody has it open who came before its mark was gone', async () => {
+      told = { listLower: opened };
+      assert.deepEqual([await show(), await isHiding()], [[], true]);
+      close();
+      told = {
+        listLower: async () => {
+          const listings = await opened();
+          close();
+          return listings;
+        },
+      };
+      assert.deepEqual([await show(), await isHiding()], [['made'], false]);
+    });
+
+    it('shows all there is though somebody looked at it in the very moment in which names were dropped', async () => {
+      let isKept = false;
+      told = {
+        listLower: opened,
+        // As the kernel does it.
+        dropNames: async () => {
+          isKept = holder !== undefined;
+          close();
+        },
+      };
+      assert.deepEqual([await show(), isKept], [['made'], false]);
+    });
   });
 
   it(
