@@ -159,7 +159,7 @@ describe('moves on the NAS', () => {
     await uploader.stop();
   });
 
-  /** `d` is renamed to `e`, and removed there while it shows empty: the NAS has moved it, its mark is not renewed yet. */
+  /** `d` is renamed to `e`, and removed there while it shows empty: the NAS has moved it, its mark is not renewed. */
   const withUnseen = async (act: () => void): Promise<ShareUploader> => {
     let answer = (): void => undefined;
     const asked = new Promise<void>((resolve) => (answer = resolve));
