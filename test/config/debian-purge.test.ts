@@ -95,7 +95,7 @@ describe('the scripts of the Debian package, at a purge,', () => {
     await script('postinst', ['configure', '']);
     const file = await cacheFile(at, false);
     await mkdir(at('mnt/mountkeeper/files'));
-    for (const own of ['place', 'in-use', 'reserve', 'boot']) {
+    for (const own of ['place', '.mounting.lock', 'in-use', 'reserve', 'boot']) {
       await writeFile(at(`var/cache/mountkeeper/files/${own}`), '');
     }
     await mkdir(at('elsewhere'));

@@ -679,4 +679,18 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'install_from_page: Joi.boolean()\n            .default(false)',
     test: 'core/config/checks/file-only',
   },
+  {
+    fault: 'what is missing in another folder at the path of the upper one is deleted on the NAS',
+    file: 'plugins/uploads/transfer/guard/upper-folder.ts',
+    from: 'SAME.some((key) => now[key] !== first[key])',
+    to: 'false',
+    test: 'plugins/uploads/transfer/upper-folder',
+  },
+  {
+    fault: 'a deletion goes on when another folder has come to the path of the upper one',
+    file: 'plugins/uploads/transfer/share-uploads.ts',
+    from: 'new GuardedRemote(options.remote, () => this.#planner.upper.look())',
+    to: 'options.remote',
+    test: 'plugins/uploads/transfer/upper-folder',
+  },
 ];

@@ -41,7 +41,7 @@ import {
   stackKey,
   takeOff,
 } from './stack.ts';
-import { fromStackNotes, toStackNotes } from './stack-record.ts';
+import { folderId, fromStackNotes, toStackNotes } from './stack-record.ts';
 
 const SETTLE_MS = 20_000;
 
@@ -252,6 +252,9 @@ export async function adoptLayer(
     );
     if (!entry || !(await isPassedOn(stack, tools.mountTable))) return undefined;
     const paths = layerPaths(notes.cacheDir);
+    // What is missing in another one, nobody has deleted; what users write goes on to the one that is mounted.
+    if (notes.layer !== undefined && notes.layer !== (await folderId(paths.folder)))
+      throw new Error(`${paths.folder} is not the folder any more that the share was mounted with`);
     // Before an uploader scans: a file that is missing in the upper folder counts as deleted.
     const count = await recoverAside(paths, tools.log, { isLive: true });
     if (count > 0) {

@@ -1,4 +1,5 @@
 /** The notes in the process record of a share's bindfs, for the daemon that adopts it. */
+import { lstat } from 'node:fs/promises';
 import type { ManagedProcess, MountPlan } from 'mountkeeper';
 import { remotePath } from '../rclone/arguments.ts';
 import type { LayerPlan } from './layer-plan.ts';
@@ -13,6 +14,14 @@ export interface StackNotes {
   readonly type: string;
   readonly exec: boolean;
   readonly readOnly: boolean;
+  /** Of the layer's folder that is mounted (`folderId`). Absent in records of versions before. */
+  readonly layer?: string;
+}
+
+/** Tells a folder from every other that is there, or in use, in the same boot. Rejects where there is none. */
+export async function folderId(path: string): Promise<string> {
+  const { dev, ino } = await lstat(path, { bigint: true });
+  return `${dev} ${ino}`;
 }
 
 export function toStackNotes({
@@ -50,5 +59,6 @@ export function fromStackNotes({
     type,
     exec: notes['exec'] === 1,
     readOnly: notes['readOnly'] === 1,
+    ...(typeof notes['layer'] === 'string' && { layer: notes['layer'] }),
   };
 }

@@ -14,6 +14,8 @@ import { beginBindfs } from './bindfs/start.ts';
 import type { BindfsTools, StartingBindfs } from './bindfs/start.ts';
 import { unusable } from './overlay.ts';
 import type { StackPaths } from './paths.ts';
+import { inUse } from '../lifecycle/sole-use.ts';
+import { folderId } from './stack-record.ts';
 import { ENTER } from '../lifecycle/passage.ts';
 
 export const STACK_PREFIX = 'layer/';
@@ -86,14 +88,9 @@ export async function passOn(
       options: PASS_ON,
       source: paths.source,
       place: paths.through,
-      lock: {
-        folder: cache,
-        taken:
-          `the share's cache ${cache} is in use by another daemon, or by a share that it left mounted; ` +
-          'stop it or unmount that share first, or give this daemon another cache.dir',
-      },
+      lock: { folder: cache, taken: inUse(cache) },
       fingerprint,
-      notes,
+      notes: { ...notes, layer: await folderId(cache) },
     },
     tools,
   );

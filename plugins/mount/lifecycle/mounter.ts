@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { createSemaphore, endsWithin } from 'mountkeeper';
+import { createKeyedQueue, createSemaphore, endsWithin } from 'mountkeeper';
 import type { MountPlan, Mounter, ShareSpec } from 'mountkeeper';
 import { fuseProblem } from './fuse-access.ts';
 import { adoptAll } from './adoption.ts';
@@ -13,6 +13,7 @@ import { cachedShares, pendingIn, pendingInAll } from '../cache/scan.ts';
 import { pendingInLayer, pendingInLayers, planLayer, mountLayer } from '../layer/layering.ts';
 import type { StartLower } from '../layer/layering.ts';
 import { layerPaths } from '../layer/paths.ts';
+import { asSoleUser } from './sole-use.ts';
 import { recoverUnmounted } from '../layer/upper/set-aside.ts';
 import { isWrittenTo } from '../layer/upper/still-open.ts';
 import { FormerCaches } from '../former/former-cache.ts';
@@ -72,6 +73,8 @@ export function createMounter(given: MountTools): RcloneMounter {
   };
   const mountPoints = new Set<string>();
   const mounts = new RunningMounts();
+  /** One after the other for each share: a try that nobody waits for any more may still end. */
+  const tries = createKeyedQueue();
   const disks = new CacheDisks({
     stateDir: tools.paths.stateDir,
     mountTable: tools.mountTable,
@@ -117,7 +120,9 @@ export function createMounter(given: MountTools): RcloneMounter {
         await roots.note(tools.config().cache.dir);
         // Noted as soon as it is locked: the share may never be mounted.
         const onLocked = (path: string): void => void mountPoints.add(path);
-        const mount = await mountShare(spec, { ...tools, onLocked, isUnprobed }, signal);
+        const mount = await tries.run(spec.share.name, () =>
+          mountShare(spec, { ...tools, onLocked, isUnprobed }, signal),
+        );
         mounts.add(mount);
         return mount;
       } finally {
@@ -164,9 +169,10 @@ export function createMounter(given: MountTools): RcloneMounter {
 
 async function mountShare(
   spec: ShareSpec,
-  tools: MountingTools & { readonly onLocked: (mountPoint: string) => void; readonly isUnprobed: boolean },
+  tools: ShareMounting,
   signal: AbortSignal,
 ): Promise<RunningRclone> {
+  signal.throwIfAborted();
   const planned = tools.plans.renewed(spec);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
   const problem = await fuseProblem(locate);
@@ -179,6 +185,22 @@ async function mountShare(
       `another rclone (process ${user}) works on the cache folder ${cacheDir}; ` +
         'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
+  return asSoleUser(cacheDir, tools.processes, () => mountOwn(spec, { planned, cacheDir }, tools, signal));
+}
+
+type ShareMounting = MountingTools & {
+  /** Called with each mount point as soon as it is locked. */
+  readonly onLocked: (mountPoint: string) => void;
+  readonly isUnprobed: boolean;
+};
+
+/** By whoever has the cache for itself. */
+async function mountOwn(
+  spec: ShareSpec,
+  { planned, cacheDir }: { readonly planned: SharePlan; readonly cacheDir: string },
+  tools: ShareMounting,
+  signal: AbortSignal,
+): Promise<RunningRclone> {
   const { work } = layerPaths(cacheDir);
   await prepareMountPoint(planned.mount.mountPoint, { share: spec.share.name, work }, tools);
   tools.onLocked(planned.mount.mountPoint);

@@ -13,6 +13,7 @@ import { Departures } from './leaving/departures.ts';
 import { isSureOf, RepeatedLooks } from './leaving/repeated-looks.ts';
 import type { Sure } from './leaving/repeated-looks.ts';
 import { SpaceWatch } from './space-watch.ts';
+import { UpperFolder } from './guard/upper-folder.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
 import { isUnseen } from '../compare/unseen-folders.ts';
@@ -45,6 +46,7 @@ const NO_USE: Use = { isOpen: () => false, inUse: new Set(), isNone: true };
 
 export class Planner {
   readonly departures: Departures;
+  readonly upper: UpperFolder;
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
   readonly #space: SpaceWatch;
@@ -65,6 +67,7 @@ export class Planner {
   constructor(options: PlannerOptions) {
     this.#options = options;
     this.departures = new Departures(options.clock);
+    this.upper = new UpperFolder(options.layer.upper);
     this.#scanner = createScanner(options.layer.upper, options.processes, {
       fewEntries: options.fewEntries,
       now: () => options.clock.now(),
@@ -83,8 +86,10 @@ export class Planner {
     return this.#space.watch(end);
   }
 
+  /** Rejects where the upper folder cannot be read whole, or is another one than it was. */
   async scan(signal: AbortSignal): Promise<TimedScan> {
     const { clock, layer } = this.#options;
+    await this.upper.look();
     const [startedMs, startedAt] = [clock.monotonic(), clock.now()];
     // Before the others: what comes back meanwhile is one of those, or here.
     const resting = await restingIn(layer);
@@ -94,7 +99,10 @@ export class Planner {
       this.#isRevivalDue = true;
     }
     if (resting.size > 0) this.#isRevivalDue = true;
-    return { ...(await this.#scanner.scan(signal)), startedMs, startedAt, resting };
+    const scan = await this.#scanner.scan(signal);
+    // Another one may have come there meanwhile: what is missing in that, nobody has deleted.
+    await this.upper.look();
+    return { ...scan, startedMs, startedAt, resting };
   }
 
   /** False where an entry may have been renamed during the scan, which saw it by none of its names then. */

@@ -3,9 +3,8 @@
  * keeps no important state in memory: if it is interrupted at any point, the next one reaches the same
  * result.
  */
-import { lstat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { Conflict, QueueEntry, RemoteFailure, UploadFigures } from 'mountkeeper';
+import type { Conflict, QueueEntry, RemoteFailure, RemoteFiles, UploadFigures } from 'mountkeeper';
 import type { Item } from '../compare/plan-types.ts';
 import { isFileIn, Records } from '../compare/records.ts';
 import type { Scan } from '../compare/scan.ts';
@@ -20,6 +19,7 @@ import type { Verification } from '../proof/verify.ts';
 import { CleanFiles } from './leaving/clean-files.ts';
 import { clearLinks } from './content.ts';
 import { figuresOf, localBytesOf, movingNow } from './figures.ts';
+import { GuardedRemote } from './guard/guarded-remote.ts';
 import { discardFile } from './leaving/discard.ts';
 import type { Discarded, DiscardRequest } from './leaving/discard.ts';
 import { LeftFiles } from './leaving/left-files.ts';
@@ -47,6 +47,8 @@ const TAKE_OUT_PATIENCE_MS = 60_000;
 export class ShareUploader implements ManagedUploads {
   readonly #options: ShareUploaderOptions;
   readonly #planner: Planner;
+  /** For whatever changes it. */
+  readonly #remote: RemoteFiles;
   readonly #queue = new Queue();
   readonly #proofs = new RecentProofs();
   readonly #end = new AbortController();
@@ -84,6 +86,7 @@ export class ShareUploader implements ManagedUploads {
   constructor(options: ShareUploaderOptions) {
     this.#options = options;
     this.#planner = new Planner(options);
+    this.#remote = new GuardedRemote(options.remote, () => this.#planner.upper.look());
     this.#leaving = new Leaving({
       clock: options.clock,
       tools: () => this.#tools(),
@@ -390,7 +393,7 @@ export class ShareUploader implements ManagedUploads {
   /** Starts steps that may run; when none can, removes what has been uploaded. */
   #start(): void {
     const { transfers } = this.#options;
-    if (this.#end.signal.aborted || this.#records === undefined) return;
+    if (this.#end.signal.aborted || this.#records === undefined || this.#planner.upper.isOther) return;
     this.#queue.holdMoves(this.#moveLock.isHeld || this.#leaving.readsAnew);
     for (const item of this.#queue.next(this.#now(), Math.max(1, transfers()))) this.#run(item);
     this.#startLeaving();
@@ -515,10 +518,10 @@ export class ShareUploader implements ManagedUploads {
   }
 
   #tools(records = this.#records!): StepTools {
-    const { layer, remote, clock, onConflict, proof } = this.#options;
+    const { layer, clock, onConflict, proof } = this.#options;
     return {
       layer,
-      remote,
+      remote: this.#remote,
       clock,
       onConflict,
       proof: proof?.() ?? DEFAULT_PROOF,
@@ -542,7 +545,8 @@ export class ShareUploader implements ManagedUploads {
 
   async #open(): Promise<Records> {
     const { layer, remote } = this.#options;
-    this.#opening ??= lstat(layer.upper, { bigint: true })
+    this.#opening ??= this.#planner.upper
+      .look()
       .then(async ({ ino, birthtimeNs }) => {
         await clearLinks(layer.records);
         const records = await Records.open(layer.records, `${ino} ${birthtimeNs}`, (place) =>

@@ -1,6 +1,7 @@
 /** What becomes of files that wait when the cache itself is moved, left behind, or claimed by two. */
 import assert from 'node:assert/strict';
-import { mkdir, rename, symlink } from 'node:fs/promises';
+import { cp, mkdir, readdir, rename, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { runs } from '../../support/config/applied-config.ts';
@@ -146,6 +147,67 @@ describe('a cache in which files wait', () => {
     relay.setRate(LINE);
     await second.healthy(['work'], 60_000);
     await waits(second);
+    await second.stop();
+  });
+
+  it('of a share whose NAS is away is left alone by a second daemon that leads to another NAS', async () => {
+    const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
+    const other = await Nas.create(scratch, { name: 'other-nas', files: { 'other.bin': 1_000 } });
+    const sections = { mount: { write_back: '1s' } };
+    const first = await create('living', sections, relay.port);
+    await first.start();
+    await first.healthy();
+    const sent = await files.write(`${first.mountPoint('work')}/sent.bin`, 1_000);
+    await first.synced(60_000);
+    // While its NAS is away no rclone of the first works on the cache, and nothing waits there.
+    await relay.cut();
+    process.kill(await first.rclonePid('work'), 'SIGKILL');
+    const second = await create('intruding', { ...sections, cache: { dir: first.cacheDir } }, other.port);
+    await second.start();
+    const said = await until(
+      'the second refuses the cache',
+      async () => {
+        const { health_message: message } = await second.share('work');
+        return message?.includes('in use by another daemon') ? message : undefined;
+      },
+      { timeoutMs: 60_000 },
+    );
+    assert.match(said, new RegExp(`the share's cache ${first.cacheDir}/work.* is in use by another daemon`));
+    await relay.restore();
+    await first.healthy([], 60_000);
+    await first.synced(60_000);
+    assert.equal(await nas.checksum('sent.bin'), sent);
+    const more = await files.write(`${first.mountPoint('work')}/more.bin`, 1_000);
+    await first.synced(60_000);
+    assert.equal(await nas.checksum('more.bin'), more);
+    assert.deepEqual(await readdir(other.dir), ['other.bin']);
+    assert.equal((await first.stop()).code, 0);
+    await second.healthy([], 60_000);
+    assert.equal(await nas.checksum('sent.bin'), sent);
+    await second.stop();
+  });
+
+  it('that was put in the place of a living share is not looked at by the daemon that finds the share', async () => {
+    const daemon = await create('copied', { mount: { write_back: '1s' } });
+    await daemon.start();
+    await daemon.healthy();
+    const kept = await files.write(`${daemon.mountPoint('work')}/kept.bin`, 1_000);
+    await daemon.synced(60_000);
+    await daemon.end();
+    // As where its disk was unmounted, and an older copy lies below.
+    const layer = join(daemon.cacheDir, 'work', 'layer');
+    await rename(layer, `${layer}-former`);
+    for (const name of ['upper', 'work', 'aside']) await mkdir(`${layer}/${name}`, { recursive: true });
+    await cp(`${layer}-former/records`, `${layer}/records`, { recursive: true });
+    await daemon.start();
+    await daemon.healthy([], 60_000);
+    // It goes to where the daemon looks.
+    const late = await files.write(`${daemon.mountPoint('work')}/late.bin`, 1_000);
+    await until('it is up', () => nas.has('late.bin'), { timeoutMs: 60_000 });
+    await daemon.synced(60_000);
+    assert.equal(await nas.checksum('late.bin'), late);
+    assert.equal(await nas.checksum('kept.bin'), kept);
+    await daemon.stop();
   });
 
   /** A disk of its own for the cache. Undefined where this machine can make none: the test is skipped. */
