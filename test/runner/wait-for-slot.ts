@@ -7,8 +7,8 @@ import { connect } from 'node:net';
 import { nameOf } from './test-files.ts';
 import { UNIT_FILES } from './unit-files.ts';
 
-/** On a slow machine with others beside it: half of the unit tests takes up to 8 min, the longest other 4 min. */
-const LIMIT_MIN = { unit: 15, endToEnd: 8 };
+/** On a slow machine: a third of the unit tests takes up to 8 min, over 15 with much else on it; others 4 min. */
+const LIMIT_MIN = { unit: 25, endToEnd: 8 };
 
 const path = process.env['MOUNTKEEPER_TEST_SLOTS'];
 const file = process.argv[1] ?? '';
