@@ -122,7 +122,7 @@ export class Planner {
     const { clock, layer, remote, restMs = REST_BEFORE_OUT_MS, writeBackMs } = this.#options;
     await this.#revive(scan, records);
     adoptMoves(scan, records);
-    await this.#forgetMoves(scan, records, signal);
+    const isForgotten = await this.#forgetMoves(scan, records, signal);
     const conditions = {
       ...changeTimes({ nowMs: clock.now(), writeBackMs: writeBackMs(), restMs, ...options }),
       isCut: await this.#space.look(),
@@ -163,10 +163,10 @@ export class Planner {
     const sure = await this.#torn.replaced.sureOf(replaced, isStill);
     const plan = planned(use, sure);
     const isNoted = await this.#note(plan, scan, records, isStill);
-    const isHeld = replaced.some((place) => !isSureOf(place, sure));
+    const isHeld = replaced.some((place) => !isSureOf(place, sure)) || !isForgotten || !isNoted;
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
-    const isMoreToLearn = isHeld || !isNoted || plan.lessons.some(({ place }) => !failed.has(place));
+    const isMoreToLearn = isHeld || plan.lessons.some(({ place }) => !failed.has(place));
     this.#tellLearnt(scan, records, failed.size + Number(isMoreToLearn));
     return {
       plan: failed.size === 0 ? plan : { ...plan, items: withReasons(plan.items, failed) },
@@ -253,9 +253,9 @@ export class Planner {
   /**
    * Drops records of moves that are no longer needed: marks written before users saw the new place have
    * been read by now, and entries that left the upper folder have no mark. One that is being taken out may come
-   * back with its former mark.
+   * back with its former mark. False where another look is needed to tell.
    */
-  async #forgetMoves(scan: TimedScan, records: Records, signal: AbortSignal): Promise<void> {
+  async #forgetMoves(scan: TimedScan, records: Records, signal: AbortSignal): Promise<boolean> {
     const keys = new Set([...scan.entries.values()].map(({ key }) => key));
     const gone = (): string[] =>
       [...records.moves]
@@ -278,6 +278,7 @@ export class Planner {
       if (record?.former !== undefined)
         records.setMove(key, { at: record.at, ...(record.going !== undefined && { going: record.going }) });
     }
+    return gone().every((key) => isAwaited(key, records));
   }
 }
 
