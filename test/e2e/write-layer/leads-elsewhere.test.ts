@@ -1,11 +1,11 @@
 /** A connection leads to another NAS while files wait for the one that they were written for: none goes there. */
 import assert from 'node:assert/strict';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
 import { Nas, NAS_PASSWORD } from '../../support/nas/nas.ts';
-import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { currentRclone, nasRclone } from '../../support/nas/rclone-binaries.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -27,7 +27,7 @@ const says = (daemon: Daemon, what: RegExp): Promise<unknown> =>
       if (what.test(message ?? '')) return true;
       throw new Error(message ?? 'nothing');
     },
-    { timeoutMs: 20_000, everyMs: 200 },
+    { timeoutMs: 60_000, everyMs: 200 },
   );
 
 /** Ends the share's rclone, as a crash would. */
@@ -103,5 +103,66 @@ describe('a file that an option of the connection refers to', () => {
     await daemon.synced(60_000);
     assert.deepEqual((await readdir(other.dir)).sort(), ['second', 'theirs']);
     assert.equal(await own.has('theirs'), false);
+  });
+});
+
+describe('a program that connects in place of rclone', () => {
+  let scratch: Scratch;
+  let daemon: Daemon;
+  const folder = (nas: string): string => scratch.path(nas);
+  /** Serves a folder of its own, unless a file says that it is away. */
+  const program = (nas: string): string => scratch.path(`connect-${nas}`);
+  const textFor = (nas: string): string =>
+    daemon.text({
+      connections: [{ name: 'nas', type: 'sftp', options: { host: 'nas', ssh: program(nas) } }],
+    });
+
+  before(async () => {
+    scratch = await createScratch('detour');
+    for (const nas of ['own', 'other']) {
+      await runClient('mkdir', [folder(nas)]);
+      await writeFile(`${folder(nas)}/${nas}.txt`, nas);
+      const serve = `exec '${nasRclone()}' serve sftp --stdio --dir-cache-time 0s '${folder(nas)}'`;
+      await writeFile(program(nas), `#!/bin/sh\n[ -e '${folder(nas)}.away' ] && exit 1\n${serve}\n`);
+      await chmod(program(nas), 0o755);
+    }
+    daemon = await Daemon.create(scratch, {
+      rclone: currentRclone(),
+      connections: [{ name: 'nas', type: 'sftp', options: { host: 'nas', ssh: program('own') } }],
+      shares: [{ name: 'work', connection: 'nas' }],
+    });
+    await daemon.start();
+    await daemon.healthy();
+  });
+  after(() => scratch.close());
+
+  it('is changed while files wait: they wait on, and go up when the former one is back', async () => {
+    assert.match(await list(daemon), /own/);
+    assert.equal((await daemon.cli('queue', 'work', '--pause', '1h')).code, 0);
+    await write(daemon, 'mine', 'for the first');
+    await writeFile(`${folder('own')}.away`, '');
+    await crash(daemon);
+    await daemon.writeConfig(textFor('other'));
+    await says(daemon, /new settings wait|former settings/);
+    assert.deepEqual(await readdir(folder('other')), ['other.txt']);
+    // Applied at once: what waits is set aside.
+    assert.equal((await daemon.cli('reconnect', 'work')).code, 0);
+    await until('the other one shows', async () => (await list(daemon)).includes('other.txt'), {
+      timeoutMs: 60_000,
+    });
+    await daemon.healthy();
+    await until('it waits', async () => (await daemon.share('work')).dirty_count === 1, {
+      timeoutMs: 60_000,
+    });
+    assert.deepEqual(await readdir(folder('other')), ['other.txt']);
+    await runClient('rm', [`${folder('own')}.away`]);
+    await daemon.writeConfig(textFor('own'));
+    await daemon.cli('reconnect', 'work');
+    await until('the first one shows', async () => (await list(daemon)).includes('own.txt'), {
+      timeoutMs: 60_000,
+    });
+    await daemon.synced(60_000);
+    assert.equal(await readFile(`${folder('own')}/mine`, 'utf8'), 'for the first');
+    assert.deepEqual(await readdir(folder('other')), ['other.txt']);
   });
 });
