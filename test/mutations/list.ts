@@ -245,9 +245,24 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a new file with the inode of one that has left counts as that one',
     file: 'plugins/uploads/transfer/planner.ts',
-    from: 'away !== entry?.key',
-    to: "away.split('.')[0] !== entry?.key?.split('.')[0]",
+    from: 'return away === entry?.key || away === String(entry?.inode);',
+    to: "return away.split('.')[0] === entry?.key?.split('.')[0];",
     test: 'plugins/uploads/transfer/take-out',
+  },
+  {
+    fault:
+      'a folder that was moved is found by its former path as well, merged into itself, and all in it deleted',
+    file: 'plugins/uploads/transfer/moves.ts',
+    from: 'if (isLeft)',
+    to: 'if (isLeft || true)',
+    test: 'plugins/uploads/transfer/pending-moves',
+  },
+  {
+    fault: 'one file by two names counts as two, and its only content is deleted',
+    file: 'plugins/uploads/transfer/moves.ts',
+    from: 'return remote.moveFile(copy, to, { signal });',
+    to: 'return remote.deleteFile(copy, { signal });',
+    test: 'plugins/uploads/transfer/pending-moves',
   },
   {
     fault: 'a folder that shows empty while it is moved is removed, and all in it deleted on the NAS',
@@ -668,7 +683,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a yes on the page counts for another question',
     file: 'core/plugins/packages/packages.ts',
-    from: ' || change.question !== question',
+    from: ' && change.question === question',
     to: '',
     test: 'core/plugins/packages/packages',
   },

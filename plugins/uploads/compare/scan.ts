@@ -128,7 +128,11 @@ export function createScanner(
     const entries = new Map<string, ScanEntry>();
     const parts: EntryParts = { whiteouts, readings: known, lowers: new Map([['', '']]) };
     for (const line of lines) entries.set(line.path, entryOf(line, parts));
-    const changedMs = Math.max(...[root!, ...folders].map(({ changedNs }) => Number(changedNs / 1_000_000n)));
+    const newestNs = [root!, ...folders].reduce(
+      (newest, { changedNs }) => (changedNs > newest ? changedNs : newest),
+      0n,
+    );
+    const changedMs = Number(newestNs / 1_000_000n);
     const scan = {
       entries,
       folders: standOf([root!, ...folders]),

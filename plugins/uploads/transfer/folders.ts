@@ -32,7 +32,7 @@ export async function makeFolder(item: Item, tools: StepTools): Promise<void> {
       throw new Error('The remote said that the folder was made, and does not have it.');
   }
   tools.touched(parentOf(place));
-  if (now.kind === 'folder' && item.isOverUnseen === true) await leaveUnseen(item, tools);
+  if (item.isOverUnseen === true) await leaveUnseen(item, tools);
   records.set(place, { remote: { kind: 'folder' }, ...(entry?.key !== undefined && { folder: entry.key }) });
   await records.saved();
 }

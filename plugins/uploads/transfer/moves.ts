@@ -3,7 +3,7 @@
  * remote first and can be repeated; what others have put at the target is kept under another name.
  */
 import type { RemoteFailure } from 'mountkeeper';
-import { below, folded, parentOf } from '../compare/paths.ts';
+import { below, folded, nameOf, parentOf } from '../compare/paths.ts';
 import { DETOUR_PREFIX } from '../compare/plan-types.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { NOTHING } from '../compare/records.ts';
@@ -174,12 +174,10 @@ async function bringFolder(source: string, target: string, tools: StepTools): Pr
   const { remote, signal } = tools;
   const [from, to] = [await ask(tools, source), await askForNew(tools, target)];
   if (to.kind === 'file') await giveWay(target, to.kind, tools);
-  if (from.kind === 'folder' && to.kind === 'folder') await merge(source, target, tools);
+  if (from.kind === 'folder' && to.kind === 'folder') await mergeLeft(source, target, tools);
   else if (from.kind === 'folder') {
     if (parentOf(target) !== '') await remote.makeFolder(parentOf(target), { signal });
-    await remote.moveFolder(source, target, { signal });
-    // Others have put something there meanwhile, which is not replaced.
-    if ((await ask(tools, source)).kind === 'folder') await merge(source, target, tools);
+    await moveOrMerge(source, target, tools);
   } else if (to.kind !== 'folder') {
     // Others have deleted it: files that users changed in it still need a folder.
     await tell(tools, { path: target, copy: target, what: 'moved' });
@@ -201,6 +199,24 @@ async function giveWay(place: string, kind: 'file' | 'folder', tools: StepTools)
   await tell(tools, { path: place, copy, what: 'moved' });
 }
 
+/** What others have put at the target meanwhile is not replaced: it stays, and the rest of the folder comes to it. */
+async function moveOrMerge(source: string, target: string, tools: StepTools): Promise<void> {
+  await tools.remote.moveFolder(source, target, { signal: tools.signal });
+  await mergeLeft(source, target, tools);
+}
+
+/**
+ * Where the remote still has the source, by the listing of the folder that it is in: backends that address folders by
+ * numbers find a moved one by its former path as well, and what is in it would be taken for two of each.
+ */
+async function mergeLeft(source: string, target: string, tools: StepTools): Promise<void> {
+  const { remote, signal } = tools;
+  if ((await ask(tools, source)).kind !== 'folder') return;
+  const around = (await remote.list(parentOf(source), { signal })) ?? [];
+  const isLeft = around.some(({ kind, name }) => kind === 'folder' && name === nameOf(source));
+  if (isLeft) await merge(source, target, tools);
+}
+
 /**
  * Both folders exist: a move was interrupted, or others have created one of that name. Nothing in either is
  * replaced.
@@ -214,7 +230,7 @@ async function merge(source: string, target: string, tools: StepTools): Promise<
     if (entry.kind === 'folder' && other?.kind === 'folder') await merge(from, to, tools);
     else if (entry.kind === 'folder') {
       if (other !== undefined) await giveWay(to, other.kind, tools);
-      await remote.moveFolder(from, to, { signal });
+      await moveOrMerge(from, to, tools);
     } else if (other === undefined) await remote.moveFile(from, to, { signal });
     else await mergeFile(from, to, tools);
   }
@@ -229,8 +245,14 @@ async function mergeFile(from: string, to: string, tools: StepTools): Promise<vo
     theirs.kind === 'file' &&
     ours.version.hash !== undefined &&
     isSameThing(ours, theirs, remote.precisionMs);
-  if (isCopy) return remote.deleteFile(from, { signal });
   const copy = await freePath(tools, to);
   await remote.moveFile(from, copy, { signal });
+  if (isCopy) {
+    // Only if that has not taken the other one with it: both names may have led to one file.
+    const still = await ask(tools, to, true);
+    if (still.kind === 'file' && isSameThing(still, theirs, remote.precisionMs))
+      return remote.deleteFile(copy, { signal });
+    if (still.kind === 'nothing') return remote.moveFile(copy, to, { signal });
+  }
   await tell(tools, { path: to, copy, what: 'moved' });
 }

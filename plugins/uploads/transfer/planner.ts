@@ -15,7 +15,7 @@ import type { Sure } from './leaving/repeated-looks.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { UpperFolder } from './guard/upper-folder.ts';
 import { createScanner } from '../compare/scan.ts';
-import type { Scan, Scanner, TimedScan } from '../compare/scan.ts';
+import type { Scan, ScanEntry, Scanner, TimedScan } from '../compare/scan.ts';
 import { isUnseen } from '../compare/unseen-folders.ts';
 
 /** Files that users are working with are left alone for this long. */
@@ -207,7 +207,7 @@ export class Planner {
       const { away, ...rest } = record;
       const isAway = resting.has(place);
       if (this.#isUnsure(scan, place, { away, isAway })) this.#isRevivalDue = true;
-      else if (isAway || (away !== undefined && away !== entry?.key)) records.drop(place);
+      else if (isAway || (away !== undefined && !isIt(entry, away))) records.drop(place);
       else if (entry !== undefined) records.set(place, { ...rest, isLeaving: false });
     }
   }
@@ -280,6 +280,11 @@ export class Planner {
     }
     return gone().every((key) => isAwaited(key, records));
   }
+}
+
+/** Whether the entry is the one that was to leave. Versions before noted the inode alone. */
+function isIt(entry: ScanEntry | undefined, away: string): boolean {
+  return away === entry?.key || away === String(entry?.inode);
 }
 
 async function restingIn(layer: Pick<WriteLayer, 'resting'>): Promise<ReadonlySet<string>> {

@@ -401,9 +401,13 @@ export function treeOf(folder: string, path = ''): Map<string, string> {
   return found;
 }
 
+/** Longer than what a folder must have been still for until a look at it can be believed. */
+const STILL_MS = 25;
+
 /** Looks and works until there is nothing to do; resolves with the number of looks. */
-export async function settle(uploader: ShareUploader, most = 40): Promise<number> {
+export async function settle(uploader: ShareUploader, most = 40, restMs = 0): Promise<number> {
   for (let looks = 1; looks <= most; looks += 1) {
+    if (restMs > 0) await clock.sleep(restMs);
     uploader.flush();
     const figures = await uploader.look(new AbortController().signal);
     await uploader.settled();
@@ -415,7 +419,7 @@ export async function settle(uploader: ShareUploader, most = 40): Promise<number
 /** Works as long as there is something to do; what waits then: path → state and reason. */
 export async function leftWaiting(share: TestShare): Promise<Readonly<Record<string, string>>> {
   const uploader = share.uploader();
-  await settle(uploader, 6).catch(() => undefined);
+  await settle(uploader, 6, STILL_MS).catch(() => undefined);
   const queue = uploader.queue();
   await uploader.stop();
   return Object.fromEntries(queue.map(({ path, state, reason }) => [path, `${state}: ${reason}`]));

@@ -19,6 +19,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isAtOrInside } from '../../../../plugins/uploads/compare/paths.ts';
 import { Records } from '../../../../plugins/uploads/compare/records.ts';
 import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
 import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-uploads.ts';
@@ -64,6 +65,55 @@ describe('moves on the NAS', () => {
     assert.ok(existsSync(join(share.nas, 'e/x')));
     await uploader.stop();
   });
+
+  for (const [how, hasHashes, isListed] of [
+    ['with hashes', true, false],
+    ['without hashes', false, false],
+    ['and lists it by both', true, true],
+  ] as const)
+    it(`lose nothing where a remote finds a folder by its former name, ${how}`, async () => {
+      // As rclone's backends that address folders by numbers, and remember which path had which.
+      const renamed = new Map<string, string>();
+      const now = (path: string): string =>
+        [...renamed].reduce(
+          (at, [from, to]) => (isAtOrInside(at, from) ? to + at.slice(from.length) : at),
+          path,
+        );
+      share.hasHashes = hasHashes;
+      const remote = share.remote();
+      share.files = {
+        ...remote,
+        precisionMs: share.precisionMs,
+        stat: (path, options) => remote.stat(now(path), options),
+        list: async (folder, options) => {
+          const entries = await remote.list(now(folder), options);
+          const former = isListed && folder === '' ? [...renamed.keys()] : [];
+          return entries && [...entries, ...former.map((name) => ({ name, kind: 'folder' }) as const)];
+        },
+        moveFile: (from, to, options) => remote.moveFile(now(from), now(to), options),
+        deleteFile: (path, options) => remote.deleteFile(now(path), options),
+        removeFolder: (folder, options) => remote.removeFolder(now(folder), options),
+        moveFolder: async (from, to, options) => {
+          await remote.moveFolder(now(from), to, options);
+          renamed.set(from, to);
+        },
+      };
+      mkdirSync(join(share.nas, 'd/in'));
+      writeFileSync(join(share.nas, 'd/in/y'), 'inner');
+      share.down();
+      share.up();
+      renameSync(share.at('d'), share.at('e'));
+      const uploader = share.uploader();
+      await settle(uploader);
+      await uploader.stop();
+      assert.deepEqual(Object.fromEntries(treeOf(share.nas)), {
+        e: '/',
+        'e/in': '/',
+        'e/in/y': 'inner',
+        'e/x': 'first',
+      });
+      assert.deepEqual(share.conflicts, []);
+    });
 
   it('keep what is back by its former path, in a folder that has come in the place of its own', async () => {
     for (const folder of ['e', 'f', 'f/in']) mkdirSync(join(share.nas, folder));
