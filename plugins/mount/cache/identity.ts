@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, undefinedWhenMissing, writeWhole } from 'mountkeeper';
 import { SECOND_LINKS } from '../recovery/held-files.ts';
@@ -8,8 +8,9 @@ import { removeLayer } from '../layer/remove-layer.ts';
 /** File with the identity (a hash) of the remote path that the cache belongs to. */
 const IDENTITY_FILE = 'place';
 /**
- * Beside it: its name was given by a version that looks at all options which say where a connection leads. Without
- * it, the name may stand for a connection with such options, too, since the versions before left some out.
+ * Beside it, with the same text: a version gave that name which looks at all options that say where a connection leads.
+ * Without it, the name may stand for a connection with such options, too, since the versions before left some out. So
+ * it may where the texts differ: such a version had the folder since.
  */
 const WHOLE_FILE = 'place-is-whole';
 const ASIDE = 'aside';
@@ -43,11 +44,11 @@ export async function settleIdentity(
 ): Promise<IdentityChange> {
   await makeFolder(cacheDir);
   const current = await readIdentity(cacheDir);
-  const isWhole = await isFile(join(cacheDir, WHOLE_FILE));
+  const isWhole = await isWholeName(cacheDir, current);
   const isElsewhere = current !== undefined && !isNameOf(identity, former, { current, isWhole });
   const setAside = isElsewhere && (await moveFormerAside({ cacheDir, current, isWhole }, hasDirtyFiles));
   await noteIdentity(cacheDir, identity, { current, isWhole }, () =>
-    bringAllBack(cacheDir, identity, former),
+    bringAllBack(cacheDir, identity, former, hasDirtyFiles),
   );
   return { setAside };
 }
@@ -62,7 +63,7 @@ export async function takeUpIdentity(
   lesser: string | undefined,
 ): Promise<boolean> {
   const current = await readIdentity(cacheDir);
-  const isWhole = await isFile(join(cacheDir, WHOLE_FILE));
+  const isWhole = await isWholeName(cacheDir, current);
   if (current === undefined || !isNameOf(identity, { lesser }, { current, isWhole })) return false;
   await noteIdentity(cacheDir, identity, { current, isWhole });
   return true;
@@ -91,7 +92,7 @@ async function noteIdentity(
   if (current !== identity) await writeWhole(join(cacheDir, IDENTITY_FILE), `${identity}\n`);
   await bringBackFiles();
   // Last: with it, the lesser name is not believed any more.
-  if (!isWhole) await writeWhole(join(cacheDir, WHOLE_FILE), '');
+  if (current !== identity || !isWhole) await writeWhole(join(cacheDir, WHOLE_FILE), `${identity}\n`);
 }
 
 /** Whether the cache folder already belongs to this identity: the share was mounted before. */
@@ -100,8 +101,17 @@ export async function hasIdentity(cacheDir: string, identity: string): Promise<b
 }
 
 /** Undefined for a cache folder that never had an identity: its files stay. */
-async function readIdentity(cacheDir: string): Promise<string | undefined> {
-  const text = await readFile(join(cacheDir, IDENTITY_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+function readIdentity(cacheDir: string): Promise<string | undefined> {
+  return readName(join(cacheDir, IDENTITY_FILE));
+}
+
+async function isWholeName(folder: string, name: string | undefined): Promise<boolean> {
+  return name !== undefined && (await readName(join(folder, WHOLE_FILE))) === name;
+}
+
+/** Undefined for a file that is missing or empty. */
+async function readName(file: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
@@ -117,30 +127,50 @@ async function moveFormerAside(
   if (hasTrees && (await hasDirtyFiles())) {
     const waiting = join(cacheDir, ASIDE, current);
     // First, since what is moved in part is moved on by the next run, under the same name.
-    if (isWhole) await writeWhole(join(waiting, WHOLE_FILE), '');
+    if (isWhole) await writeWhole(join(waiting, WHOLE_FILE), `${current}\n`);
     await moveTrees(cacheDir, waiting);
     return true;
   }
+  await dropTrees(cacheDir);
+  return false;
+}
+
+async function dropTrees(cacheDir: string): Promise<void> {
   await removeLayer(cacheDir);
   await Promise.all(TREES.map((tree) => rm(join(cacheDir, tree), { recursive: true, force: true })));
-  return false;
 }
 
 async function bringAllBack(
   cacheDir: string,
   identity: string,
   { names = [], lesser }: FormerNames,
+  hasDirtyFiles: () => Promise<boolean>,
 ): Promise<void> {
-  for (const name of [identity, ...names]) await bringBack(cacheDir, name);
-  if (lesser !== undefined && !(await isFile(join(cacheDir, ASIDE, lesser, WHOLE_FILE))))
-    await bringBack(cacheDir, lesser);
+  for (const name of [identity, ...names]) await bringBack(cacheDir, name, hasDirtyFiles);
+  if (lesser !== undefined && !(await isWholeName(join(cacheDir, ASIDE, lesser), lesser)))
+    await bringBack(cacheDir, lesser, hasDirtyFiles);
 }
 
-async function bringBack(cacheDir: string, identity: string): Promise<void> {
+/** Not yet where others wait in its place, as after a version that took the same place for another one. */
+async function bringBack(
+  cacheDir: string,
+  identity: string,
+  hasDirtyFiles: () => Promise<boolean>,
+): Promise<void> {
   const waiting = join(cacheDir, ASIDE, identity);
   if (!(await exists(waiting))) return;
+  if (await isInTheWay(cacheDir, waiting)) {
+    if (await hasDirtyFiles()) return;
+    await dropTrees(cacheDir);
+  }
   await moveTrees(waiting, cacheDir);
   await rm(waiting, { recursive: true, force: true });
+}
+
+async function isInTheWay(cacheDir: string, waiting: string): Promise<boolean> {
+  for (const tree of TREES)
+    if ((await exists(join(waiting, tree))) && (await exists(join(cacheDir, tree)))) return true;
+  return false;
 }
 
 async function moveTrees(from: string, to: string): Promise<void> {
@@ -149,10 +179,6 @@ async function moveTrees(from: string, to: string): Promise<void> {
   for (const tree of TREES) {
     if (await exists(join(from, tree))) await rename(join(from, tree), join(to, tree));
   }
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return (await stat(path).catch(undefinedWhenMissing)) !== undefined;
 }
 
 /** Rejects where that cannot be told: what waits there would be passed over. */

@@ -185,6 +185,8 @@ async function mountShare(
       `another rclone (process ${user}) works on the cache folder ${cacheDir}; ` +
         'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
+  // First, since a lock is a file as well.
+  await releaseForMount(cacheDir);
   return asSoleUser(cacheDir, tools.processes, () => mountOwn(spec, { planned, cacheDir }, tools, signal));
 }
 
@@ -251,7 +253,6 @@ async function readyCache(
 ): Promise<void> {
   const { log, clock, processes } = tools;
   const ownLog = log.child({ share: spec.share.name });
-  await releaseForMount(cacheDir);
   // Before anything is moved aside, because files that come back later are not checked again.
   const wasCut = await clearAfterPowerCut({
     cacheDir,

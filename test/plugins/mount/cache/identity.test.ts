@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
@@ -77,6 +77,22 @@ describe('the place that a cache folder belongs to', () => {
       assert.deepEqual(await settleIdentity(cache, 'whole', isDirty, LESSER), { setAside: false });
       assert.deepEqual(await readdir(join(cache, 'aside')), ['lesser'], 'nor does it come back');
       await settleIdentity(cache, 'lesser', isDirty);
+      assert.equal((await pendingIn(cache)).count, 1);
+      assert.deepEqual(await readdir(join(cache, 'aside')), []);
+    });
+
+    it('is the same place again after a version that leaves options out had it once more', async () => {
+      await former();
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      // That one takes it for another place, whose files wait there.
+      for (const tree of ['vfs', 'vfsMeta'])
+        await cp(join(cache, tree), join(cache, 'aside', 'whole', tree), { recursive: true });
+      await writeFile(join(cache, 'place'), 'lesser\n');
+      assert.deepEqual(await settleIdentity(cache, 'whole', isDirty, LESSER), { setAside: false });
+      assert.equal((await pendingIn(cache)).count, 1);
+      assert.deepEqual(await readdir(join(cache, 'aside')), ['whole'], 'until the others are gone');
+      await rm(join(cache, 'vfsMeta/nas/a'));
+      assert.deepEqual(await settleIdentity(cache, 'whole', isDirty, LESSER), { setAside: false });
       assert.equal((await pendingIn(cache)).count, 1);
       assert.deepEqual(await readdir(join(cache, 'aside')), []);
     });
