@@ -183,7 +183,7 @@ export interface PackageSearch {
 
 /**
  * `mountkeeper plugin install`, `update`, `remove` and `search` in a process of its own, one change and one search at
- * a time, for plugins that come with Mountkeeper. Each call is held to what the file says then, and to who sent the
+ * a time. No plugin in a process of its own has it. Each call is held to what the file says then, and to who sent the
  * request that it works for.
  */
 export interface PluginPackages {
@@ -193,8 +193,8 @@ export interface PluginPackages {
   readonly search: PackageSearch | undefined;
   /** Undefined: it has begun. */
   begin(order: PackageOrder): PackageRefusal | undefined;
-  /** Begins the last change again, which asked `question`, with a yes to that and to nothing else. */
-  agree(question: string): PackageRefusal | undefined;
+  /** Begins the last change again, that of `what`, which asked `question`, with a yes to that and to nothing else. */
+  agree(what: string, question: string): PackageRefusal | undefined;
   /** Undefined: the search has begun. At most five words. */
   look(words: string): PackageRefusal | undefined;
 }

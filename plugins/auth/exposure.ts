@@ -46,10 +46,24 @@ export function openingProblem(now: WebConfig, next: WebConfig): string | undefi
 
 const ENABLED = 'plugins.auth.enabled';
 
-/** A document over HTTP does not open to everybody what `[web]` keeps for some. */
+/**
+ * A document over HTTP does not open to everybody what `[web]` keeps for some. Nor does it make who sends it the
+ * administrator who may bring code to this machine: whoever reaches the page could set the first password.
+ */
 export function checkUntrusted(next: Config, current: Config): readonly ConfigProblem[] {
-  if (!isSwitchedOff(next) || isSwitchedOff(current) || !isAnybodyAsked(current.web)) return [];
-  return [{ path: ENABLED, message: onlyInFile(`${ENABLED} cannot be switched off over HTTP`) }];
+  const problems: ConfigProblem[] = [];
+  if (isSwitchedOff(next) && !isSwitchedOff(current) && isAnybodyAsked(current.web))
+    problems.push({ path: ENABLED, message: onlyInFile(`${ENABLED} cannot be switched off over HTTP`) });
+  if (
+    current.plugins.install_from_page === true &&
+    !isAnybodyAsked(current.web) &&
+    isAnybodyAsked(next.web)
+  ) {
+    const first =
+      'the first password, user or token cannot be set over HTTP while plugins.install_from_page is true';
+    problems.push({ path: 'web', message: onlyInFile(first) });
+  }
+  return problems;
 }
 
 /** Of a file that names people, and lets everybody in all the same. */

@@ -207,15 +207,19 @@ class ActiveInstance implements Instance {
     const previous = this.#config;
     this.#config = next;
     if (!this.#active) return;
+    const failed = (error: unknown): void =>
+      this.#log.error(
+        { err: error ?? sentence(error) },
+        'plugin failed to take over its changed configuration',
+      );
     for (const listener of this.ledger.configListeners) {
+      // Its type promises nothing to wait for, which an async function fits as well.
+      const change = (): unknown => listener(next as never, previous as never);
       try {
-        const change = (): void => listener(next as never, previous as never);
-        actAs(this.#actor, () => this.#watched('onConfigChange', change));
+        const given = actAs(this.#actor, () => this.#watched('onConfigChange', change));
+        if (given instanceof Promise) given.catch(failed);
       } catch (error) {
-        this.#log.error(
-          { err: error ?? sentence(error) },
-          'plugin failed to take over its changed configuration',
-        );
+        failed(error);
       }
     }
   }

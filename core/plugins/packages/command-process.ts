@@ -85,7 +85,8 @@ export const runCommand: RunCommand = async ({ args, configFile, clock, signal, 
   const release = endOn(ended, child, clock);
   try {
     const code = await exitOf(child);
-    ended.throwIfAborted();
+    // It may have been through already.
+    if (code !== 0) ended.throwIfAborted();
     return { code, stdout: stdout(), stderr: stderr() };
   } finally {
     cancel();

@@ -15,7 +15,7 @@ const FILE = /\.(?:tgz|tar|gz)$/i;
 export function isPackageSpec(text: string): boolean {
   const at = text.indexOf('@', 1);
   const name = at === -1 ? text : text.slice(0, at);
-  if (name.length > LONGEST_NAME || !NAME.test(name) || FILE.test(text)) return false;
+  if (name.length > LONGEST_NAME || !NAME.test(name) || FILE.test(name) || FILE.test(text)) return false;
   const version = at === -1 ? undefined : text.slice(at + 1);
   return version === undefined || (version.length <= LONGEST_VERSION && VERSION.test(version));
 }

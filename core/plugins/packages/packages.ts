@@ -54,7 +54,7 @@ export function createPackages(options: PackagesOptions): OwnedPackages {
         return packages.search;
       },
       begin: (order) => packages.begin(order),
-      agree: (question) => packages.agree(question),
+      agree: (what, question) => packages.agree(what, question),
       look: (words) => packages.look(words),
     },
     close: () => packages.close(),
@@ -89,11 +89,12 @@ class Packages {
     return refused;
   }
 
-  agree(question: string): PackageRefusal | undefined {
+  agree(what: string, question: string): PackageRefusal | undefined {
     const refused = this.#refused();
     if (refused !== undefined) return refused;
     const { change } = this;
-    if (change?.question === undefined || change.question !== question) return 'question';
+    const isAsked = change?.question !== undefined && change.question === question;
+    if (!isAsked || change.order.what !== what) return 'question';
     this.#start(change.order, [...this.#agreed, question]);
     return undefined;
   }
@@ -109,7 +110,9 @@ class Packages {
   }
 
   async close(): Promise<void> {
-    this.#over.abort(new Error('the daemon was stopped; nothing has changed'));
+    this.#over.abort(
+      new Error('the daemon was stopped meanwhile; `mountkeeper plugin list` tells what is installed'),
+    );
     await Promise.all(this.#running);
   }
 

@@ -38,7 +38,7 @@ function told(ctx: PluginContext, change: PackageChange, view: View): Content {
       action: 'agree',
       label: everywhere('package-agree'),
       confirm: view.plain('package-agree-confirm', { what: order.what, question }),
-      values: { question },
+      values: { what: order.what, question },
     }),
   ];
 }

@@ -138,10 +138,9 @@ export const PACKAGE_ACTIONS: Readonly<Record<string, (ctx: PluginContext, view:
   update: order('update', 'name'),
   remove: order('remove', 'name'),
   agree: (ctx, { form }) => {
-    const { question = '' } = form;
-    const { what = '' } = ctx.find('pluginPackages')?.change?.order ?? {};
-    const about = { package: what, agreed: question.slice(0, MOST_RECORDED) };
-    return begun(ctx, about, (packages) => packages.agree(question));
+    const { what = '', question = '' } = form;
+    const about = { package: what.slice(0, MOST_RECORDED), agreed: question.slice(0, MOST_RECORDED) };
+    return begun(ctx, about, (packages) => packages.agree(what, question));
   },
   search: (ctx, { form }) => begun(ctx, {}, (packages) => packages.look(form['words'] ?? '')),
 };

@@ -8,7 +8,7 @@ import type { CliContext } from '../../../contract/cli.ts';
 import type { Permission } from '../../../contract/services.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { mayOf } from '../author.ts';
-import { agreeToMore, NOTHING_AGREED } from './consent.ts';
+import { agreeToMore, agreeToOlder, NOTHING_AGREED } from './consent.ts';
 import type { Agreement } from './consent.ts';
 import { everyUserHere } from './every-user.ts';
 import { unfitTable } from './unfit.ts';
@@ -57,7 +57,10 @@ export async function installPlugin(what: string, agreement: Agreement, cli: Cli
       const { name, permissions } = claim;
       const former = installed.find((one) => one.name === name);
       const provenance = source.kind === 'registry' ? await provenanceOf(fetched, npm) : undefined;
-      await agreeToMore({ name, version: fetched.version, permissions }, workshop);
+      const { version } = fetched;
+      if (former && enabledIn(workshop.peeked).has(name))
+        await agreeToOlder({ name, version }, former.version, workshop);
+      await agreeToMore({ name, version, permissions }, workshop);
       const entry = await examinePackage(claim, fetched, workshop.peeked);
       if (former) await refuseLeftKeys(name, entry, cli.configFile);
       cli.signal.throwIfAborted();

@@ -31,6 +31,8 @@ const REFUSED = [
   'garden.tgz',
   'garden.tar.gz',
   'garden.TGZ',
+  'garden.tgz@1.0.0',
+  'garden.tar.gz@next',
   'garden@1.0.0-x.tgz',
   'garden@1.0.0+x.tar.gz',
   '@friend/garden.tgz',

@@ -73,7 +73,7 @@ describe('packages of plugins on the page', () => {
     service.begin(install('garden')),
     service.begin({ verb: 'update', what: 'garden' }),
     service.begin({ verb: 'remove', what: 'garden' }),
-    service.agree(QUESTION),
+    service.agree('garden', QUESTION),
     service.look('roses'),
   ];
   const all = (refusal: string): readonly string[] => Array<string>(5).fill(refusal);
@@ -184,7 +184,7 @@ describe('packages of plugins on the page', () => {
       [service.change?.state, service.change?.problem],
       ['failed', 'the command ended with code 0'],
     );
-    assert.equal(service.agree(QUESTION), 'question');
+    assert.equal(service.agree('garden', QUESTION), 'question');
   });
 
   it('that may do more wait for a yes to just that', async () => {
@@ -194,19 +194,20 @@ describe('packages of plugins on the page', () => {
     service.begin({ verb: 'update', what: 'garden' });
     await end({ code: 1, stderr });
     assert.equal(service.change?.question, QUESTION);
-    assert.equal(service.agree(`${QUESTION} `), 'question');
-    assert.equal(service.agree(QUESTION), undefined);
+    assert.equal(service.agree('garden', `${QUESTION} `), 'question');
+    assert.equal(service.agree('pond', QUESTION), 'question', 'the yes was for another one');
+    assert.equal(service.agree('garden', QUESTION), undefined);
     assert.deepEqual(runs[1]?.args, ['update', 'garden', `--yes=${QUESTION}`]);
-    assert.equal(service.agree(QUESTION), 'busy');
+    assert.equal(service.agree('garden', QUESTION), 'busy');
     await end({ code: 1, stderr: stderr.replace('2.0.0', '2.0.1') });
     const other = QUESTION.replace('2.0.0', '2.0.1');
-    assert.equal(service.agree(QUESTION), 'question', 'another version asks anew');
-    assert.equal(service.agree(other), undefined);
+    assert.equal(service.agree('garden', QUESTION), 'question', 'another version asks anew');
+    assert.equal(service.agree('garden', other), undefined);
     assert.deepEqual(runs[2]?.args, ['update', 'garden', `--yes=${QUESTION}`, `--yes=${other}`]);
     await end({
       stdout: JSON.stringify({ name: 'garden', former: '1.0.0', version: '2.0.1', permissions: [] }),
     });
-    assert.equal(service.agree(other), 'question');
+    assert.equal(service.agree('garden', other), 'question');
     service.begin({ verb: 'update', what: 'garden' });
     assert.deepEqual(runs[3]?.args, ['update', 'garden'], 'what was agreed to is over');
   });
@@ -219,7 +220,7 @@ describe('packages of plugins on the page', () => {
     assert.equal(runs[0]?.signal.aborted, true);
     assert.deepEqual(
       [service.change?.state, service.change?.problem],
-      ['failed', 'the daemon was stopped; nothing has changed'],
+      ['failed', 'the daemon was stopped meanwhile; `mountkeeper plugin list` tells what is installed'],
     );
     assert.equal(service.begin(install('garden')), 'busy');
   });

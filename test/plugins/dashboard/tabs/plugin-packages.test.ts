@@ -38,7 +38,8 @@ describe('packages of plugins on the page', () => {
       return search;
     },
     begin: (order: unknown) => void said.push(order),
-    agree: (question: string) => (question === change?.question ? undefined : 'question'),
+    agree: (what: string, question: string) =>
+      what === change?.order.what && question === change.question ? undefined : 'question',
     look: (words: string) => void said.push(words),
   };
   const services: Readonly<Record<string, unknown>> = {
@@ -109,7 +110,7 @@ describe('packages of plugins on the page', () => {
     const question = 'version 2.0.0 may also start processes, and the plugin is on';
     change = { ...change, state: 'failed', problem: `garden stays: ${question}`, question };
     assert.match(await drawn(), /was not updated\.[^]*garden stays: version 2\.0\.0[^]*Agree and go on/);
-    const agree = (words: string) => tab.actions?.['agree']?.(view({ question: words }));
+    const agree = (words: string) => tab.actions?.['agree']?.(view({ what: 'garden', question: words }));
     assert.deepEqual((await agree(question))?.about, { package: 'garden', agreed: question });
     assert.equal((await agree('another'))?.ok, false);
     const result = {
