@@ -320,8 +320,11 @@ export interface UploadFigures {
 /** Uploads one share's upper folder for as long as the share is mounted. */
 export interface ShareUploads {
   readonly figures: UploadFigures | undefined;
-  /** Scans the upper folder now; resolves with the resulting figures. */
-  look(signal: AbortSignal): Promise<UploadFigures>;
+  /**
+   * Scans the upper folder; resolves with the resulting figures. Where very many files wait, with those of a scan up to
+   * ten seconds ago, unless `isNew`.
+   */
+  look(signal: AbortSignal, options?: { readonly isNew?: boolean }): Promise<UploadFigures>;
   /**
    * Resolves when users see every folder at the path that the remote has it at; until the returned function
    * is called, the uploader moves no folder. Only then may listings of the lower layer be refreshed: a

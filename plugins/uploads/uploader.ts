@@ -98,7 +98,7 @@ function handleOf(uploads: ShareUploader, { onPause, onStop, onDiscard }: Handle
     },
     verify: (path, asked) => uploads.verify(path, asked),
     receipt: (path, asked) => uploads.receipt(path, asked),
-    look: (signal) => uploads.look(signal),
+    look: (signal, how) => uploads.look(signal, how),
     holdMoves: (signal) => uploads.holdMoves(signal),
     settleMoves: (signal) => uploads.settleMoves(signal),
     refreshed: (folder, isDeep) => uploads.refreshed(folder, isDeep),

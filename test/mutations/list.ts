@@ -243,6 +243,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/pending-moves',
   },
   {
+    fault: 'a listing is read anew though what users deleted in the seconds before is not on record',
+    file: 'plugins/uploads/transfer/share-uploads.ts',
+    from: 'this.#isLookDue ||= isNew;',
+    to: '',
+    test: 'plugins/uploads/transfer/changes-told',
+  },
+  {
     fault: 'a new file with the inode of one that has left counts as that one',
     file: 'plugins/uploads/transfer/planner.ts',
     from: 'return away === entry?.key || away === String(entry?.inode);',

@@ -545,7 +545,7 @@ export class LayeredMount implements RunningRclone {
     const { clock } = this.#options.tools;
     const release = await this.#uploads.holdMoves(clock.deadline(HOLD_MS, this.#end.signal));
     try {
-      await this.#look();
+      await this.#look({ isNew: folder === undefined });
       return await this.#held.during(folder === undefined ? 'anywhere' : [folder], change);
     } finally {
       await this.#names.drop();
@@ -570,8 +570,8 @@ export class LayeredMount implements RunningRclone {
   }
 
   /** The uploader records what users changed in the versions that they see, before they see others. */
-  async #look(): Promise<void> {
-    await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal));
+  async #look(how: { readonly isNew?: boolean } = {}): Promise<void> {
+    await this.#uploads.look(this.#options.tools.clock.deadline(LOOK_MS, this.#end.signal), how);
   }
 
   async #forget(folders: readonly string[], change?: () => Promise<Outdated>): Promise<void> {

@@ -289,7 +289,8 @@ export class ShareUploader implements ManagedUploads {
   }
 
   /** A scan that began before the call may not include the latest changes, so another one follows it. */
-  look(signal: AbortSignal): Promise<UploadFigures> {
+  look(signal: AbortSignal, { isNew = false }: { readonly isNew?: boolean } = {}): Promise<UploadFigures> {
+    this.#isLookDue ||= isNew;
     if (this.#isFresh()) return Promise.resolve(this.#figuresNow(this.#figures!));
     if (this.#looking === undefined) {
       this.#looking = this.#look(signal).finally(() => (this.#looking = undefined));

@@ -1,8 +1,10 @@
 /** Who brings the upper folder to the disk is told when there is something new in it, and only then. */
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { TestShare } from '../../../support/write-layer/uploader-share.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { clock, settle, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
 describe('a change in the upper folder', () => {
   it('is told with the first look that finds it, once; a folder in which nothing happens gives no word', async () => {
@@ -34,6 +36,32 @@ describe('a change in the upper folder', () => {
       // Neither file nor folder: looked at anew each time.
       await change(() => symlinkSync('a', share.at('link')));
       await change(() => unlinkSync(share.at('a')));
+    } finally {
+      await uploader.stop();
+      share.close();
+    }
+  });
+
+  it('is on record once a new look was asked for, where the last one would do for others', async () => {
+    const share = new TestShare();
+    writeFileSync(join(share.nas, 'a'), 'what users saw');
+    share.up();
+    // As with thousands of files: a look does for whoever asks in the seconds after it.
+    const uploader = share.uploader(undefined, { clock: { ...clock, monotonic: () => 0 } });
+    const { signal } = new AbortController();
+    try {
+      uploader.pause(Date.now() + 3_600_000);
+      writeFileSync(share.at('other'), 'waits');
+      const looks = async (how?: { readonly isNew: boolean }): Promise<number> =>
+        (await uploader.look(signal, how)).dirtyFiles;
+      while ((await looks()) === 0 || uploader.isLookDue) await pause(25);
+      unlinkSync(share.at('a'));
+      assert.equal(await looks(), 1, 'by the last look');
+      await looks({ isNew: true });
+      writeFileSync(join(share.nas, 'a'), 'what others saved since, and nobody here has seen');
+      uploader.pause(0);
+      await settle(uploader);
+      assert.match(readFileSync(join(share.nas, 'a'), 'utf8'), /^what others saved/);
     } finally {
       await uploader.stop();
       share.close();
