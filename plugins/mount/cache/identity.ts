@@ -88,11 +88,11 @@ async function noteIdentity(
   { current, isWhole }: Noted,
   bringBackFiles: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
+  // First: without it, the new name would be believed to be the lesser one of another place.
+  if (current !== identity || !isWhole) await writeWhole(join(cacheDir, WHOLE_FILE), `${identity}\n`);
   // Written before files are brought back: an interrupted run is continued at the next mount.
   if (current !== identity) await writeWhole(join(cacheDir, IDENTITY_FILE), `${identity}\n`);
   await bringBackFiles();
-  // Last: with it, the lesser name is not believed any more.
-  if (current !== identity || !isWhole) await writeWhole(join(cacheDir, WHOLE_FILE), `${identity}\n`);
 }
 
 /** Whether the cache folder already belongs to this identity: the share was mounted before. */
@@ -126,6 +126,11 @@ async function moveFormerAside(
   const hasTrees = (await readdir(cacheDir)).some((name) => TREES.includes(name as 'vfs'));
   if (hasTrees && (await hasDirtyFiles())) {
     const waiting = join(cacheDir, ASIDE, current);
+    if (await isInTheWay(cacheDir, waiting))
+      throw new Error(
+        'files that have not reached the place that the share led to before wait in two parts, since a former version ' +
+          'took it for another place; let the share lead there until nothing waits, then change it',
+      );
     // First, since what is moved in part is moved on by the next run, under the same name.
     if (isWhole) await writeWhole(join(waiting, WHOLE_FILE), `${current}\n`);
     await moveTrees(cacheDir, waiting);

@@ -97,6 +97,27 @@ describe('the place that a cache folder belongs to', () => {
       assert.deepEqual(await readdir(join(cache, 'aside')), []);
     });
 
+    it('says what to do where another place comes while they wait in two parts', async () => {
+      await former();
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      await cp(join(cache, 'vfs'), join(cache, 'aside', 'whole', 'vfs'), { recursive: true });
+      await assert.rejects(settleIdentity(cache, 'other', isDirty), /wait in two parts.*until nothing waits/);
+      assert.equal(await place(), 'whole\n');
+      assert.equal((await pendingIn(cache)).count, 1);
+    });
+
+    it('is another place also where the mark could not be written when they came back', async () => {
+      await former();
+      await settleIdentity(cache, 'lesser', isDirty);
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      await mkdir(join(cache, 'place-is-whole.new'));
+      await assert.rejects(settleIdentity(cache, 'lesser', isDirty));
+      await rm(join(cache, 'place-is-whole.new'), { recursive: true });
+      await settleIdentity(cache, 'whole', isDirty, LESSER);
+      assert.equal((await pendingIn(cache)).count, 0, 'they are of another place');
+      assert.deepEqual(await readdir(join(cache, 'aside')), ['lesser']);
+    });
+
     it('is another place when the option is changed, and taken away, after that', async () => {
       await former();
       await settleIdentity(cache, 'whole', isDirty, LESSER);
