@@ -30,6 +30,7 @@ import { createCertificates } from './platform/certificates/certificates.ts';
 import { createClock } from './platform/clock.ts';
 import { createLogger } from './platform/log/logger.ts';
 import { makeFolder } from './platform/files/make-folder.ts';
+import { refuseForeignWay } from './platform/files/ownership.ts';
 import { createMountReader } from './platform/mounts/mount-reader.ts';
 import { createMountTable } from './platform/mounts/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from './platform/package.ts';
@@ -250,7 +251,10 @@ export async function sendCommand<K extends CommandName>(
 
 async function prepareStateDir(peeked: Peeked): Promise<void> {
   try {
+    const advice = 'what root writes there could be led to any place of this machine';
+    await refuseForeignWay(peeked.stateDir, advice);
     await makeFolder(peeked.stateDir);
+    await refuseForeignWay(peeked.stateDir, advice);
     await refuseForeign(peeked.stateDir);
     await chmod(peeked.stateDir, 0o700);
     // It is watched from the start, and installing comes later.

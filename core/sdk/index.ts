@@ -60,7 +60,7 @@ export type { CertificateQuestion } from '../platform/certificates/doctor.ts';
 export { makeFolder } from '../platform/files/make-folder.ts';
 export { keepReserve, releaseReserve, renewReserve, withReserve } from '../platform/files/reserve.ts';
 export { lstatIfThere, undefinedWhenMissing } from '../platform/files/missing.ts';
-export { refuseForeignFolder, refuseForeignPlace } from '../platform/files/ownership.ts';
+export { refuseForeignFolder, refuseForeignPlace, refuseForeignWay } from '../platform/files/ownership.ts';
 export { holdFolder } from '../platform/state-lock.ts';
 export { firstAccessible } from '../platform/files/first-accessible.ts';
 export { logIgnored } from '../platform/log/ignored.ts';

@@ -3,6 +3,7 @@ import { formatBytes, sizeBytes } from 'mountkeeper';
 import type { Check, Config, MountTable, Processes } from 'mountkeeper';
 import { turnableMountPoints } from './lifecycle/passage.ts';
 import { fuseProblem, userAllowOther } from './lifecycle/fuse-access.ts';
+import { refuseForeignCache } from './cache/foreign-cache.ts';
 import { freeBytes } from './cache/free-bytes.ts';
 import { holderOf } from './cache/file-system.ts';
 import { bindfsProblem, diskProblem, isLayered } from './layer/needs.ts';
@@ -125,6 +126,9 @@ async function writingCheck(config: Config, mountTable: MountTable): Promise<Che
 async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check> {
   const title = 'cache';
   const { dir } = config.cache;
+  const foreign = await refuseForeignCache(dir).catch((error: unknown) => (error as Error).message);
+  if (foreign !== undefined)
+    return { title, result: 'error', detail: foreign, advice: 'No share is mounted there.' };
   const fsType = (await holderOf(dir, mountTable))?.fsType ?? 'an unknown file system';
   const space = await freeSpace(dir);
   const detail = `${dir} on ${fsType}, ${formatBytes(space)} free`;

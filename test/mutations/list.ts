@@ -243,6 +243,14 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/pending-moves',
   },
   {
+    fault: 'root follows links that another user has put in the place of a cache',
+    file: 'plugins/mount/cache/foreign-cache.ts',
+    from: 'await refuseForeignWay(',
+    to: 'await ((...ignored) => ignored)(',
+    test: 'e2e/hostile/mounts',
+    only: 'another user',
+  },
+  {
     fault: 'a listing is read anew though what users deleted in the seconds before is not on record',
     file: 'plugins/uploads/transfer/share-uploads.ts',
     from: 'this.#isLookDue ||= isNew;',

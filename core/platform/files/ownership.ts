@@ -138,6 +138,22 @@ export async function refuseForeignPlace(file: string): Promise<void> {
   }
 }
 
+/**
+ * For a folder that root is to work in. Rejects with a sentence, which ends with the advice, unless the folder and all
+ * on the way to it belong to root or to this process's user and nobody else can rename any of it. What is missing may
+ * be missing: look again once it was made. Who is not root can be led nowhere where this user may not go anyway.
+ */
+export async function refuseForeignWay(folder: string, advice: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return;
+  try {
+    const real = await resolveTrusted(folder);
+    judgeOwner(real, await lstat(real));
+  } catch (error) {
+    if (error instanceof Untrusted) throw new Error(`${error.why}; ${advice}`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
 function ownPlaceWanted(cause: Untrusted): Error {
   return new Error(
     `${cause.why}; run this as the user whom all of it belongs to, ` +

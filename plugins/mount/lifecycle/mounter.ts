@@ -34,6 +34,7 @@ import { probeRemote, remoteFolders } from './probe.ts';
 import { RunningMounts } from './running-mounts.ts';
 import type { Outdated, RunningRclone } from '../releases/renewal.ts';
 import { measureLine } from '../stats/line-speed.ts';
+import { refuseForeignCache } from '../cache/foreign-cache.ts';
 import { releaseForMount } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
 import { ControlPorts } from '../rclone/control/control-ports.ts';
@@ -116,6 +117,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     mount: async (spec, signal, { isUnprobed = false } = {}) => {
       const leave = isUnprobed ? await places.enter(signal) : () => undefined;
       try {
+        await refuseForeignCache(join(tools.config().cache.dir, spec.share.name));
         await disks.note(tools.config().cache.dir);
         await roots.note(tools.config().cache.dir);
         // Noted as soon as it is locked: the share may never be mounted.
@@ -175,6 +177,8 @@ async function mountShare(
   signal.throwIfAborted();
   const planned = tools.plans.renewed(spec);
   const cacheDir = cacheFolder(tools.config(), spec.share.name);
+  // By now the folders above it have been made.
+  await refuseForeignCache(cacheDir);
   const problem = await fuseProblem(locate);
   if (problem !== undefined) throw new Error(problem);
   await tools.former.finish(spec.share.name, planned.mount.fingerprint, signal);

@@ -1,5 +1,6 @@
 import { endsWithin } from 'mountkeeper';
 import type { MountingTools } from '../lifecycle/tools.ts';
+import { asideFolders } from '../cache/identity.ts';
 import { layerPaths } from '../layer/paths.ts';
 import { isWrittenTo } from '../layer/upper/still-open.ts';
 import { forgetBoot } from './boot-note.ts';
@@ -18,8 +19,11 @@ export async function forgetWhenStill(
   { untilMs }: { readonly untilMs: number },
   { clock, processes, writeOut }: Pick<MountingTools, 'clock' | 'processes' | 'writeOut'>,
 ): Promise<void> {
-  const { upper, aside } = layerPaths(cacheDir);
-  const isStill = !(await isWrittenTo([upper, aside], processes));
+  const layers = [cacheDir, ...(await asideFolders(cacheDir))].map(layerPaths);
+  const isStill = !(await isWrittenTo(
+    layers.flatMap(({ upper, aside }) => [upper, aside]),
+    processes,
+  ));
   let isOnDisk = false;
   // Begun after the look: whatever the last writer left is on the disk then.
   await endsWithin(

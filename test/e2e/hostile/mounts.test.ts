@@ -1,13 +1,14 @@
 /** What somebody with root does to a living mount behind the daemon's back. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { chown, mkdir, readdir, rm, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { applied, mountedAnew } from '../../support/config/applied-config.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Files } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
+import { unlessRoot } from '../../runner/skips.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
@@ -114,4 +115,50 @@ describe("a mount behind the daemon's back", () => {
       if (isHeld) await close().catch(() => undefined);
     });
   }
+});
+
+describe('a cache in a folder of another user', { skip: unlessRoot }, () => {
+  const NOBODY = 65_534;
+  let scratch: Scratch;
+  before(async () => {
+    scratch = await createScratch('led');
+  });
+  after(() => scratch.close());
+
+  it("is not followed to where links in its place lead, and used once it is root's", async () => {
+    const nas = await Nas.create(scratch, { files: { 'x.bin': 1_000 } });
+    const [disk, target] = [scratch.path('ssd'), scratch.path('machine')];
+    for (const folder of [disk, target, `${target}/etc`, `${target}/work`])
+      await mkdir(folder, { recursive: true });
+    await chown(disk, NOBODY, NOBODY);
+    const dir = `${disk}/cache`;
+    await mkdir(`${dir}/work/layer`, { recursive: true });
+    await symlink(`${target}/etc`, `${dir}/work/layer/upper`);
+    await symlink(`${target}/work`, `${dir}/work/layer/work`);
+    const daemon = await Daemon.create(scratch, {
+      rclone,
+      name: 'led',
+      connections: [nas.connection('nas')],
+      shares: [{ name: 'work', connection: 'nas' }],
+      sections: { cache: { dir } },
+    });
+    await daemon.start();
+    const said = await until(
+      'the share says why it is down',
+      async () => {
+        const { health, health_message: message } = await daemon.share('work');
+        return health === 'failed' ? message : undefined;
+      },
+      { timeoutMs: 30_000 },
+    );
+    assert.match(said, /ssd belongs to user 65534.*would follow as root.*choose a cache\.dir/);
+    assert.deepEqual(await readdir(`${target}/etc`), []);
+    assert.deepEqual(await readdir(`${target}/work`), []);
+    assert.deepEqual(await readdir(dir), ['work'], 'nothing was written there');
+    await chown(disk, 0, 0);
+    await rm(`${dir}/work`, { recursive: true });
+    assert.equal((await daemon.cli('reconnect', 'work')).code, 0);
+    await daemon.healthy();
+    await daemon.stop();
+  });
 });

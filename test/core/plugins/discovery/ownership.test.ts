@@ -25,7 +25,12 @@ import { pino } from 'pino';
 import type { Isolation } from '../../../../core/config/checks/third-party.js';
 import { discoverPlugins } from '../../../../core/plugins/discovery/discover.js';
 import type { FoundPlugin } from '../../../../core/plugins/discovery/found.js';
-import { judgeContent, resolveTrusted, Untrusted } from '../../../../core/platform/files/ownership.js';
+import {
+  judgeContent,
+  refuseForeignWay,
+  resolveTrusted,
+  Untrusted,
+} from '../../../../core/platform/files/ownership.js';
 import { pluginFiles } from '../../../../core/plugins/discovery/plugin-files.js';
 import { unlessRoot } from '../../../runner/skips.ts';
 
@@ -473,5 +478,30 @@ describe('the files of a plugin', () => {
     judgeContent('/x', { uid: 0, mode: 0o644 });
     judgeContent('/x', { uid: process.geteuid?.() ?? 0, mode: 0o755 });
     assert.throws(() => judgeContent('/x', { uid: NOBODY - 1, mode: 0o644 }), Untrusted);
+  });
+});
+
+describe('a folder in which root is to work', asRoot, () => {
+  it('may lie only where nobody else can rename anything on the way, by links as well', async (t) => {
+    const { at } = await room(t);
+    const refused = (folder: string): Promise<void> =>
+      assert.rejects(refuseForeignWay(folder, 'do this'), /^Error: .*; do this$/);
+    for (const folder of ['ours/in', 'theirs/in', 'open/in', 'sticky/in'])
+      await mkdir(at(folder), { recursive: true });
+    await chown(at('theirs'), NOBODY, NOBODY);
+    await chmod(at('open'), 0o777);
+    await chmod(at('sticky'), 0o1777);
+    for (const folder of ['ours/in', 'ours/in/missing', 'sticky/in', 'sticky/missing'])
+      await refuseForeignWay(at(folder), 'do this');
+    for (const folder of ['theirs', 'theirs/in', 'theirs/in/missing', 'open/in', 'open/missing'])
+      await refused(at(folder));
+    await symlink(at('ours/in'), at('sticky/link'));
+    await refuseForeignWay(at('sticky/link'), 'do this');
+    await lchown(at('sticky/link'), NOBODY, NOBODY);
+    await refused(at('sticky/link'));
+    await symlink(at('theirs/in'), at('ours/link'));
+    await refused(at('ours/link'));
+    await chown(at('sticky/in'), NOBODY, NOBODY);
+    await refused(at('sticky/in'));
   });
 });

@@ -26,8 +26,10 @@ describe('the note of the boot after an unmount', () => {
   const cache = (): { cacheDir: string; files: string[] } => {
     const cacheDir = mkdtempSync(join(root, 'share-'));
     const { upper, aside } = layerPaths(cacheDir);
-    const files = [join(upper, 'file'), join(aside, '1-1', '0')];
-    for (const folder of [upper, join(aside, '1-1')]) mkdirSync(folder, { recursive: true });
+    // The layer of another place that the share led to, which whoever had it open may still write to.
+    const former = layerPaths(join(cacheDir, 'aside', 'former')).upper;
+    const files = [join(upper, 'file'), join(aside, '1-1', '0'), join(former, 'file')];
+    for (const folder of [upper, join(aside, '1-1'), former]) mkdirSync(folder, { recursive: true });
     for (const file of [...files, join(cacheDir, 'boot')]) writeFileSync(file, 'x');
     return { cacheDir, files };
   };
