@@ -49,6 +49,8 @@ export interface MountStats {
    * problem.
    */
   readonly trouble?: string | undefined;
+  /** True when users may come to something else by the share's path: what they write there, nobody knows. */
+  readonly isHidden?: boolean;
 }
 
 /** A file that is not on the remote yet. */

@@ -191,6 +191,7 @@ export class ShareMonitor {
       stats.dirtyFiles === 0 &&
       stats.erroredFiles === 0 &&
       !stats.uploading &&
+      stats.isHidden !== true &&
       this.#stranded.count === 0
     );
   }

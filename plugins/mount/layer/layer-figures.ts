@@ -91,6 +91,7 @@ export function withUploads(
     downloading: reading.downloading ?? false,
     uploadedBytes: waiting.uploadedBytes,
     trouble: troubles.length > 0 ? troubles.join('; ') : undefined,
+    ...(inTheWay !== undefined && { isHidden: true }),
   };
 }
 

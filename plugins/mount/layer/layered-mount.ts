@@ -240,11 +240,12 @@ export class LayeredMount implements RunningRclone {
       place: options.stack.handles,
       tools,
     });
-    this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then(async (reason) => {
+    this.exited = Promise.race([lost, bindfs.exited.then(() => NOT_PASSED_ON)]).then((reason) => {
       this.#end.abort();
       // Whoever adopted it too late does not unmount it: its rclones would be in the way of the next mount's.
       void this.#supervisor.stop();
-      await this.#stopUploads();
+      // Nobody waits for that before servers stop showing what is there instead; `kill` waits.
+      void this.#stopUploads();
       return reason;
     });
     if (lower) this.#supervisor.adopt(lower);

@@ -35,7 +35,7 @@ export class PathCheck {
     this.#wasThere = options.isThere;
   }
 
-  /** What is mounted over it, as was last seen; undefined when nothing is. */
+  /** What is mounted over it, or that it is not there, as was last seen; undefined when all is as it was. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
@@ -64,7 +64,15 @@ export class PathCheck {
     this.#wasThere ||= isThere;
     this.#checksWithout = isThere ? 0 : this.#checksWithout + 1;
     if (this.#wasThere && this.#checksWithout === CHECKS_WITHOUT) onLost();
-    this.#trouble = share && ((top && coverOf(top, device)) ?? coverAbove(share, entries));
+    this.#trouble =
+      share === undefined ? this.#missing : ((top && coverOf(top, device)) ?? coverAbove(share, entries));
+  }
+
+  get #missing(): string | undefined {
+    // The first look may have missed its line.
+    return this.#wasThere && this.#checksWithout > 1
+      ? 'the share is not mounted at its path any more'
+      : undefined;
   }
 }
 

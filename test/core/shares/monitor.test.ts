@@ -204,4 +204,17 @@ describe('the watch of a mount', () => {
     assert.equal(watch.isSynced, true);
     watch.stop();
   });
+
+  it('is not synced while users come to something else by its path', async () => {
+    const kit = createKit();
+    const { watch, mount } = await watched(kit);
+    const { figures } = mount;
+    mount.figures = { ...figures, isHidden: true };
+    await watch.pulse();
+    assert.equal(watch.isSynced, false);
+    mount.figures = figures;
+    await watch.pulse();
+    assert.equal(watch.isSynced, true);
+    watch.stop();
+  });
 });

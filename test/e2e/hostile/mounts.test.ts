@@ -57,6 +57,7 @@ describe("a mount behind the daemon's back", () => {
     await until('the status tells', async () => /tmpfs, somebody/.test(await message()), {
       timeoutMs: 20_000,
     });
+    assert.equal((await daemon.status()).all_synced, false, 'what is written there, nobody knows');
     // Whoever looks into it in this very moment keeps it there.
     await until('it is taken away', () => spawnSync('umount', [daemon.mountPoint('work')]).status === 0, {
       timeoutMs: 20_000,

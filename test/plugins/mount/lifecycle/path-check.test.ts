@@ -3,6 +3,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { createClock } from 'mountkeeper';
 import type { MountEntry } from 'mountkeeper';
 import { PathCheck } from '../../../../plugins/mount/lifecycle/path-check.ts';
+import { NOTHING_READ, withUploads } from '../../../../plugins/mount/layer/layer-figures.ts';
 import { PLACEHOLDER_SOURCE } from '../../../../plugins/mount/layer/stack.ts';
 import { FREEZE_SOURCE } from '../../../../plugins/mount/lifecycle/mount-point.ts';
 import { collectLog } from '../../../support/platform/collected-log.ts';
@@ -91,6 +92,30 @@ describe('a mount at its path', () => {
     assert.equal(lost, 0);
     for (let index = 0; index < 3; index += 1) await look();
     assert.equal(lost, 1);
+  });
+
+  it('is told of when it was missing twice: by its path users come to something else', async () => {
+    const said: unknown[] = [];
+    for (const entries of [[], [entry('mountkeeper:a')], [], [entry('other', 'ext4')]]) {
+      table = entries;
+      said.push(await look());
+    }
+    const missing = 'the share is not mounted at its path any more';
+    assert.deepEqual(said, [undefined, undefined, undefined, missing]);
+    const shown = withUploads(
+      NOTHING_READ,
+      {
+        lookedAtMs: 0,
+        dirtyFiles: 0,
+        dirtyBytes: 0,
+        stuckFiles: 0,
+        uploading: 0,
+        uploadedBytes: 0,
+        localBytes: 0,
+      },
+      { inTheWay: missing, uploadSpeed: 0 },
+    );
+    assert.deepEqual([shown.isHidden, shown.trouble], [true, missing]);
   });
 
   it('is not lost before it was moved there', async () => {
