@@ -695,6 +695,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'core/config/checks/file-only',
   },
   {
+    fault: 'whoever reaches the page sets the first password, and installs packages by it',
+    file: 'plugins/auth/installers.ts',
+    from: 'const isFirst = !isAnybodyAsked(current.web) && isAnybodyAsked(next.web)',
+    to: 'const isFirst = false',
+    test: 'plugins/auth/installers',
+  },
+  {
+    fault: 'whoever reaches the page changes a password while none is asked for, and installs packages by it',
+    file: 'plugins/auth/installers.ts',
+    from: 'isUnguarded && hasNewcomer(current.web, next.web)',
+    to: 'false',
+    test: 'plugins/auth/installers',
+  },
+  {
+    fault: 'a token names an administrator, who installs packages from the page',
+    file: 'plugins/auth/installers.ts',
+    from: " && kind !== 'token'",
+    to: '',
+    test: 'plugins/auth/installers',
+  },
+  {
     fault: 'what is missing in another folder at the path of the upper one is deleted on the NAS',
     file: 'plugins/uploads/transfer/guard/upper-folder.ts',
     from: 'SAME.some((key) => now[key] !== first[key])',

@@ -226,7 +226,18 @@ describe('packages of plugins where nobody is asked for a password', () => {
     assert.match(text, /nobody is asked for a password here/);
     assert.doesNotMatch(text, /dashboard\/do\/plugins\/install/);
     const form = { 'content-type': 'application/x-www-form-urlencoded', 'hx-request': 'true' };
-    const answer = await daemon.request('POST', '/dashboard/do/plugins/install', 'package=garden', form);
-    assert.match(answer.text, /Set a password first/);
+    const install = () => daemon.request('POST', '/dashboard/do/plugins/install', 'package=garden', form);
+    assert.match((await install()).text, /Set web\.password in that file first/);
+    // Else whoever reaches the page would be let in by what they have set.
+    const before = await readFile(daemon.configFile, 'utf8');
+    const refused =
+      /the first password, user or token cannot be set over HTTP while plugins\.install_from_page is true/;
+    const sent = await daemon.submit(daemon.text({ sections: { web: { password: PASSWORD } } }));
+    assert.deepEqual([sent.status, refused.test(sent.body.message)], [400, true], sent.text);
+    const typed = await daemon.request('POST', '/dashboard/do/password/set', `password=${PASSWORD}`, form);
+    assert.match(typed.text, refused);
+    assert.equal(await readFile(daemon.configFile, 'utf8'), before);
+    assert.equal((await daemon.get('/api/plugins')).status, 200, 'nobody is asked as before');
+    assert.match((await install()).text, /Set web\.password in that file first/);
   });
 });
