@@ -428,11 +428,11 @@ describe('configuration of a plugin', () => {
 
   it('is logged, and ends nothing, where a listener rejects afterwards', async (t) => {
     const { log, entries } = collectLog();
-    const declare = (ctx: PluginContext<never>): void =>
-      ctx.onConfigChange(async () => {
-        await Promise.resolve();
-        throw new Error('oops');
-      });
+    const late: () => unknown = async () => {
+      await Promise.resolve();
+      throw new Error('oops');
+    };
+    const declare = (ctx: PluginContext<never>): void => ctx.onConfigChange(late);
     const test = await createTestHost({ plugins: [small('a', [], { config: { schema }, declare })], log });
     t.after(() => test.close());
     await test.configure({ plugins: { a: { depth: 5 } } });
