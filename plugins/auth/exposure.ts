@@ -1,6 +1,7 @@
 /** Warns when nobody is asked for a password although people have access who should not; refuses what leads there. */
 import { isAnybodyAsked, isLoopback, onlyInFile } from 'mountkeeper';
 import type { Config, ConfigProblem, Notice, WebConfig } from 'mountkeeper';
+import { firstProblem } from './installers.ts';
 
 export interface Exposure {
   readonly notice: Notice;
@@ -54,15 +55,8 @@ export function checkUntrusted(next: Config, current: Config): readonly ConfigPr
   const problems: ConfigProblem[] = [];
   if (isSwitchedOff(next) && !isSwitchedOff(current) && isAnybodyAsked(current.web))
     problems.push({ path: ENABLED, message: onlyInFile(`${ENABLED} cannot be switched off over HTTP`) });
-  if (
-    current.plugins.install_from_page === true &&
-    !isAnybodyAsked(current.web) &&
-    isAnybodyAsked(next.web)
-  ) {
-    const first =
-      'the first password, user or token cannot be set over HTTP while plugins.install_from_page is true';
-    problems.push({ path: 'web', message: onlyInFile(first) });
-  }
+  const first = firstProblem(next, current, isSwitchedOff(current));
+  if (first !== undefined) problems.push({ path: 'web', message: first });
   return problems;
 }
 

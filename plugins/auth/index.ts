@@ -9,6 +9,7 @@ import { createAuthenticator } from './authenticator.ts';
 import { passwordCheck } from './doctor.ts';
 import { checkUntrusted, exposureOf, openingProblem } from './exposure.ts';
 import { httpBasic } from './http-basic.ts';
+import { newcomerProblem } from './installers.ts';
 import { OpenRequests } from './open-requests.ts';
 import { SignIns } from './sign-ins/sign-ins.ts';
 import { signInsTab } from './sign-ins/tab.ts';
@@ -85,7 +86,11 @@ export default definePlugin<AuthConfig>({
     ctx.tap('collectChecks', ({ web }) => [passwordCheck(web, isRoot)]);
     ctx.tap('beforeReload', (next) => {
       const now = web();
-      return openingProblem(now, next.config.web) ?? lockoutProblem(now, next, ctx.use('clock').now());
+      return (
+        openingProblem(now, next.config.web) ??
+        lockoutProblem(now, next, ctx.use('clock').now()) ??
+        newcomerProblem(ctx.use('config').current.config, next)
+      );
     });
     ctx.tap('afterReload', warn);
     ctx.effect('take no code that a former daemon may have taken', () => {

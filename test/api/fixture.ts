@@ -24,6 +24,7 @@ import type { OwnedConfigService } from '../../core/config/service.ts';
 import { createSecrets } from '../../core/config/secrets/secrets.ts';
 import { createHttp } from '../../core/http/http.ts';
 import type { Http, HttpOptions } from '../../core/http/http.ts';
+import { requesterNow } from '../../core/http/requests.ts';
 import { createHost } from '../../core/plugins/host.ts';
 import { Contributions } from '../../core/plugins/contributions.ts';
 import type { PluginHost } from '../../core/plugins/host.ts';
@@ -241,6 +242,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     log,
     hostnames: () => config.current.config.web.hostnames,
     trustedProxies: () => config.current.config.web.trusted_proxies,
+    answered: (request) => void host.hooks.observe('afterRequest', request),
     ...options.http,
   });
   const config: OwnedConfigService = createConfigService({
@@ -249,6 +251,7 @@ function assembleParts(folder: string, options: FixtureOptions): Parts {
     protocols: () => host.protocols(),
     log,
     services: { secrets, clock, processes: options.processes ?? ({} as never) },
+    requester: requesterNow,
     review: (next, diff) => host.hooks.veto('beforeReload', next, diff),
     reload: (next) => send('reload', next),
   });

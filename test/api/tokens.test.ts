@@ -329,6 +329,23 @@ describe('users and tokens', () => {
     assert.equal(nobody.status, 200, nobody.body);
   });
 
+  it('name no administrator by a token where administrators may install plugins', async () => {
+    const allowed = '\n[plugins]\ninstall_from_page = true\n';
+    const now = withToken('role = "admin"') + allowed;
+    await open(now);
+    const anna = `\n[[web.users]]\nname = "anna"\npassword_hash = "${await HASH}"\nrole = "admin"\n`;
+    const next = now + anna;
+    for (const toml of [next, now.replace('password = "pw"', 'password = "mine"')]) {
+      const { status, body } = await api.post('/api/config', { toml }, BEARER);
+      assert.deepEqual([status, api.sent.length], [400, 0], body);
+      assert.match(body, /a token may not add an administrator or change the password of one/);
+    }
+    assert.equal((await api.post('/api/config', { toml: `${now}# a note\n` }, BEARER)).status, 200);
+    const person = { authorization: `Basic ${btoa('admin:pw')}` };
+    const { status, body } = await api.post('/api/config', { toml: next }, person);
+    assert.equal(status, 200, body);
+  });
+
   it('keep an administrator among them, over HTTP', async () => {
     const clock = createManualClock();
     const later = new Date(clock.now() + 60_000).toISOString();

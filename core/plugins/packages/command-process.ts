@@ -67,11 +67,18 @@ export interface CommandEnd {
 export type RunCommand = (run: CommandRun) => Promise<CommandEnd>;
 
 /** Resolves once the process has ended. Rejects where it could not be started, did not end in time or was ended. */
-export const runCommand: RunCommand = async ({ args, configFile, clock, signal, said }) => {
+export const runCommand: RunCommand = ({ args, configFile, ...run }) =>
+  runProgram([process.execPath, MAIN, 'plugin', ...args, '--json', '--config', configFile], run);
+
+/** The same, of any program. */
+export async function runProgram(
+  [command, ...args]: readonly [string, ...string[]],
+  { clock, signal, said }: Omit<CommandRun, 'args' | 'configFile'>,
+): Promise<CommandEnd> {
   signal.throwIfAborted();
   const child = spawn(
-    process.execPath,
-    [MAIN, 'plugin', ...args, '--json', '--config', configFile],
+    command,
+    args,
     // A relative path means nothing here, and no `.npmrc` of a folder counts.
     { cwd: '/', env: commandEnvironment(process.env), detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
   );
@@ -92,7 +99,7 @@ export const runCommand: RunCommand = async ({ args, configFile, clock, signal, 
     cancel();
     release();
   }
-};
+}
 
 function lower(pid: number): void {
   try {
@@ -114,13 +121,22 @@ function endOn(ended: AbortSignal, child: ChildProcess, clock: Clock): () => voi
   let cancel = (): void => undefined;
   const end = (): void => {
     child.kill('SIGTERM');
-    cancel = clock.after(ENDING_MS, () => child.kill('SIGKILL'), { keepAlive: true });
+    cancel = clock.after(ENDING_MS, () => killAll(child), { keepAlive: true });
   };
   ended.addEventListener('abort', end, { once: true });
   return () => {
     ended.removeEventListener('abort', end);
     cancel();
   };
+}
+
+/** With all that it has left in its group, which would keep its output open. */
+function killAll({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
 }
 
 /** The last of what a stream gives. */

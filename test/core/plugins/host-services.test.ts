@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
-import type { Exporter } from 'mountkeeper';
+import type { Exporter, PluginContext } from 'mountkeeper';
 import { GuardedExporters } from '../../../core/plugins/guarded-exporters.ts';
 import { createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost } from 'mountkeeper/testing';
 import { small } from '../../support/plugins/small-plugins.ts';
 import type { Diary } from '../../support/plugins/small-plugins.ts';
 import { collectLog } from '../../support/platform/collected-log.ts';
+import { until } from '../../support/platform/wait.ts';
 
 async function open(t: TestContext, plugins: readonly AnyPlugin[]): Promise<TestHost> {
   const test = await createTestHost({ plugins });
@@ -423,5 +424,23 @@ describe('configuration of a plugin', () => {
     ]);
     await test.configure({ plugins: { a: { depth: 5 } } });
     assert.deepEqual([heard, states(test)], [['second'], { a: 'active' }]);
+  });
+
+  it('is logged, and ends nothing, where a listener rejects afterwards', async (t) => {
+    const { log, entries } = collectLog();
+    const late: () => unknown = async () => {
+      await Promise.resolve();
+      throw new Error('oops');
+    };
+    const declare = (ctx: PluginContext<never>): void => ctx.onConfigChange(late);
+    const test = await createTestHost({ plugins: [small('a', [], { config: { schema }, declare })], log });
+    t.after(() => test.close());
+    await test.configure({ plugins: { a: { depth: 5 } } });
+    const said = () =>
+      entries
+        .filter(({ msg }) => msg === 'plugin failed to take over its changed configuration')
+        .map(({ plugin, err }) => [plugin, (err as { message: string }).message]);
+    await until('it is logged', () => said().length > 0, { timeoutMs: 5_000 });
+    assert.deepEqual([said(), states(test)], [[['a', 'oops']], { a: 'active' }]);
   });
 });

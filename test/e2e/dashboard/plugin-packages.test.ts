@@ -7,6 +7,8 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Locator } from 'playwright-core';
+import { makeHash } from '../../../plugins/auth/password-hash.ts';
+import { hashToken, makeToken } from '../../../plugins/auth/token.ts';
 import { SKIPS } from '../../runner/skips.ts';
 import { hasBrowser, openBrowser } from '../../support/dashboard/chromium.ts';
 import { WatchedPage } from '../../support/dashboard/watched-page.ts';
@@ -169,7 +171,16 @@ describe('packages of plugins on the page', { skip: !hasBrowser && SKIPS.chromiu
     await publish('2.0.0', ['read-status', 'network', 'processes']);
     await card().getByRole('button', { name: 'Update' }).click();
     await says(change(), /was not updated[^]*version 2\.0\.0 may also start processes, and the plugin is on/);
-    assert.match((await act('agree', { question: 'anything' })).text, /not what is asked any more/);
+    const what = 'garden';
+    const question = /version 2\.0\.0 may also start processes, and the plugin is on/.exec(
+      await change().innerText(),
+    )?.[0];
+    for (const form of [
+      { what, question: 'anything' },
+      { what: 'pond', question: question ?? '' },
+      { question: question ?? '' },
+    ] as const)
+      assert.match((await act('agree', form)).text, /not what is asked any more/, JSON.stringify(form));
     await change().getByRole('button', { name: 'Agree and go on' }).click();
     await says(change(), /garden 2\.0\.0 is installed, in place of 1\.0\.0/);
     await says(card(), /start processes/);
@@ -226,7 +237,76 @@ describe('packages of plugins where nobody is asked for a password', () => {
     assert.match(text, /nobody is asked for a password here/);
     assert.doesNotMatch(text, /dashboard\/do\/plugins\/install/);
     const form = { 'content-type': 'application/x-www-form-urlencoded', 'hx-request': 'true' };
-    const answer = await daemon.request('POST', '/dashboard/do/plugins/install', 'package=garden', form);
-    assert.match(answer.text, /Set a password first/);
+    const install = () => daemon.request('POST', '/dashboard/do/plugins/install', 'package=garden', form);
+    assert.match((await install()).text, /Set web\.password in that file first/);
+    // Else whoever reaches the page would be let in by what they have set.
+    const before = await readFile(daemon.configFile, 'utf8');
+    const refused =
+      /the first password, user or token cannot be set over HTTP while plugins\.install_from_page is true/;
+    const sent = await daemon.submit(daemon.text({ sections: { web: { password: PASSWORD } } }));
+    assert.deepEqual([sent.status, refused.test(sent.body.message)], [400, true], sent.text);
+    const typed = await daemon.request('POST', '/dashboard/do/password/set', `password=${PASSWORD}`, form);
+    assert.match(typed.text, refused);
+    assert.equal(await readFile(daemon.configFile, 'utf8'), before);
+    assert.equal((await daemon.get('/api/plugins')).status, 200, 'nobody is asked as before');
+    assert.match((await install()).text, /Set web\.password in that file first/);
+  });
+});
+
+describe('packages of plugins, asked for by somebody else', () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const basic = (name: string): Record<string, string> => ({
+    authorization: `Basic ${Buffer.from(`${name}:${PASSWORD}`).toString('base64')}`,
+  });
+
+  it('are installed for an administrator who has signed in here alone', async (t) => {
+    const scratch = await createScratch('page-packages-others');
+    t.after(() => scratch.close());
+    const token = makeToken();
+    const password_hash = await makeHash(PASSWORD);
+    const users = ['operator', 'viewer'].map((role) => ({ name: role, role, password_hash }));
+    const tokens = [{ name: 'script', token_hash: hashToken(token), role: 'admin' }];
+    const daemon = await Daemon.create(scratch, {
+      connections: [{ name: 'nas', type: 'local' }],
+      shares: [],
+      // Nothing answers there: it is enough that it begins.
+      env: { npm_config_registry: 'http://127.0.0.1:9/' },
+      sections: { web: { password: PASSWORD, users, tokens }, plugins: { install_from_page: true } } as never,
+    });
+    void daemon.spawn();
+    const isUp = async (): Promise<boolean> =>
+      (await daemon.request('GET', '/api/plugins', undefined, basic('admin'))).status === 200;
+    await until('the daemon answers', isUp, WAIT);
+    const origin = `http://127.0.0.1:${daemon.port}`;
+    const signIn = await fetch(`${origin}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { ...form, origin, 'sec-fetch-site': 'same-origin' },
+      body: new URLSearchParams({ username: 'admin', password: PASSWORD }),
+    });
+    const cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    assert.match(cookie, /^mountkeeper_sign_in=./);
+    const install = (headers: Record<string, string>) =>
+      daemon.request('POST', '/dashboard/do/plugins/install', `package=${encodeURIComponent(PACKAGE)}`, {
+        ...form,
+        'hx-request': 'true',
+        ...headers,
+      });
+    // Those who are no administrators do not know of the tab.
+    for (const [who, headers, expected] of [
+      ['an operator', basic('operator'), /^404 .*not there any more/],
+      ['a viewer', basic('viewer'), /^404 .*not there any more/],
+      ['a token', { authorization: `Bearer ${token}` }, /^200 .*Only an administrator who is signed in/],
+      ['another site, with the cookie', { cookie, origin: 'https://evil.example' }, /^403 /],
+      ['a page of no site, with the cookie', { cookie, origin: 'null' }, /^403 /],
+    ] as const) {
+      const { status, text } = await install(headers);
+      assert.match(`${status} ${text}`, expected, who);
+    }
+    const begun = /a plugin is changed from the page/g;
+    assert.equal((await daemon.log()).match(begun), null);
+    assert.match((await install({ cookie, origin })).text, /It has begun/);
+    await until('it is logged', async () => begun.test(await daemon.log()), WAIT);
+    assert.equal((await daemon.log()).match(begun)?.length, 1);
   });
 });
