@@ -119,6 +119,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/mount/cache/identity',
   },
   {
+    fault: 'a former cache.dir in which only a deletion waits is forgotten, and all counts as synced',
+    file: 'plugins/mount/cache/cache-folders.ts',
+    from: '(await holdsLayer(folder)) || (await waits(folder))',
+    to: 'holdsLayer(folder)',
+    test: 'plugins/mount/cache/identity',
+  },
+  {
     fault: 'a deletion that only the records know does not count without a mount, and the file comes back',
     file: 'plugins/mount/layer/layering.ts',
     from: 'return isThere ? tools',

@@ -30,7 +30,7 @@ type Known = ReadonlyMap<string, CacheDisk>;
 export interface CacheDisksOptions {
   readonly stateDir: string;
   readonly mountTable: MountTable;
-  /** Whether something waits in a folder, or may. */
+  /** Whether something waits in a folder whose disk is there, or may. Never rejects. */
   readonly mayHold: (root: string) => Promise<boolean>;
 }
 
@@ -75,14 +75,19 @@ export class CacheDisks {
       await writeWhole(join(root, MARK), mark);
       const next = new Map([[root, { at, mark } as CacheDisk]]);
       for (const [other, one] of known)
-        if (other !== root && (await this.#mayHold(other))) next.set(other, one);
+        if (other !== root && (await this.mayHold(other))) next.set(other, one);
       await this.#write(next);
     });
   }
 
-  async #mayHold(root: string): Promise<boolean> {
-    // A disk that is not there may hold anything.
-    return (await this.#problem(root)) !== undefined || this.#options.mayHold(root);
+  /** Whether something waits in a folder, or may. Never rejects. */
+  async mayHold(root: string): Promise<boolean> {
+    // A disk that is not there may hold anything; so may one of which nobody knows.
+    const isKnown = await this.require(root).then(
+      () => true,
+      () => false,
+    );
+    return !isKnown || this.#options.mayHold(root);
   }
 
   async #problem(root: string): Promise<string | undefined> {

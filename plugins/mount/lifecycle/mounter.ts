@@ -78,9 +78,9 @@ export function createMounter(given: MountTools): RcloneMounter {
   const disks = new CacheDisks({
     stateDir: tools.paths.stateDir,
     mountTable: tools.mountTable,
-    mayHold: holdsFiles,
+    mayHold: (root) => holdsFiles(root, async (folder) => (await pendingInLayer(folder, tools)).count > 0),
   });
-  const roots = createCacheRoots(tools.paths.stateDir, (root) => disks.require(root));
+  const roots = createCacheRoots(tools.paths.stateDir, (root) => disks.mayHold(root));
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [
     tools.config().cache.dir,
     ...(await roots.former(tools.config().cache.dir)),

@@ -48,9 +48,9 @@ describe('a cache folder on a disk of its own', () => {
     await assert.rejects(next.note(cache), MISSING);
     await next.note(other);
     assert.equal(next.troubles.length, 1);
-    const roots = createCacheRoots(room, (root) => next.require(root));
+    const roots = createCacheRoots(room, (root) => next.mayHold(root));
     await roots.note(cache);
-    const later = createCacheRoots(room, (root) => disks().require(root));
+    const later = createCacheRoots(room, (root) => disks().mayHold(root));
     assert.deepEqual(await later.former(other), [cache]);
     await rm(ssd, { recursive: true });
     await rename(join(room, 'unplugged'), ssd);
