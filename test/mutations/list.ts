@@ -112,6 +112,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/mount/cache/cache-disks',
   },
   {
+    fault: 'what waits in a cache that another disk is mounted over is forgotten, and all counts as synced',
+    file: 'plugins/mount/cache/cache-disks.ts',
+    from: 'isOn(here, known) || known.isEmpty === true',
+    to: 'true',
+    test: 'plugins/mount/cache/cache-disks',
+  },
+  {
+    fault: 'a cache in which nothing waited at a stop counts as empty though it has been used since',
+    file: 'plugins/mount/cache/cache-disks.ts',
+    from: 'former.fs === here.fs && former.isEmpty !== true',
+    to: 'former.fs === here.fs',
+    test: 'plugins/mount/cache/cache-disks',
+  },
+  {
     fault: 'what waits in a layer that was set aside is forgotten once cache.dir names another folder',
     file: 'plugins/mount/cache/cache-folders.ts',
     from: '[...folders, ...aside].map',
