@@ -78,16 +78,21 @@ export class CacheDisks {
         if (former.fs === here.fs && former.isEmpty !== true) return;
         return this.#write(new Map(known).set(root, entry(here, former.mark)));
       }
-      const mark = former?.next ?? randomUUID();
-      // Until the new one stands in the folder both are known: a kill in between makes no disk look like a missing one.
-      if (former) await this.#write(new Map(known).set(root, { ...former, next: mark }));
-      await makeFolder(root);
-      await writeWhole(join(root, MARK), mark);
-      const next = new Map([[root, entry(here, mark)]]);
-      for (const [other, one] of known)
-        if (other !== root && (await this.mayHold(other))) next.set(other, one);
-      await this.#write(next);
+      return this.#markAnew(root, here, known);
     });
+  }
+
+  /** On another disk, or without its mark: the folder gets another one. */
+  async #markAnew(root: string, here: Disk, known: Known): Promise<void> {
+    const former = known.get(root);
+    const mark = former?.next ?? randomUUID();
+    // Until the new one stands in the folder both are known: a kill in between makes no disk look like a missing one.
+    if (former) await this.#write(new Map(known).set(root, { ...former, next: mark }));
+    await makeFolder(root);
+    await writeWhole(join(root, MARK), mark);
+    const next = new Map([[root, entry(here, mark)]]);
+    for (const [other, one] of known) if (other !== root && (await this.mayHold(other))) next.set(other, one);
+    await this.#write(next);
   }
 
   /** Call it at a stop, when nothing waits in the folder and nobody uses it any more: then it need not be there again. */
