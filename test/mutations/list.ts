@@ -147,6 +147,13 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/mount/layer/pending-in-layer',
   },
   {
+    fault: 'an unmount notes that all is sent in a cache that another daemon has by then',
+    file: 'plugins/mount/recovery/after-unmount.ts',
+    from: 'await asSoleUser(cacheDir, processes, note)',
+    to: 'await note()',
+    test: 'plugins/mount/recovery/after-unmount',
+  },
+  {
     fault: 'what a program writes through a mount that was taken off its path goes up torn after a power cut',
     file: 'plugins/mount/recovery/forget-when-still.ts',
     from: 'isStill && isOnDisk',
