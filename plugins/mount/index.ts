@@ -118,7 +118,7 @@ export default definePlugin({
       },
     });
     ctx.tap('collectNotices', () => [...notices, ...outdated, ...(mounter()?.unsafe() ?? [])]);
-    ctx.effect('caches on their disks', () => () => mounter()?.settle());
+    ctx.effect('caches on their disks', () => () => mounter()?.settle(ctx.signal.reason === 'shutdown'));
     ctx.effect('mount points', () => () => mounter()?.unlock());
   },
 });

@@ -112,10 +112,31 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/mount/cache/cache-disks',
   },
   {
+    fault: 'what waits in a cache that another disk is mounted over is forgotten, and all counts as synced',
+    file: 'plugins/mount/cache/cache-disks.ts',
+    from: 'isOn(here, known) || known.isEmpty === true',
+    to: 'true',
+    test: 'plugins/mount/cache/cache-disks',
+  },
+  {
+    fault: 'a cache in which nothing waited at a stop counts as empty though it has been used since',
+    file: 'plugins/mount/cache/cache-disks.ts',
+    from: 'former.fs === here.fs && former.isEmpty !== true',
+    to: 'former.fs === here.fs',
+    test: 'plugins/mount/cache/cache-disks',
+  },
+  {
     fault: 'what waits in a layer that was set aside is forgotten once cache.dir names another folder',
     file: 'plugins/mount/cache/cache-folders.ts',
     from: '[...folders, ...aside].map',
     to: 'folders.map',
+    test: 'plugins/mount/cache/identity',
+  },
+  {
+    fault: 'a former cache.dir in which only a deletion waits is forgotten, and all counts as synced',
+    file: 'plugins/mount/cache/cache-folders.ts',
+    from: '(await holdsLayer(folder)) || (await waits(folder))',
+    to: 'holdsLayer(folder)',
     test: 'plugins/mount/cache/identity',
   },
   {
@@ -124,6 +145,13 @@ export const MUTATIONS: readonly Mutation[] = [
     from: 'return isThere ? tools',
     to: 'return (await holdsLayer(cacheDir)) ? tools',
     test: 'plugins/mount/layer/pending-in-layer',
+  },
+  {
+    fault: 'an unmount notes that all is sent in a cache that another daemon has by then',
+    file: 'plugins/mount/recovery/after-unmount.ts',
+    from: 'await asSoleUser(cacheDir, processes, note)',
+    to: 'await note()',
+    test: 'plugins/mount/recovery/after-unmount',
   },
   {
     fault: 'what a program writes through a mount that was taken off its path goes up torn after a power cut',

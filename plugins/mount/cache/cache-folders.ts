@@ -16,23 +16,21 @@ export interface CacheRoots {
   former(present: string): Promise<readonly string[]>;
 }
 
-/** `require` rejects for one whose disk is not there. */
-export function createCacheRoots(
-  stateDir: string,
-  require: (root: string) => Promise<void> = () => Promise.resolve(),
-): CacheRoots {
+/** `mayHold`: whether something waits in a folder, or may. Never rejects. */
+export function createCacheRoots(stateDir: string, mayHold: (root: string) => Promise<boolean>): CacheRoots {
   const file = join(stateDir, 'mount', 'cache-folders.json');
   let known: Promise<Roots> | undefined;
   const saving = createSerialQueue();
-  const load = (): Promise<Roots> => {
-    known ??= read(file, require);
+  /** `present`: in use from now on, so that nobody has to look into it. */
+  const load = (present: string): Promise<Roots> => {
+    known ??= read(file, async (root) => root === present || mayHold(root));
     // Whoever waits for it hears of it; the next one reads anew.
     known.catch(() => (known = undefined));
     return known;
   };
   return {
     note: async (root) => {
-      const list = await load();
+      const list = await load(root);
       await saving.run(async () => {
         const { roots } = list;
         if (roots.includes(root)) return;
@@ -45,7 +43,7 @@ export function createCacheRoots(
         roots.push(root);
       });
     },
-    former: async (present) => (await load()).roots.filter((root) => root !== present),
+    former: async (present) => (await load(present)).roots.filter((root) => root !== present),
   };
 }
 
@@ -56,13 +54,13 @@ interface Roots {
 }
 
 /** Entries are dropped only at the start, when nothing is being written anywhere. */
-async function read(file: string, require: (root: string) => Promise<void>): Promise<Roots> {
+async function read(file: string, mayHold: (root: string) => Promise<boolean>): Promise<Roots> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '[]';
     throw error;
   });
   const written = parse(text);
-  const pending = await Promise.all(written.map((root) => holdsFiles(root, require)));
+  const pending = await Promise.all(written.map(mayHold));
   return { roots: written.filter((_, index) => pending[index]), written };
 }
 
@@ -76,19 +74,23 @@ function parse(text: string): readonly string[] {
   }
 }
 
-/** A folder that cannot be read counts as holding files. */
+/**
+ * A folder that cannot be read counts as holding files. `waits`: whether the uploader knows of something in a cache
+ * folder, such as a deletion of which nothing is left in the upper folder.
+ */
 export async function holdsFiles(
   root: string,
-  require: (root: string) => Promise<void> = () => Promise.resolve(),
+  waits: (cacheDir: string) => Promise<boolean>,
 ): Promise<boolean> {
   try {
-    await require(root);
     const folders = (await cachedShares(root)).map((share) => join(root, share));
     const all = await Promise.all(folders.map((folder) => pendingOf(folder)));
     if (all.some(({ count }) => count > 0)) return true;
-    // Changes in an upper folder may be waiting, too, also where it was set aside; only the uploader can tell.
+    // Changes in an upper folder may be waiting, too, also where it was set aside.
     const aside = (await Promise.all(folders.map(asideFolders))).flat();
-    return (await Promise.all([...folders, ...aside].map(holdsLayer))).includes(true);
+    const holds = async (folder: string): Promise<boolean> =>
+      (await holdsLayer(folder)) || (await waits(folder));
+    return (await Promise.all([...folders, ...aside].map(holds))).includes(true);
   } catch {
     // Unknown counts as waiting.
     return true;

@@ -128,8 +128,8 @@ async function moveFormerAside(
     const waiting = join(cacheDir, ASIDE, current);
     if (await isInTheWay(cacheDir, waiting))
       throw new Error(
-        'files that have not reached the place that the share led to before wait in two parts, since a former version ' +
-          'took it for another place; let the share lead there until nothing waits, then change it',
+        'files that have not reached the place that the share led to before wait in two parts, since a former ' +
+          'version took it for another place; let the share lead there until nothing waits, then change it',
       );
     // First, since what is moved in part is moved on by the next run, under the same name.
     if (isWhole) await writeWhole(join(waiting, WHOLE_FILE), `${current}\n`);

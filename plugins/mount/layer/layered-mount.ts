@@ -28,9 +28,10 @@ import type { Outdated } from '../rclone/remote-files.ts';
 import { clearMountPoint } from '../lifecycle/mount-point.ts';
 import { freezeMount } from '../lifecycle/freeze.ts';
 import { LeadsElsewhere } from '../lifecycle/mount-plan.ts';
+import { asSoleUser } from '../lifecycle/sole-use.ts';
 import type { MountingTools } from '../lifecycle/tools.ts';
+import { noteUnmounted } from '../recovery/after-unmount.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
-import { forgetWhenStill } from '../recovery/forget-when-still.ts';
 import { createMeter } from '../stats/meter.ts';
 import { unsentBytes } from '../stats/unsent-bytes.ts';
 import {
@@ -59,7 +60,6 @@ import { Renewal } from './renewal.ts';
 import type { RunningRclone } from '../releases/renewal.ts';
 import { Health, NOT_PASSED_ON } from './health/health.ts';
 import { usedPaths } from './upper/open-for-writing.ts';
-import { markAllSent } from './sent-mark.ts';
 import { clearStack } from './stack.ts';
 
 const FORGET_MS = 30_000;
@@ -382,8 +382,8 @@ export class LayeredMount implements RunningRclone {
   }
 
   async unmount(): Promise<void> {
-    const { clock, log } = this.#options.tools;
-    const untilMs = clock.monotonic() + NOTE_WITHIN_MS;
+    const { tools, uploader } = this.#options;
+    const untilMs = tools.clock.monotonic() + NOTE_WITHIN_MS;
     this.#end.abort();
     this.#hold.close();
     const lower = await this.#supervisor.stop();
@@ -395,15 +395,7 @@ export class LayeredMount implements RunningRclone {
       async () => lower?.unmount(),
       () => clearStack(this.#options.stack, this.#options.tools),
     );
-    const { paths, tools, uploader } = this.#options;
-    // Without it a purge of the package names what lies there, which is safe.
-    await markAllSent(paths, { uploader, untilMs }, tools).catch((err: unknown) =>
-      log.warn({ share: this.shareName, err }, 'that all is on the remote could not be noted'),
-    );
-    // After that: what it brings back into the upper folder is on the disk then, too.
-    await forgetWhenStill(this.#options.cacheDir, { untilMs }, tools).catch((err: unknown) =>
-      log.warn({ share: this.shareName, err }, 'the cache is looked through after the next boot'),
-    );
+    await noteUnmounted(this.#options, { uploader, untilMs }, tools);
   }
 
   /** rclone first: calls that wait in the overlay end with it. */
@@ -441,9 +433,11 @@ export class LayeredMount implements RunningRclone {
     };
   }
 
+  /** Once bindfs, which has the share's lock, has ended, another daemon may have the cache: rejects then. */
   pending(): Promise<PendingFiles> {
-    const { paths, uploader } = this.#options;
-    return uploader.waiting(paths.upper, paths.records);
+    const { bindfs, cacheDir, paths, tools, uploader } = this.#options;
+    const look = (): Promise<PendingFiles> => uploader.waiting(paths.upper, paths.records);
+    return bindfs.isAlive() ? look() : asSoleUser(cacheDir, tools.processes, look);
   }
 
   release(): void {

@@ -60,8 +60,11 @@ export interface RcloneMounter extends Mounter {
   unsafe(): readonly Notice[];
   /** Mounts whose rclone is another one than the next mount would have. */
   outdated(): Promise<readonly Outdated[]>;
-  /** Waits, for a limited time, until the caches are written to their disks. */
-  settle(): Promise<void>;
+  /**
+   * Waits, for a limited time, until the caches are written to their disks. `isStop`: every share was unmounted and the
+   * daemon ends.
+   */
+  settle(isStop: boolean): Promise<void>;
 }
 
 export function createMounter(given: MountTools): RcloneMounter {
@@ -79,9 +82,9 @@ export function createMounter(given: MountTools): RcloneMounter {
   const disks = new CacheDisks({
     stateDir: tools.paths.stateDir,
     mountTable: tools.mountTable,
-    mayHold: holdsFiles,
+    mayHold: (root) => holdsFiles(root, async (folder) => (await pendingInLayer(folder, tools)).count > 0),
   });
-  const roots = createCacheRoots(tools.paths.stateDir, (root) => disks.require(root));
+  const roots = createCacheRoots(tools.paths.stateDir, (root) => disks.mayHold(root));
   const rootsNow = async (): Promise<readonly [string, ...string[]]> => [
     tools.config().cache.dir,
     ...(await roots.former(tools.config().cache.dir)),
@@ -103,6 +106,16 @@ export function createMounter(given: MountTools): RcloneMounter {
     heldAtMostMs: STARTED_MS,
     clock: tools.clock,
   });
+  /** Mounts that have begun and not come up, or failed, yet. */
+  let underWay = 0;
+  /** Shares in which nothing waited when all caches were last looked through. Another set after each mount. */
+  let clean = new Set<string>();
+  /** As the last look of a stop found it, after each share was unmounted. */
+  const noteWhenEmpty = async (): Promise<void> => {
+    const root = tools.config().cache.dir;
+    const isEmpty = underWay === 0 && (await cachedShares(root)).every((share) => clean.has(share));
+    if (isEmpty) await disks.noteEmpty(root);
+  };
   const pathOf = (shareName: string): string =>
     tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
   return {
@@ -116,6 +129,7 @@ export function createMounter(given: MountTools): RcloneMounter {
     mountsUnprobed: async (spec) => LISTS_FOLDERS.has(spec.connection.type) && wasHere(spec),
     mount: async (spec, signal, { isUnprobed = false } = {}) => {
       const leave = isUnprobed ? await places.enter(signal) : () => undefined;
+      underWay += 1;
       try {
         await refuseForeignCache(join(tools.config().cache.dir, spec.share.name));
         await disks.note(tools.config().cache.dir);
@@ -128,6 +142,8 @@ export function createMounter(given: MountTools): RcloneMounter {
         mounts.add(mount);
         return mount;
       } finally {
+        underWay -= 1;
+        clean = new Set();
         leave();
       }
     },
@@ -139,29 +155,40 @@ export function createMounter(given: MountTools): RcloneMounter {
       }
       // Reads whole caches where a former version left some: nobody waits for that.
       void Promise.all(
-        [tools.config().cache.dir, ...adopted.map((mount) => mount.cacheRoot)].map(roots.note),
+        [tools.config().cache.dir, ...adopted.map((mount) => mount.cacheRoot)].map(async (root) => {
+          // Also where a version has mounted it that noted no disks.
+          await disks.note(root);
+          await roots.note(root);
+        }),
       ).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
       return adopted;
     },
     pending: async (shareName) => {
+      const look = clean;
       const folders = (await readableRoots()).map((root) => join(root, shareName));
       const [cached, written] = await Promise.all([
         pendingInAll(folders, pathOf(shareName)),
         pendingInLayers(folders, tools),
       ]);
+      if (cached.count + written.count === 0) look.add(shareName);
       return {
         count: cached.count + written.count,
         bytes: cached.bytes + written.bytes,
         paths: [...written.paths, ...cached.paths].slice(0, MAX_PATHS),
       };
     },
-    cached: async () => [...new Set((await Promise.all((await readableRoots()).map(cachedShares))).flat())],
+    cached: async () => {
+      clean = new Set();
+      return [...new Set((await Promise.all((await readableRoots()).map(cachedShares))).flat())];
+    },
     leftovers: async () => recoveryReport(...(await rootsNow())),
     unsafe: () =>
       [...tools.writeOut.troubles, ...disks.troubles].map((message) => ({ level: 'warning', message })),
     outdated: () => mounts.outdated(tools),
-    settle: async () => {
+    settle: async (isStop) => {
+      const noted = isStop ? noteWhenEmpty() : undefined;
       await Promise.all([tools.former.close(), tools.writeOut.letGo(LAST_WRITE_OUT_MS)]);
+      await noted;
     },
     unlock: async () => {
       await Promise.all([...mountPoints].map((path) => unlockMountPoint(path, tools)));

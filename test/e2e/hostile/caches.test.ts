@@ -263,6 +263,46 @@ describe('a cache in which files wait', () => {
   );
 
   it(
+    'that a disk is mounted over: nothing is synced while something waits below, and nothing is said otherwise',
+    { skip: unlessRoot },
+    async (t) => {
+      const relay = await Relay.start(scratch, { targetPort: nas.port, bytesPerSecond: LINE });
+      const daemon = await create('covered', {}, relay.port);
+      await daemon.start();
+      await daemon.healthy();
+      relay.setRate(THIN_LINE);
+      const waits = await files.write(`${daemon.mountPoint('work')}/covered.bin`, 50_000);
+      assert.equal((await daemon.stop()).code, 75);
+      const disk = await diskFor(daemon, t);
+      if (disk === undefined) return;
+      await daemon.start();
+      const said = await until(
+        'the share says why it is down',
+        async () => {
+          const { health, health_message: message } = await daemon.share('work');
+          return health === 'failed' ? message : undefined;
+        },
+        { timeoutMs: 30_000 },
+      );
+      assert.match(said, /The cache folder .* is on another disk than before.* is hidden and not known/);
+      assert.equal((await daemon.status()).all_synced, false);
+      assert.equal((await daemon.stop()).code, 75);
+      await disk.unplug();
+      await daemon.writeConfig(soon(daemon, daemon.cacheDir));
+      relay.setRate(LINE);
+      await daemon.start();
+      await daemon.synced(60_000);
+      assert.equal(await nas.checksum('covered.bin'), waits);
+      assert.equal((await daemon.stop()).code, 0);
+      await disk.plug();
+      await daemon.start();
+      await daemon.healthy();
+      await daemon.synced(60_000);
+      assert.equal((await daemon.stop()).code, 0);
+    },
+  );
+
+  it(
     'on a disk that turned read-only: the status says so until the disk is mended',
     { skip: unlessRoot },
     async (t) => {

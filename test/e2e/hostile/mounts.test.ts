@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chown, mkdir, readdir, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { applied, mountedAnew } from '../../support/config/applied-config.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
@@ -129,13 +130,13 @@ describe('a cache in a folder of another user', { skip: unlessRoot }, () => {
   it("is not followed to where links in its place lead, and used once it is root's", async () => {
     const nas = await Nas.create(scratch, { files: { 'x.bin': 1_000 } });
     const [disk, target] = [scratch.path('ssd'), scratch.path('machine')];
-    for (const folder of [disk, target, `${target}/etc`, `${target}/work`])
+    for (const folder of [disk, target, join(target, 'etc'), join(target, 'work')])
       await mkdir(folder, { recursive: true });
     await chown(disk, NOBODY, NOBODY);
     const dir = `${disk}/cache`;
-    await mkdir(`${dir}/work/layer`, { recursive: true });
-    await symlink(`${target}/etc`, `${dir}/work/layer/upper`);
-    await symlink(`${target}/work`, `${dir}/work/layer/work`);
+    await mkdir(join(dir, 'work', 'layer'), { recursive: true });
+    await symlink(`${target}/etc`, join(dir, 'work', 'layer', 'upper'));
+    await symlink(join(target, 'work'), join(dir, 'work', 'layer', 'work'));
     const daemon = await Daemon.create(scratch, {
       rclone,
       name: 'led',
@@ -154,10 +155,10 @@ describe('a cache in a folder of another user', { skip: unlessRoot }, () => {
     );
     assert.match(said, /ssd belongs to user 65534.*would follow as root.*choose a cache\.dir/);
     assert.deepEqual(await readdir(`${target}/etc`), []);
-    assert.deepEqual(await readdir(`${target}/work`), []);
+    assert.deepEqual(await readdir(join(target, 'work')), []);
     assert.deepEqual(await readdir(dir), ['work'], 'nothing was written there');
     await chown(disk, 0, 0);
-    await rm(`${dir}/work`, { recursive: true });
+    await rm(join(dir, 'work'), { recursive: true });
     assert.equal((await daemon.cli('reconnect', 'work')).code, 0);
     await daemon.healthy();
     await daemon.stop();

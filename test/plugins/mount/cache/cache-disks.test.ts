@@ -48,9 +48,9 @@ describe('a cache folder on a disk of its own', () => {
     await assert.rejects(next.note(cache), MISSING);
     await next.note(other);
     assert.equal(next.troubles.length, 1);
-    const roots = createCacheRoots(room, (root) => next.require(root));
+    const roots = createCacheRoots(room, (root) => next.mayHold(root));
     await roots.note(cache);
-    const later = createCacheRoots(room, (root) => disks().require(root));
+    const later = createCacheRoots(room, (root) => disks().mayHold(root));
     assert.deepEqual(await later.former(other), [cache]);
     await rm(ssd, { recursive: true });
     await rename(join(room, 'unplugged'), ssd);
@@ -115,6 +115,89 @@ describe('a cache folder on a disk of its own', () => {
     await disks().require(cache);
     await writeFile(join(cache, 'cache-id'), former);
     await assert.rejects(disks().require(cache), /is not mounted at/);
+  });
+
+  const HIDDEN =
+    /is on another disk than before, which is mounted at .*ssd: what waits .* is hidden and not known/;
+
+  it('is missed, too, while another disk is mounted over it, as long as somebody has used it since a clean stop', async () => {
+    const cache = join(ssd, 'mk');
+    mounted = ['/'];
+    await disks().note(cache);
+    const cover = async (): Promise<void> => {
+      await rename(ssd, join(room, 'covered'));
+      await mkdir(ssd);
+      mounted = ['/', ssd];
+    };
+    const uncover = async (): Promise<void> => {
+      await rm(ssd, { recursive: true });
+      await rename(join(room, 'covered'), ssd);
+      mounted = ['/'];
+    };
+    await cover();
+    await assert.rejects(disks().note(cache), HIDDEN);
+    // What is covered is not empty, whatever the other disk has.
+    await disks().noteEmpty(cache);
+    await assert.rejects(disks().require(cache), HIDDEN);
+    assert.equal(await disks().mayHold(cache), true);
+    await uncover();
+    await disks().note(cache);
+    await disks().noteEmpty(cache);
+    await cover();
+    await disks().require(cache);
+    // It is in use again from the next start on, and then a daemon was killed.
+    await uncover();
+    await disks().note(cache);
+    await cover();
+    await assert.rejects(disks().note(cache), HIDDEN);
+    await uncover();
+    await disks().noteEmpty(cache);
+    await cover();
+    await disks().note(cache);
+    await uncover();
+    await assert.rejects(disks().note(cache), MISSING);
+  });
+
+  it('is not the one that is mounted in its place, but may be emptied', async () => {
+    const cache = join(ssd, 'mk');
+    await disks().note(cache);
+    await rename(ssd, join(room, 'unplugged'));
+    await mkdir(ssd);
+    await assert.rejects(disks().note(cache), HIDDEN);
+    await rm(ssd, { recursive: true });
+    await rename(join(room, 'unplugged'), ssd);
+    await rm(cache, { recursive: true });
+    await disks().note(cache);
+  });
+
+  it('of which a former version noted the place alone is the one that is there', async () => {
+    const cache = join(ssd, 'mk');
+    await mkdir(join(room, 'mount'));
+    const file = join(room, 'mount', 'cache-disks.jsonl');
+    await writeFile(file, `${JSON.stringify([cache, { at: ssd, mark: 'former' }])}\n`);
+    await disks().note(cache);
+    const line = await readFile(file, 'utf8');
+    // The package's purge reads it in this form.
+    assert.match(line, /^\["[^"]*",\{"at":"[^"]*","mark":"[^"]*","fs":"\d+ \d+"\}\]\n$/);
+    await rm(ssd, { recursive: true });
+    await mkdir(ssd);
+    await assert.rejects(disks().require(cache), HIDDEN);
+  });
+
+  it('gets another mark where a former version noted the place alone: a copy below may have it', async () => {
+    const cache = join(ssd, 'mk');
+    await mkdir(cache);
+    await writeFile(join(cache, 'cache-id'), 'of both');
+    await mkdir(join(room, 'mount'));
+    await writeFile(
+      join(room, 'mount', 'cache-disks.jsonl'),
+      `${JSON.stringify([cache, { at: ssd, mark: 'of both' }])}\n`,
+    );
+    await disks().note(cache);
+    await unplug();
+    await mkdir(cache);
+    await writeFile(join(cache, 'cache-id'), 'of both');
+    await assert.rejects(disks().note(cache), MISSING);
   });
 
   it('is forgotten by whoever removes its line, at once, and by itself where nothing waits', async () => {

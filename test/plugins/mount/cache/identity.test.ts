@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { settleIdentity, takeUpIdentity } from '../../../../plugins/mount/cache/identity.ts';
-import { createCacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
+import { createCacheRoots, holdsFiles } from '../../../../plugins/mount/cache/cache-folders.ts';
+import type { CacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
 import { pendingIn, pendingOf } from '../../../../plugins/mount/cache/scan.ts';
 
 describe('the place that a cache folder belongs to', () => {
@@ -159,39 +160,64 @@ describe('the place that a cache folder belongs to', () => {
   });
 
   describe('in folders that cache.dir named before', () => {
+    /** Shares of which the uploader knows that something waits. */
+    const waiting = new Set<string>();
+    const rootsOf = (state: string): CacheRoots =>
+      createCacheRoots(state, (one) => holdsFiles(one, async (folder) => waiting.has(folder)));
+
     it('is remembered by the next daemon as long as something waits there', async () => {
       const state = join(root, 'state');
-      const first = createCacheRoots(state);
+      const first = rootsOf(state);
       await Promise.all([
         first.note(join(root, 'cache')),
         first.note(join(root, 'empty')),
         first.note(join(root, 'cache')),
       ]);
       await dirtyFile();
-      assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), [join(root, 'cache')]);
-      assert.deepEqual(await createCacheRoots(state).former(join(root, 'cache')), []);
+      assert.deepEqual(await rootsOf(state).former(join(root, 'other')), [join(root, 'cache')]);
+      assert.deepEqual(await rootsOf(state).former(join(root, 'cache')), []);
       assert.equal((await pendingOf(cache)).count, 1);
     });
 
     it('is remembered, too, where all that waits is a write layer that was set aside', async () => {
       const [state, former] = [join(root, 'state'), join(root, 'cache')];
-      await createCacheRoots(state).note(former);
+      await rootsOf(state).note(former);
       await mkdir(join(cache, 'aside', 'first', 'layer', 'upper'), { recursive: true });
-      assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), []);
-      await createCacheRoots(state).note(former);
+      assert.deepEqual(await rootsOf(state).former(join(root, 'other')), []);
+      await rootsOf(state).note(former);
       await writeFile(join(cache, 'aside', 'first', 'layer', 'upper', 'a'), '12345');
-      assert.deepEqual(await createCacheRoots(state).former(join(root, 'other')), [former]);
+      assert.deepEqual(await rootsOf(state).former(join(root, 'other')), [former]);
+    });
+
+    it('is remembered, too, where all that waits is what the uploader knows, and it left no file', async () => {
+      const [state, former] = [join(root, 'state'), join(root, 'cache')];
+      await mkdir(join(cache, 'layer', 'upper'), { recursive: true });
+      for (const [waits, remembered] of [
+        [[], []],
+        [[cache], [former]],
+        [[join(cache, 'aside', 'first')], [former]],
+      ] as const) {
+        await mkdir(join(cache, 'aside', 'first', 'layer', 'upper'), { recursive: true });
+        await rootsOf(state).note(former);
+        waiting.clear();
+        for (const folder of waits) waiting.add(folder);
+        assert.deepEqual(await rootsOf(state).former(join(root, 'other')), remembered);
+      }
+      const silent = createCacheRoots(state, (one) =>
+        holdsFiles(one, () => Promise.reject(new Error('no uploader'))),
+      );
+      assert.deepEqual(await silent.former(join(root, 'other')), [former]);
     });
 
     it('is not written again by the next daemon, and after another one it is', async () => {
       const state = join(root, 'state');
       const file = join(state, 'mount', 'cache-folders.json');
-      await createCacheRoots(state).note('/one');
+      await rootsOf(state).note('/one');
       const { ino } = await stat(file);
-      const next = createCacheRoots(state);
+      const next = rootsOf(state);
       await next.note('/one');
       assert.equal((await stat(file)).ino, ino);
-      const later = createCacheRoots(state);
+      const later = rootsOf(state);
       // Empty folders are dropped, so this leaves the second alone in the file.
       await later.note('/two');
       await later.note('/one');
@@ -201,7 +227,7 @@ describe('the place that a cache folder belongs to', () => {
     it('is not noted when that cannot be written, and can be noted later', async () => {
       const state = join(root, 'state');
       await mkdir(join(state, 'mount', 'cache-folders.json.new'), { recursive: true });
-      const roots = createCacheRoots(state);
+      const roots = rootsOf(state);
       await assert.rejects(roots.note('/one'));
       await rm(join(state, 'mount', 'cache-folders.json.new'), { recursive: true });
       await roots.note('/one');
