@@ -154,13 +154,15 @@ export function createMounter(given: MountTools): RcloneMounter {
         mounts.add(mount);
       }
       // Reads whole caches where a former version left some: nobody waits for that.
-      void Promise.all(
-        [tools.config().cache.dir, ...adopted.map((mount) => mount.cacheRoot)].map(async (root) => {
-          // Also where a version has mounted it that noted no disks.
+      const used = [...new Set(adopted.map((mount) => mount.cacheRoot))];
+      void Promise.all([
+        ...[...used, tools.config().cache.dir].map(roots.note),
+        // A version that noted no disks may have mounted them.
+        ...used.map(async (root) => {
+          await refuseForeignCache(root);
           await disks.note(root);
-          await roots.note(root);
         }),
-      ).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
+      ]).catch((error: unknown) => tools.log.warn({ err: error }, 'folders of caches not noted'));
       return adopted;
     },
     pending: async (shareName) => {
