@@ -4,7 +4,6 @@
  * but where the test says `live`: then only marks are written anew, below a mounted overlay that remembers
  * the former ones.
  */
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -42,6 +41,7 @@ import { runShortCommand } from '../../../core/platform/processes/short-command.
 import type { Proof } from '../../../plugins/uploads/proof/same-content.ts';
 import { settleUpper } from '../../../plugins/uploads/transfer/leaving/settle.ts';
 import { ShareUploader } from '../../../plugins/uploads/transfer/share-uploads.ts';
+import { runInShell } from '../platform/open-shell.ts';
 
 /** The real clock: uploaders are driven by the test, not by time. */
 export const clock: Clock = createClock();
@@ -108,23 +108,16 @@ export class TestShare {
   /** Mounts the overlay unless it is mounted. */
   up(): void {
     if (this.#isMounted) return;
-    execFileSync('mount', [
-      '-i',
-      '-t',
-      'overlay',
-      'uploads-test',
-      '-o',
-      `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')},` +
-        `${OPTIONS},metacopy=on`,
-      this.mount,
-    ]);
+    const folders = `lowerdir=${this.nas},upperdir=${this.upper},workdir=${join(this.root, 'work')}`;
+    const options = `${folders},${OPTIONS},metacopy=on`;
+    runInShell('mount', '-i', '-t', 'overlay', 'uploads-test', '-o', options, this.mount);
     this.#isMounted = true;
   }
 
   /** Unmounts the overlay, lazily. */
   down(): void {
     if (!this.#isMounted) return;
-    execFileSync('umount', ['-i', '-l', this.mount]);
+    runInShell('umount', '-i', '-l', this.mount);
     this.#isMounted = false;
   }
 
@@ -242,7 +235,7 @@ export class TestShare {
 
   /** What the kernel remembers of names, and of those that were looked for in vain. */
   dropNames(): void {
-    execFileSync('mount', ['-i', '-o', 'remount,rw', this.mount]);
+    runInShell('mount', '-i', '-o', 'remount,rw', this.mount);
   }
 
   #takeOne({ path, kind, inode, changedNs, isOpaque, copy, nowAt, discardTo }: LeavingEntry): boolean {
@@ -328,7 +321,7 @@ function remove(full: string, kind: LeavingEntry['kind']): boolean {
 }
 
 function setMark(folder: string, ...change: string[]): void {
-  execFileSync('setfattr', ['-h', ...change, folder]);
+  runInShell('setfattr', '-h', ...change, folder);
 }
 
 function renameChecked(from: string, to: string, isFolder: boolean): void {
