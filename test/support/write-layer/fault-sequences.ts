@@ -30,6 +30,8 @@ export interface Choice {
   readonly only?: RegExp;
   /** Of the NAS. */
   readonly protocol?: NasProtocol;
+  /** All faults strike one daemon, one after the other, each in a folder of its own; else each has a daemon. */
+  readonly isShared?: boolean;
 }
 
 const CACHED = ['cached', 'partly cached', 'not cached'] as const;
@@ -149,19 +151,23 @@ interface Case {
 export class FaultSequences {
   readonly #length: number;
   readonly #protocol: NasProtocol;
-  readonly #all: readonly Case[];
+  readonly #isShared: boolean;
+  readonly #chosen: readonly Case[];
   readonly #scratches: Scratch[] = [];
+  #bench: Promise<Bench> | undefined;
 
-  constructor({ length, every, from = 0, only = /^/, protocol = 'sftp' }: Choice) {
+  constructor({ length, every, from = 0, only = /^/, protocol = 'sftp', isShared = false }: Choice) {
     this.#protocol = protocol;
+    this.#isShared = isShared;
     this.#length = length;
-    this.#all = CACHED.flatMap((cached) =>
+    this.#chosen = CACHED.flatMap((cached) =>
       sequences(length).map((operations) => ({ cached, operations, folder: folderOf(cached, operations) })),
     ).filter(({ operations }, index) => index % every === from && only.test(operations.join(',')));
   }
 
   /** Ends daemon and workers, and removes their folder. */
   async close(): Promise<void> {
+    this.#bench = undefined;
     for (const scratch of this.#scratches.splice(0)) await scratch.close();
   }
 
@@ -176,16 +182,17 @@ export class FaultSequences {
       times.push(`${name} ${((performance.now() - since) / 1_000).toFixed(1)} s`);
       since = performance.now();
     };
-    const bench = await this.#setUp();
+    const bench = await (this.#isShared ? (this.#bench ??= this.#setUp(FAULTS)) : this.#setUp([fault]));
     const { daemon, hands, model } = bench;
+    const cases = this.#casesOf(fault);
     lap('set up');
     const root = daemon.mountPoint('s');
-    await hands.read(root, this.#filesOf('cached'), 256 * 1024);
-    await hands.read(root, this.#filesOf('partly cached'), 500);
+    await hands.read(root, filesOf(cases, 'cached'), 256 * 1024);
+    await hands.read(root, filesOf(cases, 'partly cached'), 500);
     lap('read');
     let done = 0;
     for (let place = 0; place < this.#length; place += 1) {
-      done += await this.#carryOut(place, bench);
+      done += await carryOutAt(place, cases, bench);
       lap('operations');
       await (place < this.#length - 1 ? fault.between(bench) : fault.atEnd(bench));
       lap('fault');
@@ -194,8 +201,11 @@ export class FaultSequences {
     lap('sync');
     await assertOnNas(bench, 'while all_synced is true');
     // While a folder is moved on the NAS, what only lies there is out of sight for a moment.
-    const roots = [...new Set(this.#all.map(({ folder }) => folder.slice(0, folder.indexOf('/'))))];
-    const wanted = treeOf(model);
+    const roots = [...new Set(cases.map(({ folder }) => folder.slice(0, folder.indexOf('/'))))];
+    // Of another fault's folders nothing may be read before it is its turn.
+    const wanted = Object.fromEntries(
+      Object.entries(treeOf(model)).filter(([path]) => roots.includes(path.split('/')[0] ?? '')),
+    );
     const wrong = async (): Promise<readonly string[]> => differences(await hands.trees(root, roots), wanted);
     await until('the share shows the same', async () => (await wrong()).length === 0, {
       timeoutMs: 30_000,
@@ -205,12 +215,17 @@ export class FaultSequences {
     );
     lap('look');
     return (
-      `${this.#all.length} sequences, ${done} operations done, ` +
-      `${this.#all.length * this.#length - done} refused; ${times.join(', ')}`
+      `${cases.length} sequences, ${done} operations done, ` +
+      `${cases.length * this.#length - done} refused; ${times.join(', ')}`
     );
   }
 
-  async #setUp(): Promise<Bench> {
+  #casesOf({ name }: Fault): readonly Case[] {
+    if (!this.#isShared) return this.#chosen;
+    return this.#chosen.map((one) => ({ ...one, folder: `${name.replaceAll(' ', '-')}/${one.folder}` }));
+  }
+
+  async #setUp(faults: readonly Fault[]): Promise<Bench> {
     const scratch = await createScratch('layer-all');
     this.#scratches.push(scratch);
     const nas = await Nas.create(scratch, {
@@ -218,7 +233,7 @@ export class FaultSequences {
       protocol: this.#protocol,
     });
     const model = scratch.path('model');
-    for (const { folder } of this.#all) {
+    for (const { folder } of faults.flatMap((fault) => this.#casesOf(fault))) {
       for (const [path, bytes] of Object.entries(BEGINNING)) {
         mkdirSync(join(nas.path('s'), folder, 'f'), { recursive: true });
         writeFileSync(join(nas.path('s'), folder, path), Buffer.alloc(bytes, `${folder} ${path} `));
@@ -244,34 +259,38 @@ export class FaultSequences {
     await daemon.healthy(['s'], 90_000);
     return { nas, daemon, hands: new ShareWorkerPool(scratch), model };
   }
+}
 
-  #filesOf(cached: string): string[] {
-    return this.#all
-      .filter((one) => one.cached === cached)
-      .flatMap(({ folder }) => Object.keys(BEGINNING).map((path) => `${folder}/${path}`));
-  }
+function filesOf(cases: readonly Case[], cached: string): string[] {
+  return cases
+    .filter((one) => one.cached === cached)
+    .flatMap(({ folder }) => Object.keys(BEGINNING).map((path) => `${folder}/${path}`));
+}
 
-  /**
-   * The operations at one place of all sequences, on the share and on the model. Resolves with how many were
-   * acknowledged.
-   */
-  async #carryOut(place: number, { daemon, hands, model }: Bench): Promise<number> {
-    const steps = this.#all.map(({ folder, operations }, index): Step => ({
-      folder,
-      operation: operations[place] ?? '',
-      seed: index * 10 + place,
-    }));
-    const answers = await hands.steps(daemon.mountPoint('s'), steps);
-    const acknowledged = steps.filter((_, index) => answers[index] === null);
-    for (const step of acknowledged) {
-      const error = carryOut(model, step);
-      const { operations } = this.#all[steps.indexOf(step)] ?? {};
-      assert.equal(
-        error,
-        undefined,
-        `${operations?.join(', ')}: done on the share, though the model says ${error}`,
-      );
-    }
-    return acknowledged.length;
+/**
+ * The operations at one place of all sequences, on the share and on the model. Resolves with how many were
+ * acknowledged.
+ */
+async function carryOutAt(
+  place: number,
+  cases: readonly Case[],
+  { daemon, hands, model }: Bench,
+): Promise<number> {
+  const steps = cases.map(({ folder, operations }, index): Step => ({
+    folder,
+    operation: operations[place] ?? '',
+    seed: index * 10 + place,
+  }));
+  const answers = await hands.steps(daemon.mountPoint('s'), steps);
+  const acknowledged = steps.filter((_, index) => answers[index] === null);
+  for (const step of acknowledged) {
+    const error = carryOut(model, step);
+    const { operations } = cases[steps.indexOf(step)] ?? {};
+    assert.equal(
+      error,
+      undefined,
+      `${operations?.join(', ')}: done on the share, though the model says ${error}`,
+    );
   }
+  return acknowledged.length;
 }
