@@ -17,7 +17,7 @@ import { NfsFault, say } from '../../support/clients/nfs-wire.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { flagged, localFile, notices, SmbSession } from '../../support/exports/client-programs.ts';
 import { dav, davUrl, VISITING } from '../../support/exports/visits.ts';
-import type { Visitor } from '../../support/exports/visits.ts';
+import type { Lists, Visitor } from '../../support/exports/visits.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { freePort } from '../../support/platform/free-port.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -127,10 +127,11 @@ describe('who may enter which share', () => {
   };
   /** The protocol's table, as its clients find it. */
   const found = async (protocol: keyof typeof VISITING): Promise<Table> => {
+    const lists: Lists = new Map();
     const rows = SHARES.map(async (share) => {
       let row = '';
       for (const visitor of PEOPLE) {
-        const { list, read, write, rename } = await VISITING[protocol](access, visitor, share);
+        const { list, read, write, rename } = await VISITING[protocol](access, visitor, share, lists);
         const who = `${visitor.name} in ${share} over ${protocol}`;
         assert.deepEqual({ rename, list }, { rename: write, list: read }, who);
         row += write && read ? 'w' : read ? 'r' : write ? '!' : '-';

@@ -18,8 +18,18 @@ export interface Visitor {
   readonly address: string;
 }
 
+/** Of visits that belong together: what each person was listed, who is asked for it once. */
+export type Lists = Map<string, Promise<string>>;
+
 /** There is `seed.txt` in each share. */
-export type Visiting = (access: Access, visitor: Visitor, share: string) => Promise<Visit>;
+export type Visiting = (access: Access, visitor: Visitor, share: string, lists?: Lists) => Promise<Visit>;
+
+/** Asks at the first call with a key: a protocol and a login. */
+function listedOnce(lists: Lists | undefined, key: string, ask: () => Promise<string>): Promise<string> {
+  const asked = lists?.get(key) ?? ask();
+  lists?.set(key, asked);
+  return asked;
+}
 
 export const SEED = /the seed of (\w+)/;
 /** What a visit may leave when it is cut off. */
@@ -29,52 +39,91 @@ export function davUrl({ ports }: Access, path: string): string {
   return `http://127.0.0.1:${ports.webdav}/${path}`;
 }
 
-/** The status of one request by curl, and what came with it. */
-export async function dav(
+type DavRequest = readonly [method: string, path: string, ...options: readonly string[]];
+
+interface DavAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Behind each answer, with its status. */
+const DAV_END = '\n--answered-';
+
+/** The answers to requests by one curl, which sends one after the other, whatever the answers are. */
+async function davAll(
   access: Access,
   { name, password }: Pick<Visitor, 'name' | 'password'>,
-  [method, path, ...options]: readonly [method: string, path: string, ...options: readonly string[]],
-): Promise<{ readonly status: number; readonly text: string }> {
-  const { output } = await runClient('curl', [
-    '--disable',
+  requests: readonly DavRequest[],
+): Promise<readonly DavAnswer[]> {
+  const one = ([method, path, ...options]: DavRequest): readonly string[] => [
     '--silent',
     '--path-as-is',
     ...(name === '' ? [] : ['--user', `${name}:${password}`]),
     '--request',
     method,
     '--write-out',
-    '\n%{http_code}',
+    `${DAV_END}%{http_code}\n`,
     ...options,
     davUrl(access, path),
-  ]);
-  const at = output.lastIndexOf('\n');
-  return { status: Number(output.slice(at + 1)), text: output.slice(0, at) };
+  ];
+  const args = requests.flatMap((request, index) => [...(index === 0 ? [] : ['--next']), ...one(request)]);
+  const { output } = await runClient('curl', ['--disable', ...args]);
+  let rest = output;
+  return requests.map(() => {
+    const at = rest.indexOf(DAV_END);
+    const text = rest.slice(0, at);
+    const status = /^\d+\n/.exec(rest.slice(at + DAV_END.length))?.[0] ?? '0';
+    rest = rest.slice(at + DAV_END.length + status.length);
+    return { status: Number(status), text };
+  });
 }
 
-const overWebdav: Visiting = async (access, visitor, share) => {
-  const ask = (...request: readonly [string, string, ...string[]]) => dav(access, visitor, request);
+/** The status of one request by curl, and what came with it. */
+export async function dav(
+  access: Access,
+  visitor: Pick<Visitor, 'name' | 'password'>,
+  request: DavRequest,
+): Promise<DavAnswer> {
+  const [answer] = await davAll(access, visitor, [request]);
+  return answer!;
+}
+
+const overWebdav: Visiting = async (access, visitor, share, lists) => {
   const own = `${share}/dav-${visitor.name}`;
-  const root = await ask('PROPFIND', '', '--header', 'Depth: 1');
-  const read = await ask('GET', `${share}/seed.txt`);
-  const write = await ask('PUT', own, '--data', 'mine');
-  const isWritten = write.status < 300;
-  const from = isWritten ? own : `${share}/seed.txt`;
-  const to = `Destination: ${davUrl(access, `${share}/moved-dav-${visitor.name}`)}`;
-  const rename = await ask('MOVE', from, '--header', to);
+  const seed = `${share}/seed.txt`;
   const moved = `${share}/moved-dav-${visitor.name}`;
+  const move = (from: string, to: string): DavRequest => [
+    'MOVE',
+    from,
+    '--header',
+    `Destination: ${davUrl(access, to)}`,
+  ];
+  const root = await listedOnce(
+    lists,
+    `webdav ${visitor.name} ${visitor.password}`,
+    async () => (await dav(access, visitor, ['PROPFIND', '', '--header', 'Depth: 1'])).text,
+  );
+  const [read, write] = (await davAll(access, visitor, [
+    ['GET', seed],
+    ['PUT', own, '--data', 'mine'],
+  ])) as [DavAnswer, DavAnswer];
+  const isWritten = write.status < 300;
+  const [rename] = (await davAll(
+    access,
+    visitor,
+    isWritten ? [move(own, moved), ['DELETE', moved]] : [move(seed, moved)],
+  )) as [DavAnswer];
   // The seed goes back to its place: a share may be opened between two of these requests.
-  if (rename.status < 300 && !isWritten)
-    await ask('MOVE', moved, '--header', `Destination: ${davUrl(access, `${share}/seed.txt`)}`);
-  else if (rename.status < 300) await ask('DELETE', moved);
+  if (rename.status < 300 && !isWritten) await dav(access, visitor, move(moved, seed));
   return {
-    list: root.text.includes(`/${share}/`),
+    list: root.includes(`/${share}/`),
     read: SEED.exec(read.text)?.[1] === share,
     write: isWritten,
     rename: rename.status < 300,
   };
 };
 
-const overSmb: Visiting = async (access, visitor, share) => {
+const overSmb: Visiting = async (access, visitor, share, lists) => {
   const login = { port: access.ports.smb, user: `${visitor.name}%${visitor.password}` };
   const own = `smb-${visitor.name}`;
   const renamed = (output: string): boolean => !/NT_STATUS_\w+ renaming/.test(output);
@@ -92,7 +141,7 @@ const overSmb: Visiting = async (access, visitor, share) => {
     ? renamed(output)
     : isIn && renamed((await smb(share, `rename seed.txt ${own}; rename ${own} seed.txt`, login)).output);
   return {
-    list: (await smbNames(login)).includes(`Disk|${share}|`),
+    list: (await listedOnce(lists, `smb ${login.user}`, () => smbNames(login))).includes(`Disk|${share}|`),
     read: isIn,
     write: isWritten,
     rename: isRenamed,
