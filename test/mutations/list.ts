@@ -279,6 +279,21 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/pending-moves',
   },
   {
+    fault:
+      'a folder whose move was not answered shows empty and is removed: where it is by now is not found out',
+    file: 'plugins/uploads/compare/unseen-folders.ts',
+    from: "places.get(at)?.remote.kind !== 'file'",
+    to: 'false',
+    test: 'plugins/uploads/transfer/lost-moves',
+  },
+  {
+    fault: 'what others put at the name of a folder whose move was not answered counts as its own',
+    file: 'plugins/uploads/transfer/moves.ts',
+    from: "(to.kind === 'file' && seen.kind === 'file')",
+    to: "to.kind === 'file'",
+    test: 'plugins/uploads/transfer/lost-moves',
+  },
+  {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
     file: 'plugins/uploads/transfer/folders.ts',
     from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",

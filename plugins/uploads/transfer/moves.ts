@@ -16,11 +16,11 @@ import type { StepTools } from './step-tools.ts';
 
 export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
   const { entry, move } = item;
-  if (move === undefined || entry?.key === undefined) throw new Changed();
-  if (move.going !== undefined) {
-    await findOut(entry.key, tools);
+  if (move?.going !== undefined && move.entry.key !== undefined) {
+    await findOut(move.entry.key, tools, { isGone: entry === undefined });
     throw new Changed();
   }
+  if (move === undefined || entry?.key === undefined) throw new Changed();
   await checkEntry(item, tools);
   // From now on, until users rename it otherwise, the remote may have it by both names.
   if (folded(move.source) === folded(item.path)) tools.records.noteTwin(item.path);
@@ -73,8 +73,10 @@ async function unseen<T>(move: () => Promise<T>, { layer }: Pick<StepTools, 'lay
   }
 }
 
-/** An earlier attempt may have succeeded, although its answer was never received. */
-export async function findOut(key: string, tools: StepTools): Promise<void> {
+/**
+ * An earlier attempt may have succeeded, although its answer was never received. `isGone`: users have removed it.
+ */
+export async function findOut(key: string, tools: StepTools, { isGone = false } = {}): Promise<void> {
   const { records } = tools;
   const known = records.moves.get(key);
   if (known?.going === undefined) return;
@@ -85,9 +87,17 @@ export async function findOut(key: string, tools: StepTools): Promise<void> {
     seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
   // Others may have put something at the source, or at a name that the remote takes for the target's.
   const isOurs = from.kind === 'nothing' && (there === known.going || to.kind === 'folder');
-  const isThere = isOurs ? to.kind !== 'nothing' : isSeen(to) && !isSeen(from);
+  // No folder becomes a file: that is of others.
+  const mayBeOurs = to.kind === 'folder' || (to.kind === 'file' && seen.kind === 'file');
+  const isThere = isOurs ? mayBeOurs : isSeen(to) && !isSeen(from);
+  // On record as a whole where it was: it did not show empty when users removed it.
+  const wasSeen = isGone && to.kind === 'folder' && records.places.get(known.at)?.isTree === true;
   if (isThere) arrived(key, { from: known.at, to: there, now: to }, tools);
-  else {
+  if (isThere && wasSeen) {
+    // What is on record is deleted, and no more.
+    records.set(there, { remote: to, isTree: true, isShown: false });
+    records.setMove(key, null);
+  } else if (!isThere) {
     const { going: _, ...rest } = known;
     records.setMove(key, rest);
   }

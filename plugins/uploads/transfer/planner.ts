@@ -16,7 +16,7 @@ import { SpaceWatch } from './space-watch.ts';
 import { UpperFolder } from './guard/upper-folder.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, ScanEntry, Scanner, TimedScan } from '../compare/scan.ts';
-import { isUnseen } from '../compare/unseen-folders.ts';
+import { isUnanswered, isUnseen } from '../compare/unseen-folders.ts';
 
 /** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
@@ -265,9 +265,9 @@ export class Planner {
     // moved out of a deleted one not yet.
     const sure = await this.#torn.gone.sureOf(gone(), () => this.#scanner.isStill(scan, signal));
     const isSure = (key: string): boolean => (sure === 'all' ? this.#gone.has(key) : sure.has(key));
-    for (const key of gone().filter((one) => isSure(one) && !isAwaited(one, records))) {
+    for (const key of gone().filter(isSure)) {
       noteUnanswered(key, records);
-      records.setMove(key, null);
+      if (!isAwaited(key, records)) records.setMove(key, null);
     }
     if (sure === 'all') this.#gone = new Set(gone());
     forgetFormerOfData(scan, records);
@@ -335,8 +335,8 @@ function forgetFormerOfData({ entries }: Scan, records: Records): void {
 
 /**
  * Users deleted or replaced a renamed entry before it was known whether the remote had moved it. It may
- * have: then what is at the target is nobody else's, and is treated as users wanted. So is a file that the
- * remote may have by a former spelling of the target.
+ * have: then a file at the target that looks like it is nobody else's, and is treated as users wanted. So is one that
+ * the remote may have by a former spelling of the target. Of a folder nothing tells whose it is: that is found out.
  */
 function noteUnanswered(key: string, records: Records): void {
   const move = records.moves.get(key);
@@ -344,19 +344,16 @@ function noteUnanswered(key: string, records: Records): void {
   unproveIn(move.at, records);
   const moved = records.places.get(move.at)?.remote;
   const there = records.places.get(move.going);
-  if (moved?.kind === 'file') {
-    records.set(move.going, there === undefined ? { remote: moved } : { ...there, sending: moved.version });
-    for (const [place, record] of formerSpellings(move.going, records))
-      records.set(place, { ...record, sending: moved.version });
-  } else if (there === undefined || there.remote.kind === 'nothing') {
-    records.set(move.going, { remote: { kind: 'folder' }, isShown: true });
-  }
+  if (moved?.kind !== 'file') return;
+  records.set(move.going, there === undefined ? { remote: moved } : { ...there, sending: moved.version });
+  for (const [place, record] of formerSpellings(move.going, records))
+    records.set(place, { ...record, sending: moved.version });
 }
 
 /** It was removed before users could see where it is by now, and that what is there stays is not on record yet. */
 function isAwaited(key: string, records: Records): boolean {
   const move = records.moves.get(key);
-  return move !== undefined && isUnseen(move, records);
+  return move !== undefined && (isUnseen(move, records) || isUnanswered(move, records));
 }
 
 /** What they have put back there may be where the folder is by now, and go with it. */

@@ -68,6 +68,8 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
       const [from, to] = [await remote.stat(at, { signal }), await remote.stat(going, { signal })];
       if (from !== undefined && to === undefined) waiting.add(key);
       if (from !== undefined || to === undefined) continue;
+      // No folder becomes a file: that is of others.
+      if (to.kind === 'file' && records.places.get(at)?.remote.kind !== 'file') continue;
       records.setMove(key, { ...rest, at });
       records.renamed(at, going);
       records.set(
