@@ -294,6 +294,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/lost-moves',
   },
   {
+    fault: 'what others put into an empty folder counts as seen by who removes it, and is deleted',
+    file: 'plugins/uploads/compare/learn.ts',
+    from: 'isGone === true && [...moves.values()].some(isAround)',
+    to: 'isGone === true',
+    test: 'plugins/uploads/compare/learn',
+  },
+  {
+    fault: 'what is in a folder that others made counts as seen by who removes the folder around it',
+    file: 'plugins/uploads/compare/learn.ts',
+    from: 'hidden.has(parentOf(path))',
+    to: 'false',
+    test: 'plugins/uploads/compare/learn',
+  },
+  {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
     file: 'plugins/uploads/transfer/folders.ts',
     from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",
