@@ -308,6 +308,15 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/compare/learn',
   },
   {
+    fault:
+      'what waits to be moved out of a folder that nobody saw replaces what others save in that meanwhile',
+    file: 'plugins/uploads/transfer/folders.ts',
+    from: 'isAtOrInside(source, one) || isAtOrInside(one, source)',
+    to: 'isAtOrInside(source, one)',
+    test: 'plugins/uploads/transfer/folders',
+    only: 'leaves on record',
+  },
+  {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
     file: 'plugins/uploads/transfer/folders.ts',
     from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",
