@@ -3,7 +3,7 @@ import type { Clock, Processes, UploadOptions, WriteLayer } from 'mountkeeper';
 import { LateWrites } from '../compare/late-writes.ts';
 import { learn } from '../compare/learn.ts';
 import { folded, isAtOrInside } from '../compare/paths.ts';
-import { originsOf } from '../compare/places.ts';
+import { findPlaces, originsOf } from '../compare/places.ts';
 import { PlanMemo } from '../compare/plan-memo.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
@@ -16,7 +16,7 @@ import { SpaceWatch } from './space-watch.ts';
 import { UpperFolder } from './guard/upper-folder.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, ScanEntry, Scanner, TimedScan } from '../compare/scan.ts';
-import { isUnanswered, isUnseen } from '../compare/unseen-folders.ts';
+import { isUnanswered, isUnseen, showsAgain } from '../compare/unseen-folders.ts';
 
 /** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
@@ -269,6 +269,7 @@ export class Planner {
       noteUnanswered(key, records);
       if (!isAwaited(key, records)) records.setMove(key, null);
     }
+    if (sure === 'all') endUnseen(gone(), scan, records);
     if (sure === 'all') this.#gone = new Set(gone());
     forgetFormerOfData(scan, records);
     for (const [key, at] of this.#settledAt) {
@@ -354,6 +355,15 @@ function noteUnanswered(key: string, records: Records): void {
 function isAwaited(key: string, records: Records): boolean {
   const move = records.moves.get(key);
   return move !== undefined && (isUnseen(move, records) || isUnanswered(move, records));
+}
+
+/** Folders that nobody saw before they were removed, and that show again what is in them. */
+function endUnseen(keys: readonly string[], scan: Scan, records: Records): void {
+  const unseen = keys.filter((key) => isUnseen(records.moves.get(key)!, records));
+  if (unseen.length === 0) return;
+  const places = findPlaces(scan, records.moves);
+  for (const key of unseen)
+    if (showsAgain(records.moves.get(key)!, scan, records, places)) records.setMove(key, null);
 }
 
 /** What they have put back there may be where the folder is by now, and go with it. */

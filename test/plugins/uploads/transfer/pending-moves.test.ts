@@ -268,6 +268,55 @@ describe('moves on the NAS', () => {
     assert.ok(existsSync(join(share.nas, 'd/z')));
   });
 
+  it('hide nothing at the former place once such a folder shows again, and somebody works in it', async () => {
+    const uploader = await withUnseen(() => {
+      // A share whose listing has no such name yet makes no whiteout: it shows once that is read anew.
+      share.down();
+      unlinkSync(join(share.upper, 'e'));
+      share.up();
+      writeFileSync(share.at('e/new'), 'new');
+    });
+    for (const _ of [1, 2, 3]) {
+      await look(uploader);
+      await uploader.settled();
+    }
+    await settle(uploader);
+    mkdirSync(join(share.nas, 'd'));
+    writeFileSync(join(share.nas, 'd/theirs'), 'of others');
+    share.down();
+    share.up();
+    assert.deepEqual(readdirSync(share.at('d')), ['theirs']);
+    unlinkSync(share.at('e/x'));
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(Object.fromEntries(treeOf(share.nas)), {
+      d: '/',
+      'd/theirs': 'of others',
+      e: '/',
+      'e/new': 'new',
+    });
+  });
+
+  it('are not seen where another folder has taken the place of the renewed one', async () => {
+    share.live = 'no';
+    let isRemade = false;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'takeOut' || when !== 'after' || isRemade || !existsSync(join(share.nas, 'e'))) return;
+      isRemade = true;
+      share.down();
+      rmdirSync(join(share.upper, 'e'));
+      mkdirSync(join(share.upper, 'e'));
+      execFileSync('setfattr', ['-n', 'trusted.overlay.opaque', '-v', 'y', join(share.upper, 'e')]);
+      share.up();
+    });
+    renameSync(share.at('d'), share.at('e'));
+    await settle(uploader);
+    await uploader.stop();
+    assert.ok(isRemade);
+    assert.equal(treeOf(share.nas).get('e/x'), 'first');
+    assert.ok(share.conflicts.some(({ path, what }) => path === 'e' && what === 'deleted'));
+  });
+
   it('are seen before anything is taken out, also by a look that began before they ended', async () => {
     for (const name of ['gone', 'one']) writeFileSync(join(share.nas, name), name);
     const late = new LateScan();
