@@ -160,9 +160,12 @@ export class Planner {
     const use = await this.#use(first, options);
     // Learning may have changed the records.
     const replaced = replacedBy(planned(use), records);
-    const sure = await this.#torn.replaced.sureOf(replaced, isStill);
+    // One answer for both: what this plan deletes or replaces, and what it lets go of, belong together.
+    let answer: Promise<boolean> | undefined;
+    const isStillNow = (): Promise<boolean> => (answer ??= isStill());
+    const sure = await this.#torn.replaced.sureOf(replaced, isStillNow);
     const plan = planned(use, sure);
-    const isNoted = await this.#note(plan, scan, records, isStill);
+    const isNoted = await this.#note(plan, scan, records, isStillNow);
     const isHeld = replaced.some((place) => !isSureOf(place, sure)) || !isForgotten || !isNoted;
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
