@@ -317,6 +317,14 @@ export const MUTATIONS: readonly Mutation[] = [
     only: 'leaves on record',
   },
   {
+    fault: 'a folder that was removed and made anew counts as shown, and what the NAS has in it is deleted',
+    file: 'plugins/uploads/transfer/leaving/take-out.ts',
+    from: ' && (await localStats(tools.layer, path))?.key === key',
+    to: '',
+    test: 'plugins/uploads/transfer/pending-moves',
+    only: 'are not seen where',
+  },
+  {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
     file: 'plugins/uploads/transfer/folders.ts',
     from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",

@@ -252,15 +252,18 @@ function noteInside(
   // Folders come before what is in them.
   for (const [path, thing] of inside) {
     const known = records.places.get(path);
-    // Where a file has left, users saw what the remote has.
-    const recorded = known?.away === undefined ? known?.remote : undefined;
     // No listing is held of a folder that was not there.
-    const seen = recorded ?? (hidden.has(parentOf(path)) ? NOTHING : (heldAt(path, layer) ?? thing));
+    const seen = recordedOf(known) ?? (hidden.has(parentOf(path)) ? NOTHING : (heldAt(path, layer) ?? thing));
     if (seen.kind !== 'folder') hidden.add(path);
     // What was on its way out of the upper folder was there for users who deleted the folder.
     if (seen.kind !== 'nothing' && (known === undefined || known.isLeaving === true))
       records.set(path, { remote: seen, isTree: true });
   }
+}
+
+/** Where a file has left, users saw what the remote has. */
+function recordedOf(known: PlaceRecord | undefined): Thing | undefined {
+  return known?.away === undefined ? known?.remote : undefined;
 }
 
 /**

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { RemoteEntry } from 'mountkeeper';
 import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
-import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import { clock, refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const MOVES = { a: 'b', d: 'e' } as const;
 type Source = keyof typeof MOVES;
@@ -152,6 +152,8 @@ describe('a move whose answer was never seen', () => {
     renameSync(share.at('d'), share.at('e'));
     await ask();
     rmSync(share.at('e'), { recursive: true });
+    // Longer than what a folder must have been still for until a look at it can be believed.
+    await clock.sleep(50);
     await lookOnly(share);
     renameSync(join(share.nas, 'd'), join(share.nas, 'e'));
     await run();
