@@ -315,6 +315,52 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/pending-moves',
   },
   {
+    fault:
+      'a folder whose move was not answered shows empty and is removed: where it is by now is not found out',
+    file: 'plugins/uploads/compare/unseen-folders.ts',
+    from: "places.get(at)?.remote.kind !== 'file'",
+    to: 'false',
+    test: 'plugins/uploads/transfer/lost-moves',
+  },
+  {
+    fault: 'what others put at the name of a folder whose move was not answered counts as its own',
+    file: 'plugins/uploads/transfer/moves.ts',
+    from: "(to.kind === 'file' && seen.kind === 'file')",
+    to: "to.kind === 'file'",
+    test: 'plugins/uploads/transfer/lost-moves',
+  },
+  {
+    fault: 'what others put into an empty folder counts as seen by who removes it, and is deleted',
+    file: 'plugins/uploads/compare/learn.ts',
+    from: 'isGone === true && [...moves.values()].some(isAround)',
+    to: 'isGone === true',
+    test: 'plugins/uploads/compare/learn',
+  },
+  {
+    fault: 'what is in a folder that others made counts as seen by who removes the folder around it',
+    file: 'plugins/uploads/compare/learn.ts',
+    from: 'hidden.has(parentOf(path))',
+    to: 'false',
+    test: 'plugins/uploads/compare/learn',
+  },
+  {
+    fault:
+      'what waits to be moved out of a folder that nobody saw replaces what others save in that meanwhile',
+    file: 'plugins/uploads/transfer/folders.ts',
+    from: 'isAtOrInside(source, one) || isAtOrInside(one, source)',
+    to: 'isAtOrInside(source, one)',
+    test: 'plugins/uploads/transfer/folders',
+    only: 'leaves on record',
+  },
+  {
+    fault: 'a folder that was removed and made anew counts as shown, and what the NAS has in it is deleted',
+    file: 'plugins/uploads/transfer/leaving/take-out.ts',
+    from: ' && (await localStats(tools.layer, path))?.key === key',
+    to: '',
+    test: 'plugins/uploads/transfer/pending-moves',
+    only: 'are not seen where',
+  },
+  {
     fault: 'what the NAS has by its new name already counts as replaced, and is deleted, its only content',
     file: 'plugins/uploads/transfer/folders.ts',
     from: "makesWayFor !== undefined && (await ask(tools, makesWayFor)).kind === 'nothing'",

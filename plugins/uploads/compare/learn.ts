@@ -7,7 +7,7 @@ import { withRealTimes } from './made-up-times.ts';
 import { ancestors, below as inFolder, isAtOrInside, isInside, nameOf, parentOf } from './paths.ts';
 import type { Lesson } from './plan-types.ts';
 import { NOTHING } from './records.ts';
-import type { PlaceRecord, Records, Thing } from './records.ts';
+import type { MoveRecord, PlaceRecord, Records, Thing } from './records.ts';
 
 export interface LearnOptions {
   readonly layer: Pick<WriteLayer, 'below' | 'listBelow' | 'held' | 'heldSinceMs'>;
@@ -205,7 +205,7 @@ function note(
     noteInside(
       inside.filter(([, thing]) => !isUnseen(lesson, thing, layer)),
       records,
-      lesson.isGone === true ? heldOfFull(inside, layer) : layer,
+      isOnItsWay(lesson, records) ? heldOfFull(inside, layer) : layer,
     );
   const former = records.places.get(place);
   // Users saw what the uploader put there, even if the mount does not show it yet.
@@ -224,8 +224,14 @@ function learnt(former: PlaceRecord | undefined, remote: Thing, folder: string |
   };
 }
 
+/** Whether users may still look for it, or a folder around it, where the remote does not have it any more. */
+function isOnItsWay({ place, isGone }: Lesson, { moves }: Records): boolean {
+  const isAround = ({ at, former = [] }: MoveRecord): boolean => former.length > 0 && isAtOrInside(place, at);
+  return isGone === true && [...moves.values()].some(isAround);
+}
+
 /**
- * What the uploader put there showed empty for a moment: a listing from then tells nothing, and all that is in the
+ * What the uploader moved there showed empty for a moment: a listing from then tells nothing, and all that is in the
  * folder is what users saw.
  */
 function heldOfFull(
@@ -242,15 +248,22 @@ function noteInside(
   records: Records,
   layer: Pick<LearnOptions['layer'], 'held'>,
 ): void {
+  const hidden = new Set<string>();
+  // Folders come before what is in them.
   for (const [path, thing] of inside) {
     const known = records.places.get(path);
-    // Where a file has left, users saw what the remote has.
-    const recorded = known?.away === undefined ? known?.remote : undefined;
-    const seen = recorded ?? heldAt(path, layer) ?? thing;
+    // No listing is held of a folder that was not there.
+    const seen = recordedOf(known) ?? (hidden.has(parentOf(path)) ? NOTHING : (heldAt(path, layer) ?? thing));
+    if (seen.kind !== 'folder') hidden.add(path);
     // What was on its way out of the upper folder was there for users who deleted the folder.
     if (seen.kind !== 'nothing' && (known === undefined || known.isLeaving === true))
       records.set(path, { remote: seen, isTree: true });
   }
+}
+
+/** Where a file has left, users saw what the remote has. */
+function recordedOf(known: PlaceRecord | undefined): Thing | undefined {
+  return known?.away === undefined ? known?.remote : undefined;
 }
 
 /**

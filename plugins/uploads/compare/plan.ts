@@ -11,7 +11,7 @@
  * before it.
  */
 import type { LeavingEntry } from 'mountkeeper';
-import { ancestors, depth, folded, parentOf, PathIndex } from './paths.ts';
+import { ancestors, depth, folded, isAtOrInside, isInside, parentOf, PathIndex } from './paths.ts';
 import { isText, shownPath } from './names.ts';
 import { idOf, orderItems } from './order.ts';
 import { findPlaces, isFree, isInCircle, isTargetHere } from './places.ts';
@@ -24,13 +24,14 @@ import { bornMsOf } from './scan.ts';
 import type { Scan, ScanEntry } from './scan.ts';
 import { linkSimilarNames } from './similar-names.ts';
 import { spentFolders } from './spent-folders.ts';
-import { unseenFolders } from './unseen-folders.ts';
+import { lostMoves, unseenFolders } from './unseen-folders.ts';
 
 export function planUpper(scan: Scan, known: Known, conditions: Conditions): Plan {
   const draft = new Draft(scan, known, conditions);
   for (const entry of scan.entries.values()) draft.addEntry(entry);
   draft.addMoves();
   draft.addDeletions();
+  draft.addLostMoves();
   const plan = draft.plan();
   linkSimilarNames(draft.items, draft.wanted.keys());
   orderItems(plan.items, known);
@@ -489,6 +490,28 @@ class Draft {
       if (!isHere && (isEmpty || this.#isNoDeletion(place, record))) this.#spent.push(place);
       else if (!isEmpty) this.#addDeletion(place, place);
     }
+  }
+
+  /** Plans to find out where the remote has what users removed before that was known. */
+  addLostMoves(): void {
+    for (const { key, at, going } of lostMoves(this.#scan, this.#known)) {
+      // Nothing of it is here, and something else may have its name: so it has a place of its own, and no entry.
+      const about = { inode: 0n, bytes: 0, modifiedNs: 0n, changedNs: 0n, isOpaque: false };
+      const entry: ScanEntry = { ...about, path: going, kind: 'folder', key };
+      const move = { entry, source: at, going, isDetour: false };
+      const place = `${DETOUR_PREFIX}${key}`;
+      this.#put({ action: 'move', path: going, place, bytes: 0, move }, this.#holdOfLost(at));
+    }
+  }
+
+  /** What users saw where it was comes first: that alone tells what they deleted from what did not show. */
+  #holdOfLost(at: string): Why {
+    const isLearnt = !this.#lessons.some(({ place }) => isAtOrInside(at, place));
+    // Where something else may have gone, that waits for an answer itself.
+    const isIn = [...this.#known.moves.values()].some(
+      ({ going }) => going !== undefined && isInside(at, going),
+    );
+    return isLearnt || isIn ? {} : { hold: UNLEARNT };
   }
 
   /** It has left, or lies in a folder that may have shown empty. */

@@ -47,9 +47,10 @@ async function leaveUnseen({ place, entry }: Item, tools: StepTools): Promise<vo
   if (left.length > 0) await tell(tools, { path: place, copy: place, what: 'deleted' });
   for (const [key, move] of records.moves)
     if (move.at === place && key !== entry?.key && isUnseen(move, records)) records.setMove(key, null);
-  const sources = [...records.moves.values()].map(({ at }) => at);
+  // What waits to be moved out of it is left as it is, with all in it and the folders around it.
+  const sources = [...records.moves.values()].map(({ at }) => at).filter((at) => isInside(at, place));
   const isLeft = (one: string): boolean =>
-    isInside(one, place) && !sources.some((source) => isAtOrInside(source, one));
+    isInside(one, place) && !sources.some((source) => isAtOrInside(source, one) || isAtOrInside(one, source));
   for (const one of [...records.places.keys()].filter(isLeft)) records.drop(one);
 }
 

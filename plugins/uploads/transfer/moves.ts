@@ -7,7 +7,7 @@ import { below, folded, nameOf, parentOf } from '../compare/paths.ts';
 import { DETOUR_PREFIX } from '../compare/plan-types.ts';
 import type { Item } from '../compare/plan-types.ts';
 import { NOTHING } from '../compare/records.ts';
-import type { Thing } from '../compare/records.ts';
+import type { PlaceRecord, Thing } from '../compare/records.ts';
 import type { ScanEntry } from '../compare/scan.ts';
 import { isSameThing } from '../proof/versions.ts';
 import { removeFolder } from './folders.ts';
@@ -16,11 +16,12 @@ import type { StepTools } from './step-tools.ts';
 
 export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
   const { entry, move } = item;
-  if (move === undefined || entry?.key === undefined) throw new Changed();
+  if (move === undefined) throw new Changed();
   if (move.going !== undefined) {
-    await findOut(entry.key, tools);
+    await findOut(move.entry.key ?? '', tools, { isGone: entry === undefined });
     throw new Changed();
   }
+  if (entry?.key === undefined) throw new Changed();
   await checkEntry(item, tools);
   // From now on, until users rename it otherwise, the remote may have it by both names.
   if (folded(move.source) === folded(item.path)) tools.records.noteTwin(item.path);
@@ -73,25 +74,48 @@ async function unseen<T>(move: () => Promise<T>, { layer }: Pick<StepTools, 'lay
   }
 }
 
-/** An earlier attempt may have succeeded, although its answer was never received. */
-export async function findOut(key: string, tools: StepTools): Promise<void> {
+/**
+ * An earlier attempt may have succeeded, although its answer was never received. `isGone`: users have removed it.
+ */
+export async function findOut(key: string, tools: StepTools, { isGone = false } = {}): Promise<void> {
   const { records } = tools;
   const known = records.moves.get(key);
   if (known?.going === undefined) return;
   const there = await arrivedAt(tools, known.going);
   const [from, to] = [await ask(tools, known.at), await ask(tools, there)];
-  const seen = records.places.get(known.at)?.remote ?? NOTHING;
-  const isSeen = (now: Thing): boolean =>
-    seen.kind === 'file' && isSameThing(now, seen, tools.remote.precisionMs);
-  // Others may have put something at the source, or at a name that the remote takes for the target's.
-  const isOurs = from.kind === 'nothing' && (there === known.going || to.kind === 'folder');
-  const isThere = isOurs ? to.kind !== 'nothing' : isSeen(to) && !isSeen(from);
-  if (isThere) arrived(key, { from: known.at, to: there, now: to }, tools);
-  else {
+  const was: PlaceRecord = records.places.get(known.at) ?? { remote: NOTHING };
+  const now = { from, to, isByName: there === known.going };
+  if (!isArrived(now, was.remote, tools.remote.precisionMs)) {
     const { going: _, ...rest } = known;
     records.setMove(key, rest);
+  } else {
+    arrived(key, { from: known.at, to: there, now: to }, tools);
+    if (isGone && was.isTree === true) wasSeen(key, there, tools);
   }
   await records.saved();
+}
+
+/** On record as a whole where it was: it did not show empty when users removed it. That is deleted, and no more. */
+function wasSeen(key: string, place: string, { records }: Pick<StepTools, 'records'>): void {
+  const remote = records.places.get(place)?.remote;
+  if (remote?.kind !== 'folder') return;
+  records.set(place, { remote, isTree: true, isShown: false });
+  records.setMove(key, null);
+}
+
+interface Ends {
+  readonly from: Thing;
+  readonly to: Thing;
+  /** Not by a name that the remote takes for the target's. */
+  readonly isByName: boolean;
+}
+
+function isArrived({ from, to, isByName }: Ends, seen: Thing, precisionMs: number): boolean {
+  // Others may have put something at the source, or at the other name. No folder becomes a file: that is of others.
+  if (from.kind === 'nothing' && (isByName || to.kind === 'folder'))
+    return to.kind === 'folder' || (to.kind === 'file' && seen.kind === 'file');
+  const isSeen = (now: Thing): boolean => seen.kind === 'file' && isSameThing(now, seen, precisionMs);
+  return isSeen(to) && !isSeen(from);
 }
 
 interface Arrival {
@@ -105,7 +129,7 @@ interface Arrival {
  * The mount refreshes the folders together with the marks, and not before: a marked folder would look
  * empty.
  */
-function arrived(
+export function arrived(
   key: string,
   { from, to, now }: Arrival & Pick<Way, 'from'>,
   { records }: Pick<StepTools, 'records'>,

@@ -3,7 +3,7 @@ import type { Clock, Processes, UploadOptions, WriteLayer } from 'mountkeeper';
 import { LateWrites } from '../compare/late-writes.ts';
 import { learn } from '../compare/learn.ts';
 import { folded, isAtOrInside } from '../compare/paths.ts';
-import { originsOf } from '../compare/places.ts';
+import { findPlaces, originsOf } from '../compare/places.ts';
 import { PlanMemo } from '../compare/plan-memo.ts';
 import type { Conditions, Item, Plan } from '../compare/plan-types.ts';
 import { identityOf, mayBeThere, NOTHING } from '../compare/records.ts';
@@ -16,7 +16,7 @@ import { SpaceWatch } from './space-watch.ts';
 import { UpperFolder } from './guard/upper-folder.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, ScanEntry, Scanner, TimedScan } from '../compare/scan.ts';
-import { isUnseen } from '../compare/unseen-folders.ts';
+import { isUnanswered, isUnseen, showsAgain } from '../compare/unseen-folders.ts';
 
 /** Files that users are working with are left alone for this long. */
 const REST_BEFORE_OUT_MS = 60_000;
@@ -160,9 +160,12 @@ export class Planner {
     const use = await this.#use(first, options);
     // Learning may have changed the records.
     const replaced = replacedBy(planned(use), records);
-    const sure = await this.#torn.replaced.sureOf(replaced, isStill);
+    // One answer for both: what this plan deletes or replaces, and what it lets go of, belong together.
+    let answer: Promise<boolean> | undefined;
+    const isStillNow = (): Promise<boolean> => (answer ??= isStill());
+    const sure = await this.#torn.replaced.sureOf(replaced, isStillNow);
     const plan = planned(use, sure);
-    const isNoted = await this.#note(plan, scan, records, isStill);
+    const isNoted = await this.#note(plan, scan, records, isStillNow);
     const isHeld = replaced.some((place) => !isSureOf(place, sure)) || !isForgotten || !isNoted;
     // What a folder of users contains on the remote depends on what it hides, so levels are learnt one
     // after the other.
@@ -265,10 +268,11 @@ export class Planner {
     // moved out of a deleted one not yet.
     const sure = await this.#torn.gone.sureOf(gone(), () => this.#scanner.isStill(scan, signal));
     const isSure = (key: string): boolean => (sure === 'all' ? this.#gone.has(key) : sure.has(key));
-    for (const key of gone().filter((one) => isSure(one) && !isAwaited(one, records))) {
+    for (const key of gone().filter(isSure)) {
       noteUnanswered(key, records);
-      records.setMove(key, null);
+      if (!isAwaited(key, records)) records.setMove(key, null);
     }
+    if (sure === 'all') endUnseen(gone(), scan, records);
     if (sure === 'all') this.#gone = new Set(gone());
     forgetFormerOfData(scan, records);
     for (const [key, at] of this.#settledAt) {
@@ -335,8 +339,8 @@ function forgetFormerOfData({ entries }: Scan, records: Records): void {
 
 /**
  * Users deleted or replaced a renamed entry before it was known whether the remote had moved it. It may
- * have: then what is at the target is nobody else's, and is treated as users wanted. So is a file that the
- * remote may have by a former spelling of the target.
+ * have: then a file at the target that looks like it is nobody else's, and is treated as users wanted. So is one that
+ * the remote may have by a former spelling of the target. Of a folder nothing tells whose it is: that is found out.
  */
 function noteUnanswered(key: string, records: Records): void {
   const move = records.moves.get(key);
@@ -344,19 +348,25 @@ function noteUnanswered(key: string, records: Records): void {
   unproveIn(move.at, records);
   const moved = records.places.get(move.at)?.remote;
   const there = records.places.get(move.going);
-  if (moved?.kind === 'file') {
-    records.set(move.going, there === undefined ? { remote: moved } : { ...there, sending: moved.version });
-    for (const [place, record] of formerSpellings(move.going, records))
-      records.set(place, { ...record, sending: moved.version });
-  } else if (there === undefined || there.remote.kind === 'nothing') {
-    records.set(move.going, { remote: { kind: 'folder' }, isShown: true });
-  }
+  if (moved?.kind !== 'file') return;
+  records.set(move.going, there === undefined ? { remote: moved } : { ...there, sending: moved.version });
+  for (const [place, record] of formerSpellings(move.going, records))
+    records.set(place, { ...record, sending: moved.version });
 }
 
 /** It was removed before users could see where it is by now, and that what is there stays is not on record yet. */
 function isAwaited(key: string, records: Records): boolean {
   const move = records.moves.get(key);
-  return move !== undefined && isUnseen(move, records);
+  return move !== undefined && (isUnseen(move, records) || isUnanswered(move, records));
+}
+
+/** Folders that nobody saw before they were removed, and that show again what is in them. */
+function endUnseen(keys: readonly string[], scan: Scan, records: Records): void {
+  const unseen = keys.filter((key) => isUnseen(records.moves.get(key)!, records));
+  if (unseen.length === 0) return;
+  const places = findPlaces(scan, records.moves);
+  for (const key of unseen)
+    if (showsAgain(records.moves.get(key)!, scan, records, places)) records.setMove(key, null);
 }
 
 /** What they have put back there may be where the folder is by now, and go with it. */

@@ -203,7 +203,8 @@ export class TestShare {
         found: new Map(
           folders.map((folder) => [
             folder,
-            listing(join(nas, folder))?.filter(({ name }) => isShown(join(folder, name))),
+            listing(join(nas, folder))?.filter(({ name }) => isShown(join(folder, name))) ??
+              this.#stillListed(folder),
           ]),
         ),
         failed: new Map(),
@@ -214,6 +215,11 @@ export class TestShare {
       rewriteMarks: async (entries) =>
         entries.filter((entry) => this.#takeOne(entry)).map(({ path }) => path),
     };
+  }
+
+  #stillListed(folder: string): RemoteEntry[] | undefined {
+    if (this.stillShown.get(folder)?.kind !== 'folder') return undefined;
+    return [...this.stillShown].filter(([path]) => dirname(path) === folder).map(([, entry]) => entry);
   }
 
   #takeOut(entries: readonly LeavingEntry[]): string[] {

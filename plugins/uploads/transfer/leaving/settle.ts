@@ -5,15 +5,18 @@
  */
 import { lstat, realpath, rmdir, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Processes, SettleOptions } from 'mountkeeper';
+import type { Processes, RemoteEntry, SettleOptions } from 'mountkeeper';
 import { inFolder } from '../../compare/list-entries.ts';
 import { isText, openedEntry } from '../../compare/names.ts';
+import { thingOf } from '../../compare/learn.ts';
 import { ancestors, parentOf } from '../../compare/paths.ts';
 import { findPlaces, originsOf, sharedNames } from '../../compare/places.ts';
 import type { PendingMove } from '../../compare/places.ts';
 import { isFileIn, Records } from '../../compare/records.ts';
+import type { PlaceRecord } from '../../compare/records.ts';
 import { createScanner } from '../../compare/scan.ts';
 import type { Scan, ScanEntry } from '../../compare/scan.ts';
+import { arrived } from '../moves.ts';
 import { adoptMoves } from '../planner.ts';
 import { arrivedAt } from '../step-tools.ts';
 
@@ -60,26 +63,26 @@ export async function settleUpper(options: SettleOptions, processes: Pick<Proces
  */
 async function findOut({ options: { remote, signal }, records }: Settling): Promise<ReadonlySet<string>> {
   const waiting = new Set<string>();
-  for (const [key, { at, going, ...rest }] of records.moves) {
+  for (const [key, { at, going }] of records.moves) {
     if (going === undefined) continue;
     try {
       // By another spelling it may be others': the uploader finds that out.
       if ((await arrivedAt({ remote, records, signal }, going)) !== going) continue;
       const [from, to] = [await remote.stat(at, { signal }), await remote.stat(going, { signal })];
       if (from !== undefined && to === undefined) waiting.add(key);
-      if (from !== undefined || to === undefined) continue;
-      records.setMove(key, { ...rest, at });
-      records.renamed(at, going);
-      records.set(
-        going,
-        to.kind === 'folder' ? { remote: { kind: 'folder' }, folder: key, isShown: true } : { remote: to },
-      );
+      if (from !== undefined || to === undefined || isOthers(to, records.places.get(at))) continue;
+      arrived(key, { from: at, to: going, now: thingOf(to) }, { records });
     } catch {
       // The remote does not answer: the share is mounted anyway.
       signal.throwIfAborted();
     }
   }
   return waiting;
+}
+
+/** No folder becomes a file. */
+function isOthers(now: RemoteEntry, was: PlaceRecord | undefined): boolean {
+  return now.kind === 'file' && was?.remote.kind !== 'file';
 }
 
 /**

@@ -4,7 +4,7 @@
 import type { LeavingEntry } from 'mountkeeper';
 import { NOTHING } from '../../compare/records.ts';
 import type { ScanEntry } from '../../compare/scan.ts';
-import { ask } from '../step-tools.ts';
+import { ask, localStats } from '../step-tools.ts';
 import type { StepTools } from '../step-tools.ts';
 
 /**
@@ -53,9 +53,10 @@ export async function renewMoved(
     else stayed(entry.path, tools);
   }
   await records.saved();
-  const keys = entries
-    .filter((entry) => taken.has(entry.path) && !leavesItself(entry))
-    .flatMap(({ key }) => key ?? []);
+  const keys: string[] = [];
+  for (const { path, key } of entries.filter((entry) => taken.has(entry.path) && !leavesItself(entry)))
+    // Told by its path: another one may have taken its place, and hide what the remote has there.
+    if (key !== undefined && (await localStats(tools.layer, path))?.key === key) keys.push(key);
   return { keys, isWhole: entries.every(({ path }) => taken.has(path)) };
 }
 

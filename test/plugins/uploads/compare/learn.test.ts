@@ -234,8 +234,9 @@ describe('the version that users changed', () => {
     }
   });
 
-  it('is what shows in a folder that the uploader put there, though it showed empty for a moment', async () => {
+  it('is what shows in a folder that the uploader moved, though it showed empty for a moment', async () => {
     records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    records.setMove('1.1', { at: 'd', former: ['c'] });
     await found(
       { place: 'd', isTree: true, isGone: true, wasThere: true },
       { d: { name: 'd', kind: 'folder' }, 'd/a': { name: 'a', kind: 'file', version: NOW } },
@@ -244,8 +245,48 @@ describe('the version that users changed', () => {
     assert.deepEqual(records.places.get('d/a')?.remote, { kind: 'file', version: NOW });
   });
 
+  it('is nothing in a folder that was shown empty at its place, and filled by others since', async () => {
+    records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    const listings = new Map<string, readonly RemoteEntry[]>([
+      [
+        'd',
+        [
+          { name: 's', kind: 'folder' },
+          { name: 'z', kind: 'file', version: NOW },
+        ],
+      ],
+      ['d/s', [{ name: 'in', kind: 'file', version: NOW }]],
+    ]);
+    await learn([{ place: 'd', isTree: true, isGone: true, wasThere: true }], {
+      layer: {
+        below: async () => ({
+          found: new Map<string, RemoteEntry>([['d', { name: 'd', kind: 'folder' }]]),
+          failed: new Map(),
+        }),
+        listBelow: async (paths) => ({
+          found: new Map(paths.map((path) => [path, listings.get(path)])),
+          failed: new Map(),
+        }),
+        // Of a folder that was not there no listing is held.
+        held: (path) => (path === 'd/s' || path === 'd/z' ? null : undefined),
+      },
+      remote: NOTHING_THERE,
+      records,
+      sources: [],
+      isStill: async () => true,
+      now: Date.now,
+      signal: new AbortController().signal,
+    });
+    assert.equal(records.places.get('d')?.isTree, true);
+    assert.deepEqual(
+      [...records.places.keys()].filter((path) => path !== 'd'),
+      [],
+    );
+  });
+
   it('is that from before in such a folder, too, where a listing is held that is not empty', async () => {
     records.set('d', { remote: { kind: 'folder' }, isShown: true });
+    records.setMove('1.1', { at: 'd', former: ['c'] });
     const fileOf = (name: string, version: RemoteVersion): RemoteEntry => ({ name, kind: 'file', version });
     const held = new Map<string, RemoteEntry | null>([
       ['d/changed', fileOf('changed', BEFORE)],

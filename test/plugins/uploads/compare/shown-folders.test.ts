@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { RemoteEntry } from 'mountkeeper';
 import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 import type { Fault } from '../../../support/write-layer/uploader-share.ts';
 
@@ -115,6 +116,11 @@ describe('in a folder that was renamed', () => {
     rmSync(share.at('plan/e'), { recursive: true });
     renameSync(share.at('c'), share.at('plan/e'));
     share.notYetShown = new Set(['plan/e', 'plan/e/x']);
+    // From memory: it did not show empty.
+    share.stillShown = new Map<string, RemoteEntry>([
+      ['plan/d', { name: 'd', kind: 'folder' }],
+      ['plan/d/x', { name: 'x', kind: 'file', version: { bytes: 7, modifiedMs: 1_710_000_000_000 } }],
+    ]);
     const uploader = share.uploader((call, when) => {
       // A listing that is read anew shows it.
       if (call === 'forget' && when === 'after') share.notYetShown = new Set();

@@ -14,7 +14,7 @@ function watched(taking: () => readonly string[]) {
   let nowMs = 0;
   const clock = { monotonic: () => nowMs } as Clock;
   const tools = {
-    layer: { takeOut: async () => taking() },
+    layer: { upper: '/no-such-folder', takeOut: async () => taking() },
     records: { saved: async () => undefined, places: new Map(), setMove: () => undefined },
     leaving: () => () => undefined,
   } as unknown as StepTools;

@@ -1,12 +1,24 @@
 /**
  * A move whose answer was never seen, of what users have removed or replaced since: whether the NAS has done
- * it or not, it ends as they wanted, and nobody is told of a conflict.
+ * it or not, it ends as they wanted, and nobody is told of a conflict. What they cannot have seen stays.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import type { RemoteEntry } from 'mountkeeper';
+import { lookOnly } from '../../../support/write-layer/uploader-crash.ts';
+import { clock, refusal, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 const MOVES = { a: 'b', d: 'e' } as const;
 type Source = keyof typeof MOVES;
@@ -52,6 +64,13 @@ describe('a move whose answer was never seen', () => {
     });
     await Promise.race([settle(uploader).catch(() => undefined), isKilled]);
   };
+  /** The share shows from memory what was in `d`. */
+  const remembers = (): void => {
+    share.stillShown = new Map<string, RemoteEntry>([
+      ['d', { name: 'd', kind: 'folder' }],
+      ['d/x', { name: 'x', kind: 'file', version: { bytes: 9, modifiedMs: 1_700_000_000_000 } }],
+    ]);
+  };
   const run = async (): Promise<void> => {
     const uploader = share.uploader();
     try {
@@ -60,6 +79,90 @@ describe('a move whose answer was never seen', () => {
       await uploader.stop();
     }
   };
+
+  for (const isRemade of [false, true])
+    it(`that was never sent makes nothing of others' the users' own (another is made: ${isRemade})`, async () => {
+      renameSync(share.at('d'), share.at('e'));
+      let isAway = true;
+      const uploader = share.uploader((call) => {
+        if (isAway && ['stat', 'list', 'makeFolder', 'moveFolder'].includes(call))
+          throw refusal('The NAS does not answer.', 'silent');
+      });
+      const look = async (): Promise<number> => {
+        uploader.flush();
+        const { dirtyFiles } = await uploader.look(new AbortController().signal);
+        await uploader.settled();
+        return dirtyFiles;
+      };
+      await look();
+      mkdirSync(join(share.nas, 'e'));
+      writeFileSync(join(share.nas, 'e/z'), 'theirs');
+      rmSync(share.at('e'), { recursive: true });
+      if (isRemade) {
+        mkdirSync(share.at('e'));
+        writeFileSync(share.at('e/mine'), 'mine');
+      }
+      for (const _ of [1, 2, 3, 4]) assert.ok((await look()) > 0, 'it waits');
+      await uploader.look(new AbortController().signal);
+      await uploader.settled();
+      assert.equal(uploader.isLookDue, false, 'and is not asked again at once');
+      isAway = false;
+      await settle(uploader);
+      await uploader.stop();
+      assert.deepEqual(
+        [readFileSync(join(share.nas, 'e/z'), 'utf8'), existsSync(join(share.nas, 'd'))],
+        ['theirs', false],
+      );
+      assert.equal(existsSync(join(share.nas, 'e/mine')), isRemade);
+      assert.deepEqual(share.conflicts, []);
+    });
+
+  for (const isStarted of [false, true]) {
+    const found = isStarted ? 'found out by a start' : 'found out later';
+
+    it(`that the NAS has done deletes nothing of a folder that showed empty and was removed (${found})`, async () => {
+      renameSync(share.at('d'), share.at('e'));
+      await killedInMove(false);
+      share.dropNames();
+      // Succeeds only because it shows empty.
+      rmdirSync(share.at('e'));
+      if (isStarted) await share.renew();
+      await run();
+      assert.equal(readFileSync(join(share.nas, 'e/x'), 'utf8'), 'first d/x');
+      assert.deepEqual(
+        share.conflicts.map(({ path, what }) => [path, what]),
+        [['e', 'deleted']],
+      );
+      assert.deepEqual(readdirSync(share.at('e')), ['x'], 'users see it again');
+    });
+
+    it(`takes no file of others for the folder (${found})`, async () => {
+      renameSync(share.at('d'), share.at('e'));
+      await ask();
+      rmSync(share.at('e'), { recursive: true });
+      rmSync(join(share.nas, 'd'), { recursive: true });
+      writeFileSync(join(share.nas, 'e'), 'theirs');
+      if (isStarted) await share.renew();
+      await run();
+      assert.equal(readFileSync(join(share.nas, 'e'), 'utf8'), 'theirs');
+    });
+  }
+
+  it('is of no account once all in the folder was removed, and that was seen before the NAS did it', async () => {
+    renameSync(share.at('d'), share.at('e'));
+    await ask();
+    rmSync(share.at('e'), { recursive: true });
+    // Longer than what a folder must have been still for until a look at it can be believed.
+    await clock.sleep(50);
+    await lookOnly(share);
+    renameSync(join(share.nas, 'd'), join(share.nas, 'e'));
+    await run();
+    assert.deepEqual(
+      ['d', 'e'].map((path) => existsSync(join(share.nas, path))),
+      [false, false],
+    );
+    assert.deepEqual(share.conflicts, []);
+  });
 
   it('is over a file of ours whose upload was not answered either: nobody else has put it there', async () => {
     writeFileSync(share.at('b'), 'sent');
@@ -112,6 +215,7 @@ describe('a move whose answer was never seen', () => {
       await run();
       renameSync(share.at('d'), share.at('e'));
       await killedInMove(false);
+      remembers();
       renameSync(share.at(`e/${kept}`), share.at('kept'));
       rmSync(share.at('e'), { recursive: true });
       mkdirSync(share.at(kept === 's' ? 'd' : 'd/s'), { recursive: true });
@@ -129,7 +233,9 @@ describe('a move whose answer was never seen', () => {
       const done = isDone ? 'the NAS has done it' : 'the NAS has not done it';
       /** The share does not know of it yet. */
       const onNas = (): void => {
-        if (isDone) renameSync(join(share.nas, source), join(share.nas, target));
+        if (!isDone) return;
+        renameSync(join(share.nas, source), join(share.nas, target));
+        if (source === 'd') remembers();
       };
 
       it(`is of no account once it was removed (${target}, ${done})`, async () => {

@@ -19,6 +19,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { Processes } from 'mountkeeper';
 import { isAtOrInside } from '../../../../plugins/uploads/compare/paths.ts';
 import { Records } from '../../../../plugins/uploads/compare/records.ts';
 import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
@@ -26,7 +27,7 @@ import type { ShareUploader } from '../../../../plugins/uploads/transfer/share-u
 import { until } from '../../../support/platform/wait.ts';
 import { LateScan } from '../../../support/write-layer/late-scan.ts';
 import { crashAfter } from '../../../support/write-layer/uploader-crash.ts';
-import { clock, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
+import { clock, processes, settle, TestShare, treeOf } from '../../../support/write-layer/uploader-share.ts';
 
 describe('moves on the NAS', () => {
   let share: TestShare;
@@ -266,6 +267,86 @@ describe('moves on the NAS', () => {
     await uploader.stop();
     assert.deepEqual(contents(), ['another', 'by the former name', 'first']);
     assert.ok(existsSync(join(share.nas, 'd/z')));
+  });
+
+  it('hide nothing at the former place once such a folder shows again, and somebody works in it', async () => {
+    const uploader = await withUnseen(() => {
+      // A share whose listing has no such name yet makes no whiteout: it shows once that is read anew.
+      share.down();
+      unlinkSync(join(share.upper, 'e'));
+      share.up();
+      writeFileSync(share.at('e/new'), 'new');
+    });
+    for (const _ of [1, 2, 3]) {
+      await look(uploader);
+      await uploader.settled();
+    }
+    await settle(uploader);
+    mkdirSync(join(share.nas, 'd'));
+    writeFileSync(join(share.nas, 'd/theirs'), 'of others');
+    share.down();
+    share.up();
+    assert.deepEqual(readdirSync(share.at('d')), ['theirs']);
+    unlinkSync(share.at('e/x'));
+    await settle(uploader);
+    await uploader.stop();
+    assert.deepEqual(Object.fromEntries(treeOf(share.nas)), {
+      d: '/',
+      'd/theirs': 'of others',
+      e: '/',
+      'e/new': 'new',
+    });
+  });
+
+  it('are not seen where another folder has taken the place of the renewed one', async () => {
+    share.live = 'no';
+    let isRemade = false;
+    const uploader = share.uploader((call, when) => {
+      if (call !== 'takeOut' || when !== 'after' || isRemade || !existsSync(join(share.nas, 'e'))) return;
+      isRemade = true;
+      share.down();
+      rmdirSync(join(share.upper, 'e'));
+      mkdirSync(join(share.upper, 'e'));
+      execFileSync('setfattr', ['-n', 'trusted.overlay.opaque', '-v', 'y', join(share.upper, 'e')]);
+      share.up();
+    });
+    renameSync(share.at('d'), share.at('e'));
+    await settle(uploader);
+    await uploader.stop();
+    assert.ok(isRemade);
+    assert.equal(treeOf(share.nas).get('e/x'), 'first');
+    assert.ok(share.conflicts.some(({ path, what }) => path === 'e' && what === 'deleted'));
+  });
+
+  it('are looked for once in a plan: what it deletes and what it lets go of are believed together', async () => {
+    writeFileSync(join(share.nas, 'gone'), 'gone');
+    unlinkSync(share.at('gone'));
+    const first = share.uploader((call) =>
+      call === 'deleteFile' ? new Promise(() => undefined) : undefined,
+    );
+    await look(first);
+    const upper = lstatSync(share.upper, { bigint: true });
+    const records = await Records.open(share.records, `${upper.ino} ${upper.birthtimeNs}`, () => true);
+    records.set('over', { remote: { kind: 'nothing' } });
+    await records.saved();
+    await records.close();
+    // Longer than what a folder must have been still for until a look at it can be believed.
+    await clock.sleep(50);
+    let looks = 0;
+    const counting: Pick<Processes, 'run'> = {
+      run: (spec) => {
+        if (spec.command === 'find') looks += 1;
+        return processes.run(spec);
+      },
+    };
+    const uploader = share.uploader(
+      (call) => (call === 'deleteFile' ? new Promise(() => undefined) : undefined),
+      {
+        processes: counting,
+      },
+    );
+    await look(uploader);
+    assert.equal(looks, 2, 'the scan, and whether nothing was renamed since');
   });
 
   it('are seen before anything is taken out, also by a look that began before they ended', async () => {
