@@ -251,6 +251,11 @@ export interface LeavingEntry extends UpperEntry {
    */
   readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
   /**
+   * For a folder that hides its lower content: the folders in it that show theirs together with it. It goes on hiding
+   * where one of them has changed.
+   */
+  readonly shownWith?: readonly UpperEntry[] | undefined;
+  /**
    * For a file that is given up: the absolute path to which it is moved instead of being removed. `theirs` says
    * what users are to see in its place.
    */

@@ -180,9 +180,30 @@ export const MUTATIONS: readonly Mutation[] = [
     fault:
       'a folder that hides what others put into it, being open, counts as shown: that is deleted with it',
     file: 'plugins/mount/layer/upper/attribute-upkeep.ts',
-    from: 'bared.filter(({ path }) => !used.has(path))',
-    to: 'bared',
+    from: '!used.has(entry.path) && haveSameNames',
+    to: 'haveSameNames',
     test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault: 'what others put into a folder that users made is never seen',
+    file: 'plugins/mount/layer/upper/attribute-upkeep.ts',
+    from: 'free.filter(isBelow)',
+    to: 'free.filter((entry) => isBelow(entry) && (listings.get(entry.path) ?? []).length === 0)',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault: 'what users delete in a folder that is about to show what others put into it comes back',
+    file: 'plugins/mount/layer/upper/attribute-upkeep.ts',
+    from: ' && haveSameNames(entry, paths.upper)',
+    to: '',
+    test: 'plugins/mount/layer/upper/take-out',
+  },
+  {
+    fault: 'what users delete may come back in a folder to which the NAS may have moved it',
+    file: 'plugins/uploads/compare/spent-folders.ts',
+    from: '(going === undefined ? [] : [at, going])',
+    to: '[]',
+    test: 'plugins/uploads/compare/plan',
   },
   {
     fault: 'what cannot be looked for after it has left counts as deleted',

@@ -192,6 +192,7 @@ export class LayeredMount implements RunningRclone {
         heldSinceMs: () => this.#held.sinceMs,
         learnt: (beforeMs) => this.#held.learnt(beforeMs),
         shown: (paths) => this.#held.shown(paths),
+        overNothing: (folders) => this.#held.overNothing(folders),
       },
       precisionMs: () => this.#remote.precisionMs,
       isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),

@@ -25,6 +25,8 @@ export interface LocalLayerOptions {
   readonly versions: Required<Pick<WriteLayer, 'held' | 'heldSinceMs' | 'learnt'>> & {
     /** The lower layer shows at these places now what users saw here until then. */
     readonly shown: (paths: readonly string[]) => void;
+    /** Until the returned function is called, users see nothing of what the lower layer has in these folders. */
+    readonly overNothing: (folders: readonly string[]) => () => void;
   };
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
@@ -63,6 +65,7 @@ export class LocalLayer implements WriteLayer {
       ...options,
       marks: new UpperMarks(this.upper, options.processes),
       listLower: (folders) => this.#listLower(folders),
+      overNothing: (folders) => options.versions.overNothing(folders),
     });
   }
 
@@ -116,9 +119,10 @@ export class LocalLayer implements WriteLayer {
   async takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const taken = await this.#taking.run(() => this.#takeOut.take(entries));
     const gone = new Set(taken);
-    this.#options.versions.shown(
-      entries.filter(({ path }) => gone.has(path)).map(({ path, nowAt }) => nowAt ?? path),
-    );
+    // In a folder that has hidden what the lower layer has, users saw nothing of it until now.
+    const isOurs = ({ path, isOpaque, nowAt }: LeavingEntry): boolean =>
+      gone.has(path) && (!isOpaque || nowAt !== undefined);
+    this.#options.versions.shown(entries.filter(isOurs).map(({ path, nowAt }) => nowAt ?? path));
     return taken;
   }
 
