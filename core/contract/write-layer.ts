@@ -167,6 +167,12 @@ export interface WriteLayer {
    * anything that the remote had by then.
    */
   heldSinceMs?(): number;
+  /**
+   * Resolves when whatever was in the upper folder before the call cannot be lost in a power cut that leaves what is
+   * put on record after it. At once where the file system keeps changes in order. Rejects where the disk cannot be
+   * written out. Absent: nothing is to be waited for.
+   */
+  onDisk?(): Promise<void>;
   /** All that users had changed before that time (milliseconds since the epoch) is on record. */
   learnt?(beforeMs: number): void;
   /** Entries of these folders in the lower layer alone. */

@@ -206,6 +206,20 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/compare/plan',
   },
   {
+    fault: 'a renamed folder goes from the NAS when a power cut takes its rename, with all in it',
+    file: 'plugins/uploads/transfer/moves.ts',
+    from: 'await tools.onDisk();',
+    to: '',
+    test: 'plugins/uploads/transfer/written-out',
+  },
+  {
+    fault: 'a changed file goes from the NAS when a power cut takes the change',
+    file: 'plugins/uploads/compare/learn.ts',
+    from: 'isFound && onDisk !== undefined ? await attempt(onDisk, options) : undefined',
+    to: 'undefined',
+    test: 'plugins/uploads/transfer/written-out',
+  },
+  {
     fault: 'what cannot be looked for after it has left counts as deleted',
     file: 'plugins/mount/layer/upper/show-anew.ts',
     from: 'log.warn({ err: error }, \'what was renamed could not be looked at, and may answer "stale" for a while\');',

@@ -31,6 +31,7 @@ import { LeadsElsewhere } from '../lifecycle/mount-plan.ts';
 import type { MountingTools } from '../lifecycle/tools.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
 import { forgetWhenStill } from '../recovery/forget-when-still.ts';
+import { settleOrder } from '../recovery/kept-order.ts';
 import { createMeter } from '../stats/meter.ts';
 import { unsentBytes } from '../stats/unsent-bytes.ts';
 import {
@@ -182,6 +183,7 @@ export class LayeredMount implements RunningRclone {
       clock,
       log,
       forget: (folders, change) => this.#forget(folders, change),
+      onDisk: () => settleOrder(options.cacheDir, tools.writeOut),
       dropNames: () => this.#names.drop(),
       moveAside: (moves, begin) => this.#names.afterMoves(moves, begin),
       holdCalls: () => this.#hold.calls(),

@@ -28,6 +28,8 @@ export interface LocalLayerOptions {
     /** Until the returned function is called, users see nothing of what the lower layer has in these folders. */
     readonly overNothing: (folders: readonly string[]) => () => void;
   };
+  /** As `WriteLayer.onDisk`. */
+  readonly onDisk: () => Promise<void>;
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
   /** Renames entries of the upper folder, and drops the names at once. Resolves with when each was renamed. */
@@ -91,6 +93,10 @@ export class LocalLayer implements WriteLayer {
 
   heldSinceMs(): number {
     return this.#options.versions.heldSinceMs();
+  }
+
+  onDisk(): Promise<void> {
+    return this.#options.onDisk();
   }
 
   learnt(beforeMs: number): void {
