@@ -167,6 +167,12 @@ export interface WriteLayer {
    * anything that the remote had by then.
    */
   heldSinceMs?(): number;
+  /**
+   * Resolves when whatever was in the upper folder before the call cannot be lost in a power cut that leaves what is
+   * put on record after it. At once where the file system keeps changes in order. Rejects where the disk cannot be
+   * written out. Absent: nothing is to be waited for.
+   */
+  onDisk?(): Promise<void>;
   /** All that users had changed before that time (milliseconds since the epoch) is on record. */
   learnt?(beforeMs: number): void;
   /** Entries of these folders in the lower layer alone. */
@@ -250,6 +256,11 @@ export interface LeavingEntry extends UpperEntry {
    * `entry` they removed it. The file is removed here when the lower layer shows just that.
    */
   readonly theirs?: { readonly entry?: RemoteEntry } | undefined;
+  /**
+   * For a folder that hides its lower content: the folders in it that show theirs together with it. It goes on hiding
+   * where one of them has changed.
+   */
+  readonly shownWith?: readonly UpperEntry[] | undefined;
   /**
    * For a file that is given up: the absolute path to which it is moved instead of being removed. `theirs` says
    * what users are to see in its place.

@@ -94,6 +94,19 @@ export class HeldVersions {
     for (const path of paths) this.#own.set(path, this.#options.clock.now() + 1);
   }
 
+  /**
+   * Users see nothing of what the lower layer has in these folders, from before the call until the returned function is
+   * called: what they make there is over nothing.
+   */
+  overNothing(folders: readonly string[]): () => void {
+    this.#forget();
+    const ends = folders.map((folder) => this.#folders.hold(folder, new Map()));
+    return () => {
+      const nowMs = this.#options.clock.now();
+      for (const end of ends) end(nowMs);
+    };
+  }
+
   /** What no look of the uploader has made needless in time: a change that is never found out is to fill nothing. */
   #forget(): void {
     const beforeMs = this.#options.clock.now() - KEEP_MS;

@@ -32,6 +32,7 @@ import { asSoleUser } from '../lifecycle/sole-use.ts';
 import type { MountingTools } from '../lifecycle/tools.ts';
 import { noteUnmounted } from '../recovery/after-unmount.ts';
 import type { WatchedWriter } from '../recovery/cache-sync.ts';
+import { settleOrder } from '../recovery/kept-order.ts';
 import { createMeter } from '../stats/meter.ts';
 import { unsentBytes } from '../stats/unsent-bytes.ts';
 import {
@@ -182,6 +183,7 @@ export class LayeredMount implements RunningRclone {
       clock,
       log,
       forget: (folders, change) => this.#forget(folders, change),
+      onDisk: () => settleOrder(options.cacheDir, tools.writeOut),
       dropNames: () => this.#names.drop(),
       moveAside: (moves, begin) => this.#names.afterMoves(moves, begin),
       holdCalls: () => this.#hold.calls(),
@@ -192,6 +194,7 @@ export class LayeredMount implements RunningRclone {
         heldSinceMs: () => this.#held.sinceMs,
         learnt: (beforeMs) => this.#held.learnt(beforeMs),
         shown: (paths) => this.#held.shown(paths),
+        overNothing: (folders) => this.#held.overNothing(folders),
       },
       precisionMs: () => this.#remote.precisionMs,
       isCached: (path, bytes) => isCached(options.cacheDir, join(remotePathOf(options.fs), path), bytes),

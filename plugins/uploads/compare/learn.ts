@@ -27,6 +27,8 @@ export interface LearnOptions {
   readonly isStill: () => Promise<boolean>;
   /** True for what left the upper folder after the scan: its absence is no deletion, so nothing is noted of it. */
   readonly hasLeft?: (place: string) => boolean;
+  /** Resolves when what users changed is on the disk: what is on record alone would be deleted after a power cut. */
+  readonly onDisk?: () => Promise<void>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly signal: AbortSignal;
@@ -48,7 +50,9 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   // A folder is learnt completely or not at all: half a listing would be taken for the whole.
   const isStill = folders.length === 0 || (await attempt(() => options.isStill(), options)) === true;
   const trees = isStill ? await treesAt(folders, options) : new Map<string, Tree>();
-  const { hasLeft = () => false } = options;
+  const { hasLeft = () => false, onDisk } = options;
+  const isFound = [...seen.values()].some((found) => found !== undefined);
+  const unwritten = isFound && onDisk !== undefined ? await attempt(onDisk, options) : undefined;
   // A move that ended meanwhile has given these places other names.
   const isMoved = records.renames !== renames;
   const treeOf = (place: string): Tree =>
@@ -56,7 +60,8 @@ export async function learn(lessons: readonly Lesson[], options: LearnOptions): 
   for (const lesson of due.filter(({ place }) => seen.has(place) && !hasLeft(place))) {
     const { place } = lesson;
     const tree = treeOf(place);
-    if (tree.failure !== undefined) fail(place, tree.failure);
+    const why = unwritten ?? tree.failure;
+    if (why !== undefined) fail(place, why);
     else note(lesson, seen.get(place), { inside: tree.inside, records, layer: options.layer });
   }
   await records.saved();

@@ -123,6 +123,7 @@ class Draft {
         ...this.#done,
         ...spentFolders(this.#scan, {
           items: this.items,
+          moves: this.#known.moves,
           places: this.#places,
           isRested: this.#conditions.isRested,
         }),

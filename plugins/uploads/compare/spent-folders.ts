@@ -4,19 +4,23 @@
  */
 import type { LeavingEntry } from 'mountkeeper';
 import { ancestors, isInside, parentOf } from './paths.ts';
-import type { Conditions, Item } from './plan-types.ts';
+import type { Conditions, Item, Known } from './plan-types.ts';
 import type { Places } from './places.ts';
-import type { Scan } from './scan.ts';
+import type { Scan, ScanEntry } from './scan.ts';
 
 export interface SpentFoldersOptions extends Pick<Conditions, 'isRested'> {
-  /** Planned items: a folder that one of them concerns is still needed. */
+  /**
+   * Planned items: a folder that one of them concerns is still needed. What users delete in it leaves no whiteout, so
+   * until the remote has deleted it, too, it would come back.
+   */
   readonly items: ReadonlyMap<string, Item>;
+  readonly moves: Known['moves'];
   readonly places: Pick<Places, 'of' | 'pure'>;
 }
 
 export function spentFolders(
   { entries }: Scan,
-  { items, places, isRested }: SpentFoldersOptions,
+  { items, moves, places, isRested }: SpentFoldersOptions,
 ): LeavingEntry[] {
   const all = [...entries.values()].filter(
     ({ path, isOpaque, changedNs }) =>
@@ -27,13 +31,31 @@ export function spentFolders(
       places.of.get(path) === path,
   );
   if (all.length === 0) return [];
-  const busy = new Set(
-    [...items.values()].flatMap(({ path, place, move }) => {
-      const spots = [path, place, move?.source ?? place];
-      return [...spots, ...spots.flatMap(ancestors)];
-    }),
-  );
-  return all.filter(({ path }) => !busy.has(path));
+  const spots = [...items.values()].flatMap(({ path, place, move }) => [path, place, move?.source ?? place]);
+  // Where the remote may have moved something that users have deleted since: no item is about it yet.
+  const unsure = [...moves.values()].flatMap(({ at, going }) => (going === undefined ? [] : [at, going]));
+  const busy = new Set([...spots, ...unsure].flatMap((spot) => [spot, ...ancestors(spot)]));
+  const inside = shownInside(entries);
+  return all
+    .filter(({ path }) => !busy.has(path))
+    .map((entry) => ({ ...entry, shownWith: inside.get(entry.path) ?? [] }));
+}
+
+/** By each folder that hides: those in it that hide nothing by themselves. */
+function shownInside(entries: Scan['entries']): ReadonlyMap<string, readonly ScanEntry[]> {
+  const hidden = new Map<string, string>();
+  const inside = new Map<string, ScanEntry[]>();
+  // Parents come first.
+  for (const entry of entries.values()) {
+    if (entry.kind !== 'folder') continue;
+    const { path, isOpaque } = entry;
+    const by = isOpaque ? path : hidden.get(parentOf(path));
+    if (by === undefined) continue;
+    hidden.set(path, by);
+    if (isOpaque) inside.set(path, []);
+    else inside.get(by)?.push(entry);
+  }
+  return inside;
 }
 
 /** A folder and what is shown together with it: the folders in it that hide nothing by themselves. */

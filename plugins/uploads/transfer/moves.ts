@@ -48,6 +48,8 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
   const { records } = tools;
   const known = records.moves.get(key);
   if (known?.at !== way.from || known.going !== undefined) throw new Changed();
+  // Else a power cut may leave what is on record from here on and take the rename: all that was moved would be deleted.
+  await tools.onDisk();
   records.setMove(key, { ...known, going: way.to });
   await records.saved();
   const arrival =

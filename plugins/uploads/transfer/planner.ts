@@ -14,6 +14,7 @@ import { isSureOf, RepeatedLooks } from './leaving/repeated-looks.ts';
 import type { Sure } from './leaving/repeated-looks.ts';
 import { SpaceWatch } from './space-watch.ts';
 import { UpperFolder } from './guard/upper-folder.ts';
+import { WrittenOut } from './guard/written-out.ts';
 import { createScanner } from '../compare/scan.ts';
 import type { Scan, ScanEntry, Scanner, TimedScan } from '../compare/scan.ts';
 import { isUnanswered, isUnseen, showsAgain } from '../compare/unseen-folders.ts';
@@ -47,6 +48,7 @@ const NO_USE: Use = { isOpen: () => false, inUse: new Set(), isNone: true };
 export class Planner {
   readonly departures: Departures;
   readonly upper: UpperFolder;
+  readonly written: WrittenOut;
   readonly #options: PlannerOptions;
   readonly #scanner: Scanner;
   readonly #space: SpaceWatch;
@@ -68,6 +70,7 @@ export class Planner {
     this.#options = options;
     this.departures = new Departures(options.clock);
     this.upper = new UpperFolder(options.layer.upper);
+    this.written = new WrittenOut(options.layer);
     this.#scanner = createScanner(options.layer.upper, options.processes, {
       fewEntries: options.fewEntries,
       now: () => options.clock.now(),
@@ -100,6 +103,7 @@ export class Planner {
     }
     if (resting.size > 0) this.#isRevivalDue = true;
     const scan = await this.#scanner.scan(signal);
+    this.written.scanned();
     // Another one may have come there meanwhile: what is missing in that, nobody has deleted.
     await this.upper.look();
     return { ...scan, startedMs, startedAt, resting };
@@ -154,6 +158,7 @@ export class Planner {
             unsettled: unsettledOf(first, records),
             isStill,
             hasLeft: (place) => this.departures.hasLeft(scan, place),
+            onDisk: () => this.written.now(signal),
             now: () => this.#options.clock.now(),
             signal,
           });

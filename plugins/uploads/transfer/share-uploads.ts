@@ -533,6 +533,7 @@ export class ShareUploader implements ManagedUploads {
       signal: this.#end.signal,
       touched: (folder) => this.#leaving.touched(folder),
       leaving: (places) => this.#planner.departures.begin(places),
+      onDisk: () => this.#planner.written.now(this.#end.signal),
     };
   }
 

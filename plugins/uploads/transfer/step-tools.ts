@@ -35,6 +35,8 @@ export interface StepTools {
    * what has left: a scan that began before may still show it, and miss what has come back.
    */
   readonly leaving: (places: readonly string[]) => (left: ReadonlySet<string>) => void;
+  /** Resolves when what the last scan has seen in the upper folder is on the disk. */
+  readonly onDisk: () => Promise<void>;
 }
 
 export interface LocalStats extends Omit<UpperEntry, 'path' | 'isOpaque'> {

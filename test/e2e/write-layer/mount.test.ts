@@ -308,6 +308,7 @@ describe('a share with a write layer', () => {
           isCached: () => false,
           listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
           forget: (folders) => remote.forget(folders, { signal: signal() }),
+          overNothing: () => () => undefined,
           moveAside: async (moves) => {
             const moved = renamed(paths.upper, moves);
             await sh(`printf version2 > ${name}`);
@@ -345,6 +346,7 @@ describe('a share with a write layer', () => {
         isCached: () => false,
         listLower: async (folders) => (await layer.listBelow(folders, { signal: signal() })).found,
         forget: () => Promise.reject(new Error('the NAS does not answer')),
+        overNothing: () => () => undefined,
         moveAside: async (moves) => renamed(paths.upper, moves),
         dropNames: async () =>
           void (await mount.refreshDirectories('', { recursive: false, signal: signal() })),

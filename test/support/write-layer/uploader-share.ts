@@ -84,6 +84,8 @@ export class TestShare {
   live: 'no' | 'remembers' | 'drops names' = 'no';
   /** What could not be brought back to the upper folder. */
   unrestored: ReadonlySet<string> = new Set();
+  /** Brings the upper folder to the disk. */
+  onDisk: (() => Promise<void>) | undefined;
   /** What has left it, and may come back. */
   resting: ReadonlySet<string> = new Set();
   #isMounted = false;
@@ -209,6 +211,7 @@ export class TestShare {
         ),
         failed: new Map(),
       }),
+      ...(this.onDisk !== undefined && { onDisk: this.onDisk }),
       takeOut: async (entries) => this.#takeOut(entries),
       unrestored: () => this.unrestored,
       resting: async () => this.resting,

@@ -3,14 +3,13 @@
  * lower folder is, and whether it is visible.
  */
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { lstatIfThere } from 'mountkeeper';
 import type { Clock, LeavingEntry, Logger, Processes, RemoteEntry } from 'mountkeeper';
 import { foldersInUse } from './open-for-writing.ts';
 import type { Outdated } from '../../rclone/remote-files.ts';
 import type { LayerPaths } from '../paths.ts';
-import { inSeconds, isUnchanged, parentOf, placesOf } from './entry-check.ts';
+import { areUnchanged, haveSameNames, inSeconds, parentOf, placesOf } from './entry-check.ts';
 import { waitingCalls } from './waiting-calls.ts';
 import type { WaitingCallsOptions } from './waiting-calls.ts';
 
@@ -27,6 +26,11 @@ export interface AttributeUpkeepOptions extends WaitingCallsOptions {
    */
   readonly forget: (folders: readonly string[], change?: () => Promise<Outdated>) => Promise<void>;
   readonly dropNames: () => Promise<void>;
+  /**
+   * Users see nothing of what the lower layer has in these folders: what they make there is over nothing. The returned
+   * function ends that.
+   */
+  readonly overNothing: (folders: readonly string[]) => () => void;
   readonly processes: Pick<Processes, 'run'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -142,25 +146,33 @@ export class AttributeUpkeep {
    */
   async bare(folders: readonly LeavingEntry[]): Promise<readonly string[]> {
     if (folders.length === 0) return [];
-    const { dropNames, listLower, mountPoint, paths } = this.#options;
+    const { mountPoint, overNothing, paths } = this.#options;
     const used = foldersInUse(mountPoint);
     const free = folders
-      .filter((entry) => !used.has(entry.path) && isUnchanged(entry, paths.upper))
+      .filter((entry) => !used.has(entry.path) && areUnchanged(entry, paths.upper))
       .sort((a, b) => a.path.length - b.path.length);
     if (free.length === 0) return [];
+    const end = overNothing(
+      free.flatMap(({ path, shownWith = [] }) => [path, ...shownWith.map((one) => one.path)]),
+    );
+    try {
+      return await this.#bareFree(free);
+    } finally {
+      end();
+    }
+  }
+
+  /**
+   * What the lower folder has by names that are not here is others': what users have deleted, the remote has not, or a
+   * deletion waits, and nobody asks for the folder.
+   */
+  async #bareFree(free: readonly LeavingEntry[]): Promise<readonly string[]> {
+    const { dropNames, listLower } = this.#options;
+    // Its own listing as well: one from before may have what users have deleted since.
     const listings = await listLower([...new Set(free.flatMap(({ path }) => [parentOf(path), path]))]);
     const isBelow = ({ path }: LeavingEntry): boolean =>
       listings.get(parentOf(path))?.find(({ name }) => name === posix.basename(path))?.kind === 'folder';
-    const hiding = await Promise.all(
-      free.map(
-        async (entry) => isBelow(entry) && this.#hidesNothing(entry.path, listings.get(entry.path) ?? []),
-      ),
-    );
-    const done = await this.#onEntries(
-      free.filter((_, index) => hiding[index]),
-      BARE,
-      () => '',
-    );
+    const done = await this.#onEntries(free.filter(isBelow), BARE, () => '');
     if (done.length === 0) return [];
     // Twice: who looks at a folder in the very moment of the first keeps it from being dropped.
     await dropNames();
@@ -170,22 +182,23 @@ export class AttributeUpkeep {
 
   /**
    * What somebody has opened meanwhile goes on hiding its lower content, from all users, for as long as it is open:
-   * what others put there would count as seen. It gets its mark back, and is tried again as one that hides.
+   * what others put there would count as seen. It gets its mark back, and is tried again as one that hides. So does one
+   * in which something has changed: what users deleted before the names were dropped left no whiteout.
    */
   async #shown(bared: readonly LeavingEntry[]): Promise<readonly string[]> {
-    const used = foldersInUse(this.#options.mountPoint);
-    const hiding = bared.filter(({ path }) => used.has(path));
-    if (hiding.length > 0)
+    const { dropNames, log, mountPoint, paths } = this.#options;
+    const used = foldersInUse(mountPoint);
+    const isSeen = (entry: LeavingEntry): boolean =>
+      !used.has(entry.path) && haveSameNames(entry, paths.upper);
+    const seen = bared.filter(isSeen);
+    const hiding = bared.filter((entry) => !seen.includes(entry));
+    if (hiding.length > 0) {
       await this.#onEntries(hiding, HIDE, () => '').catch((error: unknown) =>
-        this.#options.log.warn({ err: error }, 'marks of folders in use not written again'),
+        log.warn({ err: error }, 'marks of folders in use not written again'),
       );
-    return bared.filter(({ path }) => !used.has(path)).map(({ path }) => path);
-  }
-
-  /** Whether everything in the lower folder is also in the upper one. */
-  async #hidesNothing(folder: string, below: readonly RemoteEntry[]): Promise<boolean> {
-    const here = new Set(await readdir(join(this.#options.paths.upper, folder)));
-    return below.every(({ name }) => here.has(name));
+      await dropNames();
+    }
+    return seen.map(({ path }) => path);
   }
 
   /**
@@ -239,7 +252,7 @@ export class AttributeUpkeep {
   /** Undefined when the entry that was scanned is no longer at its path, or has changed where it must not. */
   #open(entry: LeavingEntry, isWhole: boolean): number | undefined {
     const path = join(this.#options.paths.upper, entry.path);
-    if (isWhole && !isUnchanged(entry, this.#options.paths.upper)) return undefined;
+    if (isWhole && !areUnchanged(entry, this.#options.paths.upper)) return undefined;
     // A pipe or a link may be in its place by now.
     if (lstatIfThere(path)?.ino !== entry.inode) return undefined;
     const handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

@@ -13,6 +13,19 @@ export function isUnchanged(entry: LeavingEntry, upper: string): boolean {
   );
 }
 
+/** Whether a folder and those that are shown with it have not changed since the scan. */
+export function areUnchanged(folder: LeavingEntry, upper: string): boolean {
+  return [folder, ...(folder.shownWith ?? [])].every((one) => isUnchanged(one, upper));
+}
+
+/** Whether nothing has been made, removed or renamed in these folders since the scan. Their own marks do not count. */
+export function haveSameNames(folder: LeavingEntry, upper: string): boolean {
+  return [folder, ...(folder.shownWith ?? [])].every(({ path, inode, modifiedNs }) => {
+    const stats = lstatIfThere(join(upper, path));
+    return stats?.ino === inode && stats.mtimeNs === modifiedNs;
+  });
+}
+
 /** The same inode with the same content. The ctime does not count, because moving the entry changes it. */
 export function isStill({ bytes, inode, kind, modifiedNs }: LeavingEntry, stats: BigIntStats): boolean {
   if (kind === 'whiteout') return stats.isCharacterDevice();

@@ -25,7 +25,11 @@ export interface LocalLayerOptions {
   readonly versions: Required<Pick<WriteLayer, 'held' | 'heldSinceMs' | 'learnt'>> & {
     /** The lower layer shows at these places now what users saw here until then. */
     readonly shown: (paths: readonly string[]) => void;
+    /** Until the returned function is called, users see nothing of what the lower layer has in these folders. */
+    readonly overNothing: (folders: readonly string[]) => () => void;
   };
+  /** As `WriteLayer.onDisk`. */
+  readonly onDisk: () => Promise<void>;
   /** Makes the kernel drop the names that it caches for the overlay. */
   readonly dropNames: () => Promise<void>;
   /** Renames entries of the upper folder, and drops the names at once. Resolves with when each was renamed. */
@@ -63,6 +67,7 @@ export class LocalLayer implements WriteLayer {
       ...options,
       marks: new UpperMarks(this.upper, options.processes),
       listLower: (folders) => this.#listLower(folders),
+      overNothing: (folders) => options.versions.overNothing(folders),
     });
   }
 
@@ -88,6 +93,10 @@ export class LocalLayer implements WriteLayer {
 
   heldSinceMs(): number {
     return this.#options.versions.heldSinceMs();
+  }
+
+  onDisk(): Promise<void> {
+    return this.#options.onDisk();
   }
 
   learnt(beforeMs: number): void {
@@ -116,9 +125,10 @@ export class LocalLayer implements WriteLayer {
   async takeOut(entries: readonly LeavingEntry[]): Promise<readonly string[]> {
     const taken = await this.#taking.run(() => this.#takeOut.take(entries));
     const gone = new Set(taken);
-    this.#options.versions.shown(
-      entries.filter(({ path }) => gone.has(path)).map(({ path, nowAt }) => nowAt ?? path),
-    );
+    // In a folder that has hidden what the lower layer has, users saw nothing of it until now.
+    const isOurs = ({ path, isOpaque, nowAt }: LeavingEntry): boolean =>
+      gone.has(path) && (!isOpaque || nowAt !== undefined);
+    this.#options.versions.shown(entries.filter(isOurs).map(({ path, nowAt }) => nowAt ?? path));
     return taken;
   }
 

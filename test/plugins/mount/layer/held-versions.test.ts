@@ -65,6 +65,18 @@ describe('what the lower layer showed before its listings were read again', () =
   };
   const reel = (ms?: number): number | null | undefined => at('tree/reel', ms);
 
+  it('is nothing in a folder that hides it, for what users make there until they see it', async () => {
+    const before = clock.now();
+    const end = held.overNothing(['tree']);
+    await clock.advance(1_000);
+    await read(['tree']);
+    assert.equal(at('tree/beside', clock.now() + 5_000), null);
+    await clock.advance(1_000);
+    end();
+    assert.deepEqual([at('tree/beside', before), at('tree/beside', clock.now())], [null, null]);
+    assert.equal(at('tree/beside', clock.now() + 1), undefined);
+  });
+
   describe('of files that somebody has open', () => {
     it('is the version from before, for what was opened before the listing was there', async () => {
       const opened = clock.now();

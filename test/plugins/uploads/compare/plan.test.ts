@@ -137,6 +137,28 @@ describe('the plan of an upload', () => {
     assert.deepEqual([spentOf(true), spentOf(false)], [['d'], ['d/e']]);
   });
 
+  it('shows a folder together with those in it, and not while the remote may have moved something into it', () => {
+    const all = [
+      entry('d', 'folder', { isOpaque: true }),
+      entry('d/e', 'folder'),
+      entry('d/e/f', 'folder'),
+      entry('d/own', 'folder', { isOpaque: true }),
+      entry('d/own/g', 'folder'),
+    ];
+    const scan = {
+      entries: new Map(all.map((one) => [one.path, one])),
+      folders: new Map<string, string>(),
+    };
+    const places = new Map(all.map(({ path }) => [path, folder]));
+    const shownIf = (moves: Known['moves']): unknown =>
+      planUpper(scan, { places, moves }, { ...CONDITIONS, isRested: () => true }).done.map(
+        ({ path, shownWith = [] }) => [path, shownWith.map((one) => one.path)],
+      );
+    assert.deepEqual(shownIf(new Map()), [['d', ['d/e', 'd/e/f']]]);
+    // Users have deleted what was moved there, and no look has put that on record yet.
+    assert.deepEqual(shownIf(new Map([['1.1', { at: 'x', going: 'd/e/x' }]])), []);
+  });
+
   it('deletes nothing while there is a file that a full disk may have cut off', () => {
     const entries = [entry('b', 'file', { bytes: 3 })];
     const places = { a: file, b: { remote: NOTHING } };

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   utimesSync,
   writeFileSync,
   writeSync,
@@ -74,6 +75,7 @@ describe('a file that is given up', () => {
       isCached: () => false,
       listLower: (folders: readonly string[]) => told.listLower?.(folders) ?? Promise.resolve(new Map()),
       forget: (...args: Parameters<TakeOutOptions['forget']>) => told.forget?.(...args) ?? Promise.resolve(),
+      overNothing: (folders: readonly string[]) => told.overNothing?.(folders) ?? (() => undefined),
       dropNames: () => told.dropNames?.() ?? Promise.resolve(meanwhile()),
       moveAside: async (...[moves, start]: Parameters<TakeOutOptions['moveAside']>) => {
         const to = { upper: paths.upper, mountPoint, spec: undefined, begin: start };
@@ -353,8 +355,8 @@ describe('a file that is given up', () => {
     const held = (): string => join(scratch.path(`mount${count}`), 'made');
     const isHiding = async (): Promise<boolean> =>
       (await runClient('getfattr', ['-n', 'trusted.overlay.opaque', at('made')])).output.includes('="y"');
-    const show = (): Promise<readonly string[]> =>
-      taker.take([entryOf('made', { kind: 'folder', isOpaque: true })]);
+    const show = (shownWith: readonly LeavingEntry[] = []): Promise<readonly string[]> =>
+      taker.take([entryOf('made', { kind: 'folder', isOpaque: true, shownWith })]);
     let holder: number | undefined;
     beforeEach(async () => {
       for (const folder of [at('made'), held()]) mkdirSync(folder);
@@ -374,6 +376,52 @@ describe('a file that is given up', () => {
       if (holder !== undefined) closeSync(holder);
       holder = undefined;
     };
+
+    it('shows what others have put into it', async () => {
+      const theirs: RemoteEntry = { kind: 'file', name: 'theirs', version: { bytes: 1, modifiedMs: 1 } };
+      const seen: string[] = [];
+      told = {
+        listLower: async () => {
+          seen.push('asked');
+          return new Map([
+            ['', [{ kind: 'folder', name: 'made' }]],
+            ['made', [theirs]],
+          ]);
+        },
+        // What users make until they see it is over nothing.
+        overNothing: (folders) => {
+          seen.push(...folders);
+          return () => void seen.push('end');
+        },
+        dropNames: async () => void seen.push('names dropped'),
+      };
+      assert.deepEqual([await show(), await isHiding()], [['made'], false]);
+      assert.deepEqual(seen, ['made', 'asked', 'names dropped', 'names dropped', 'end']);
+    });
+
+    it('goes on hiding where something was deleted in it, or in a folder in it, since it was looked at', async () => {
+      mkdirSync(at('made/sub'));
+      for (const name of ['made/a', 'made/sub/a', 'made/sub/b']) writeFileSync(at(name), 'mine');
+      const listed = async (): ReturnType<TakeOutOptions['listLower']> => {
+        const listings = await opened();
+        close();
+        return listings;
+      };
+      const tried = async (then: Partial<TakeOutOptions>): Promise<unknown> => {
+        told = { listLower: listed, ...then };
+        return [await show([entryOf('made/sub', { kind: 'folder' })]), await isHiding()];
+      };
+      const deleted = (name: string) => async () => rmSync(at(name), { force: true });
+      // What is deleted before the kernel looks at its mark again leaves no whiteout, and would come back.
+      assert.deepEqual(await tried({ dropNames: deleted('made/sub/a') }), [[], true]);
+      assert.deepEqual(await tried({ dropNames: deleted('made/a') }), [[], true]);
+      const late = async (): ReturnType<TakeOutOptions['listLower']> => {
+        await deleted('made/sub/b')();
+        return listed();
+      };
+      assert.deepEqual(await tried({ listLower: late }), [[], true]);
+      assert.deepEqual(await tried({}), [['made'], false]);
+    });
 
     it('does not count as shown while somebody has it open who came before its mark was gone', async () => {
       told = { listLower: opened };
