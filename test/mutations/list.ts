@@ -504,6 +504,13 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'void root?.admit(signal).catch(() => undefined)',
   },
   {
+    fault: 'what is put into a folder goes into another one that has just been renamed from its name',
+    test: 'plugins/mount/rclone/folder-numbers',
+    file: 'plugins/mount/rclone/remote-files.ts',
+    from: '.finally(() => this.#numbers.moved())',
+    to: '',
+  },
+  {
     fault: 'the empty mount point of a lost disk passes for the disk',
     test: 'plugins/mount/outage/root-check',
     file: 'plugins/mount/outage/root-check.ts',
