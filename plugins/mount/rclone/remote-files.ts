@@ -8,6 +8,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
+import { unlessAborted } from 'mountkeeper';
 import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteRoot, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
@@ -415,6 +416,8 @@ export class RcloneFiles implements RemoteFiles {
    */
   async #knowledge(signal: AbortSignal): Promise<FsInfo> {
     this.#info ??= await this.#rc.call<FsInfo>('operations/fsinfo', { fs: this.#options.fs }, signal);
+    // What is asked would be another answer in a moment, and a folder that such a job moves has another number then.
+    await unlessAborted(signal, this.#jobs.endAbandoned());
     await this.#numbers.renew(this.#info.Features);
     return this.#info;
   }
