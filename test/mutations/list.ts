@@ -511,7 +511,8 @@ export const MUTATIONS: readonly Mutation[] = [
     to: '',
   },
   {
-    fault: 'a NAS that lost power before it wrote to its disks what it acknowledged takes the last good copy with it',
+    fault:
+      'a NAS that lost power before it wrote to its disks what it acknowledged takes the last good copy with it',
     test: 'plugins/uploads/transfer/power-loss',
     file: 'plugins/uploads/transfer/recent-proofs.ts',
     from: 'isLostWith(one) || isUnwritten(one)',

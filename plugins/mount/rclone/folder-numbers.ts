@@ -16,7 +16,7 @@ export class FolderNumbers {
   readonly #rc: RcClient;
   readonly #clock: Clock;
   readonly #type: string;
-  /** Moves by which they became outdated, and how many of these rclone has forgotten. A former daemon's count as one. */
+  /** Moves by which they became outdated, and how many of these rclone has forgotten. A former daemon's are one. */
   #moves = 1;
   #forgotten = 0;
 

@@ -184,8 +184,8 @@ export class Jobs {
   }
 
   /**
-   * Resolves when no job runs that nobody follows: until then the remote may change, whatever it is asked. Rejects where
-   * one does not end.
+   * Resolves when no job runs that nobody follows: until then the remote may change, whatever it is asked. Rejects
+   * where one does not end.
    */
   async endAbandoned(): Promise<void> {
     if (this.#isClear) return;

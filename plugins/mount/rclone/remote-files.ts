@@ -411,12 +411,12 @@ export class RcloneFiles implements RemoteFiles {
   }
 
   /**
-   * The backend's features; rclone may have to ask the remote for them. Asked once. What comes after it goes by paths as
-   * the remote has them now.
+   * The backend's features; rclone may have to ask the remote for them. Asked once. What comes after it goes by paths
+   * as the remote has them now.
    */
   async #knowledge(signal: AbortSignal): Promise<FsInfo> {
     this.#info ??= await this.#rc.call<FsInfo>('operations/fsinfo', { fs: this.#options.fs }, signal);
-    // What is asked would be another answer in a moment, and a folder that such a job moves has another number then.
+    // The answer would be another one in a moment, and a folder that such a job moves would have another number.
     await unlessAborted(signal, this.#jobs.endAbandoned());
     await this.#numbers.renew(this.#info.Features);
     return this.#info;

@@ -397,18 +397,19 @@ class Draft {
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
   }
 
-  #tornBy({
-    action,
-    place,
-    isOverUnseen,
-  }: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): string | undefined {
-    const isSeen = this.#conditions.isWhole || this.#conditions.often?.has(place) === true;
-    if (isSeen && !this.#hasMovedTooFar) return undefined;
+  #tornBy(item: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): string | undefined {
+    const isSeen = this.#conditions.isWhole || this.#conditions.often?.has(item.place) === true;
+    if ((isSeen && !this.#hasMovedTooFar) || !this.#isReplacing(item)) return undefined;
+    return isSeen
+      ? LEFT_BY_TOO_LONG
+      : 'Files are being renamed just now; it goes when that has been seen whole.';
+  }
+
+  #isReplacing({ action, place, isOverUnseen }: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): boolean {
     const record = this.#known.places.get(place);
-    const isReplacing =
-      action === 'delete' || (action === 'upload' && record?.remote.kind === 'file') || isOverUnseen === true;
-    if (!isReplacing) return undefined;
-    return isSeen ? LEFT_BY_TOO_LONG : 'Files are being renamed just now; it goes when that has been seen whole.';
+    return (
+      action === 'delete' || (action === 'upload' && record?.remote.kind === 'file') || isOverUnseen === true
+    );
   }
 
   /** Plans the renames of users. Two that block each other go through a temporary name. */

@@ -234,9 +234,14 @@ async function merge(source: string, target: string, tools: StepTools): Promise<
     } else if (other === undefined) await remote.moveFile(from, to, { signal });
     else await mergeFile(from, to, tools);
   }
+  await removeMerged(source, target, tools);
+}
+
+async function removeMerged(source: string, target: string, tools: StepTools): Promise<void> {
   await removeFolder(source, tools);
   // Both names led to one folder, which was empty.
-  if ((await ask(tools, target)).kind === 'nothing') await remote.makeFolder(target, { signal });
+  if ((await ask(tools, target)).kind !== 'nothing') return;
+  await tools.remote.makeFolder(target, { signal: tools.signal });
 }
 
 async function mergeFile(from: string, to: string, tools: StepTools): Promise<void> {

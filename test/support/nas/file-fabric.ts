@@ -30,9 +30,30 @@ export class FileFabric {
   readonly #sent = new Map<string, { readonly asked: Asked; content: Buffer }>();
   readonly #close: () => Promise<void>;
   #count = 0;
+  readonly #functions: Readonly<Record<string, (asked: Asked) => Answer>>;
 
   private constructor(port: number, close: () => Promise<void>) {
     this.#close = close;
+    const rename = ({ fi_id: id, fi_name: name = '' }: Asked): Answer =>
+      this.#change(id, (entry) => (entry.name = name));
+    const move = ({ fi_ids: id, dir_id: parent = ROOT }: Asked): Answer =>
+      this.#change(id, (entry) => (entry.parent = parent));
+    this.#functions = {
+      checkPathExists: ({ pid = ROOT, path = '' }) => this.#find(pid, path),
+      getFolderContents: ({ fi_pid: parent = ROOT }) => this.#list(parent),
+      doCreateNewFolder: ({ fi_pid: parent = ROOT, fi_name: name = '' }) => ({
+        file: shown(this.#make(parent, name)),
+      }),
+      doInitUpload: (asked) => this.#begin(asked),
+      doCompleteUpload: ({ uploadcode = '' }) => this.#complete(uploadcode),
+      doRenameFile: rename,
+      doRenameFolder: rename,
+      doMoveFiles: move,
+      doMoveFolders: move,
+      doModifyFile: ({ fi_id: id }) => this.#change(id, () => undefined),
+      doDeleteFile: ({ fi_id: id }) => this.#delete(id),
+      doDeleteFolder: ({ fi_id: id }) => this.#delete(id),
+    };
     this.options = {
       url: `http://127.0.0.1:${port}`,
       permanent_token: 'fabric',
@@ -117,43 +138,31 @@ export class FileFabric {
   }
 
   #done(what: string, asked: Asked): Answer {
-    const { fi_id: id = '', fi_pid: parent = '', fi_name: name = '' } = asked;
-    const entry = this.#entries.get(id);
-    switch (what) {
-      case 'checkPathExists':
-        return this.#find(asked['pid'] ?? ROOT, asked['path'] ?? '');
-      case 'getFolderContents': {
-        const inside = [...this.#entries.values()].filter((one) => one.parent === parent);
-        return { total: String(inside.length), filelist: inside.map(shown) };
-      }
-      case 'doCreateNewFolder':
-        return { file: shown(this.#make(parent, name)) };
-      case 'doInitUpload': {
-        const uploadcode = `u${(this.#count += 1)}`;
-        this.#sent.set(uploadcode, { asked, content: Buffer.alloc(0) });
-        return { uploadcode };
-      }
-      case 'doCompleteUpload':
-        return this.#complete(asked['uploadcode'] ?? '');
-      case 'doRenameFile':
-      case 'doRenameFolder':
-        entry!.name = name;
-        return { file: shown(entry!) };
-      case 'doMoveFiles':
-      case 'doMoveFolders': {
-        const moved = this.#entries.get(asked['fi_ids'] ?? '')!;
-        moved.parent = asked['dir_id'] ?? ROOT;
-        return { file: shown(moved) };
-      }
-      case 'doModifyFile':
-        return { file: shown(entry!) };
-      case 'doDeleteFile':
-      case 'doDeleteFolder':
-        this.#entries.delete(id);
-        return {};
-      default:
-        throw new Error(`${what} is not played`);
-    }
+    const done = this.#functions[what];
+    if (done === undefined) throw new Error(`${what} is not played`);
+    return done(asked);
+  }
+
+  #list(parent: string): Answer {
+    const inside = [...this.#entries.values()].filter((one) => one.parent === parent);
+    return { total: String(inside.length), filelist: inside.map(shown) };
+  }
+
+  #begin(asked: Asked): Answer {
+    const uploadcode = `u${(this.#count += 1)}`;
+    this.#sent.set(uploadcode, { asked, content: Buffer.alloc(0) });
+    return { uploadcode };
+  }
+
+  #change(id: string | undefined, change: (entry: Entry) => void): Answer {
+    const entry = this.#entries.get(id ?? '')!;
+    change(entry);
+    return { file: shown(entry) };
+  }
+
+  #delete(id: string | undefined): Answer {
+    this.#entries.delete(id ?? '');
+    return {};
   }
 
   #find(from: string, path: string): Answer {

@@ -102,7 +102,12 @@ describe('a job that is given up, since its connection broke', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const files = new RcloneFiles({ address: { port, user: 'u', password: 'p' }, fs: 'nas:', type: 'sftp', clock });
+    const files = new RcloneFiles({
+      address: { port, user: 'u', password: 'p' },
+      fs: 'nas:',
+      type: 'sftp',
+      clock,
+    });
     t.after(() => {
       files.close();
       server.closeAllConnections();

@@ -47,7 +47,10 @@ describe('an entry whose path is too long', () => {
     writeFileSync(share.at('new'), 'new');
     const waiting = await left();
     assert.match(waiting['deep'] ?? '', TOO_LONG);
-    assert.ok(Object.values(waiting).every((why) => TOO_LONG.test(why)), JSON.stringify(waiting));
+    assert.ok(
+      Object.values(waiting).every((why) => TOO_LONG.test(why)),
+      JSON.stringify(waiting),
+    );
     assert.equal(readFileSync(join(share.nas, 'seen'), 'utf8'), 'changed');
     assert.equal(readFileSync(join(share.nas, 'new'), 'utf8'), 'new');
     assert.ok(existsSync(join(share.nas, NAME, NAME)));
