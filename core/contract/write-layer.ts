@@ -34,6 +34,11 @@ export interface RemoteRoot {
    * found may lie elsewhere.
    */
   readonly isLost: boolean;
+  /**
+   * When the remote last ceased to answer, in monotonic milliseconds; undefined where it always has. It may have lost
+   * power, and with it what it had acknowledged and not written to its disks.
+   */
+  readonly silentSinceMs?: number | undefined;
 }
 
 /**

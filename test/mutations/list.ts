@@ -621,6 +621,21 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'void root?.admit(signal).catch(() => undefined)',
   },
   {
+    fault: 'what is put into a folder goes into another one that has just been renamed from its name',
+    test: 'plugins/mount/rclone/folder-numbers',
+    file: 'plugins/mount/rclone/remote-files.ts',
+    from: '.finally(() => this.#numbers.moved())',
+    to: '',
+  },
+  {
+    fault:
+      'a NAS that lost power before it wrote to its disks what it acknowledged takes the last good copy with it',
+    test: 'plugins/uploads/transfer/power-loss',
+    file: 'plugins/uploads/transfer/recent-proofs.ts',
+    from: 'isLostWith(one) || isUnwritten(one)',
+    to: 'isLostWith(one)',
+  },
+  {
     fault: 'the empty mount point of a lost disk passes for the disk',
     test: 'plugins/mount/outage/root-check',
     file: 'plugins/mount/outage/root-check.ts',

@@ -48,6 +48,8 @@ export class RootCheck {
   #foundAtMs = -Infinity;
   #answeredAtMs = -Infinity;
   #hasAnswered = false;
+  #isSilent = false;
+  #silentSinceMs: number | undefined;
   #tookMs = 0;
   #isDue = true;
   #isBucket: boolean | undefined;
@@ -65,6 +67,11 @@ export class RootCheck {
   /** Whether the remote has answered anything yet, whatever became of it since. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
+  }
+
+  /** When the remote last ceased to answer, in monotonic milliseconds; undefined where it always has. */
+  get silentSinceMs(): number | undefined {
+    return this.#silentSinceMs;
   }
 
   /** The last look has listed it; what is in a bucket is never listed. */
@@ -100,6 +107,7 @@ export class RootCheck {
   /** Call it whenever the remote has just answered. Waits for nothing. */
   answered(): void {
     this.#hasAnswered = true;
+    this.#isSilent = false;
     this.#answeredAtMs = this.#options.clock.monotonic();
     const restMs = this.#state === 'there' ? LOOK_EVERY_MS : LOOK_AGAIN_MS;
     const sinceMs = this.#options.clock.monotonic() - this.#lookedAtMs;
@@ -110,6 +118,8 @@ export class RootCheck {
 
   /** The remote does not answer: it is looked at when it does again. */
   silent(): void {
+    if (!this.#isSilent) this.#silentSinceMs = this.#options.clock.monotonic();
+    this.#isSilent = true;
     this.#outdate();
   }
 

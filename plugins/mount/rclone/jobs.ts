@@ -68,7 +68,7 @@ export class Jobs {
     parameters: Readonly<Record<string, unknown>>,
     options: JobOptions,
   ): Promise<string> {
-    await this.#clear();
+    await this.endAbandoned();
     options.signal.throwIfAborted();
     this.#count += 1;
     const group = `${this.#prefix}/${this.#count}`;
@@ -183,7 +183,11 @@ export class Jobs {
     while ((await this.#status(id))?.finished === false) await this.#clock.sleep(STOP_LOOK_MS, deadline);
   }
 
-  async #clear(): Promise<void> {
+  /**
+   * Resolves when no job runs that nobody follows: until then the remote may change, whatever it is asked. Rejects
+   * where one does not end.
+   */
+  async endAbandoned(): Promise<void> {
     if (this.#isClear) return;
     this.#clearing ??= this.#endOthers().finally(() => (this.#clearing = undefined));
     await this.#clearing;

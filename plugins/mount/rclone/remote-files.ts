@@ -8,11 +8,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
+import { unlessAborted } from 'mountkeeper';
 import type { Clock, RemoteEntry, RemoteFiles, RemoteHash, RemoteRoot, RemoteVersion } from 'mountkeeper';
 import { createRcClient } from './control/remote-control.ts';
 import type { RcAddress, RcClient } from './control/remote-control.ts';
 import type { RootCheck } from '../outage/root-check.ts';
 import { callFailure } from './error-messages.ts';
+import { FolderNumbers } from './folder-numbers.ts';
 import { HAS_FOLDER_OBJECTS } from '../options/remote-config.ts';
 import { Jobs } from './jobs.ts';
 import { nameProblem, rclonePath } from './kept-names.ts';
@@ -92,6 +94,7 @@ export class RcloneFiles implements RemoteFiles {
   readonly #rc: RcClient;
   readonly #jobs: Jobs;
   readonly #listings: Listings;
+  readonly #numbers: FolderNumbers;
   readonly #options: RemoteFilesOptions;
   /** Suffix of rclone's unfinished uploads: identifies those of this machine and this share. */
   readonly #suffix: string;
@@ -103,6 +106,7 @@ export class RcloneFiles implements RemoteFiles {
     this.#suffix = partialSuffix(options.fs);
     this.#jobs = new Jobs(this.#rc, options.clock);
     this.#listings = new Listings(this.#rc, options.fs);
+    this.#numbers = new FolderNumbers(this.#rc, options.clock, options.type);
   }
 
   /** Infinity where the backend stores no times. Known once a call has been answered. */
@@ -191,7 +195,6 @@ export class RcloneFiles implements RemoteFiles {
   /** rclone looks for the name itself, right before it sends, and skips what it finds. */
   async uploadNew(local: string, path: string, { signal, onProgress }: UploadOptions): Promise<boolean> {
     return this.#changed([path], signal, async () => {
-      await this.#knowledge(signal);
       const group = await this.#copy(local, path, { signal, onProgress, _config: { IgnoreExisting: true } });
       const stats = await this.#rc.call<{ transfers?: number }>('core/stats', { group, short: true }, signal);
       return (stats.transfers ?? 0) > 0;
@@ -287,17 +290,19 @@ export class RcloneFiles implements RemoteFiles {
     const { fs } = this.#options;
     await this.#changed([from, to], signal, async () => {
       await this.#keepFolderOf(from, signal);
-      await this.#jobs.run(
-        'sync/move',
-        {
-          srcFs: below(fs, from),
-          dstFs: below(fs, to),
-          createEmptySrcDirs: true,
-          deleteEmptySrcDirs: true,
-          _config: { ...ONCE, IgnoreExisting: true },
-        },
-        { signal },
-      );
+      await this.#jobs
+        .run(
+          'sync/move',
+          {
+            srcFs: below(fs, from),
+            dstFs: below(fs, to),
+            createEmptySrcDirs: true,
+            deleteEmptySrcDirs: true,
+            _config: { ...ONCE, IgnoreExisting: true },
+          },
+          { signal },
+        )
+        .finally(() => this.#numbers.moved());
       await this.#moveFolderObject(from, to, signal);
     });
   }
@@ -405,9 +410,15 @@ export class RcloneFiles implements RemoteFiles {
     await this.#jobs.run(`operations/${what}`, { fs: this.#options.fs, remote }, { signal, isShort: true });
   }
 
-  /** The backend's features; rclone may have to ask the remote for them. Asked once. */
+  /**
+   * The backend's features; rclone may have to ask the remote for them. Asked once. What comes after it goes by paths
+   * as the remote has them now.
+   */
   async #knowledge(signal: AbortSignal): Promise<FsInfo> {
     this.#info ??= await this.#rc.call<FsInfo>('operations/fsinfo', { fs: this.#options.fs }, signal);
+    // The answer would be another one in a moment, and a folder that such a job moves would have another number.
+    await unlessAborted(signal, this.#jobs.endAbandoned());
+    await this.#numbers.renew(this.#info.Features);
     return this.#info;
   }
 
@@ -429,7 +440,10 @@ export class RcloneFiles implements RemoteFiles {
   /** As `#asked`, where it changes what is at these paths. */
   #changed<T>(paths: readonly string[], signal: AbortSignal, change: () => Promise<T>): Promise<T> {
     const { root } = this.#options;
-    return this.#asked(signal, () => (root ? root.changing(paths, change) : change()));
+    return this.#asked(signal, async () => {
+      await this.#knowledge(signal);
+      return root ? root.changing(paths, change) : change();
+    });
   }
 }
 

@@ -260,7 +260,14 @@ async function merge(source: string, target: string, tools: StepTools): Promise<
     } else if (other === undefined) await remote.moveFile(from, to, { signal });
     else await mergeFile(from, to, tools);
   }
+  await removeMerged(source, target, tools);
+}
+
+async function removeMerged(source: string, target: string, tools: StepTools): Promise<void> {
   await removeFolder(source, tools);
+  // Both names led to one folder, which was empty.
+  if ((await ask(tools, target)).kind !== 'nothing') return;
+  await tools.remote.makeFolder(target, { signal: tools.signal });
 }
 
 async function mergeFile(from: string, to: string, tools: StepTools): Promise<void> {
@@ -273,12 +280,10 @@ async function mergeFile(from: string, to: string, tools: StepTools): Promise<vo
     isSameThing(ours, theirs, remote.precisionMs);
   const copy = await freePath(tools, to);
   await remote.moveFile(from, copy, { signal });
-  if (isCopy) {
-    // Only if that has not taken the other one with it: both names may have led to one file.
-    const still = await ask(tools, to, true);
-    if (still.kind === 'file' && isSameThing(still, theirs, remote.precisionMs))
-      return remote.deleteFile(copy, { signal });
-    if (still.kind === 'nothing') return remote.moveFile(copy, to, { signal });
-  }
+  const still = await ask(tools, to, true);
+  // That has taken the other one with it: both names led to one file.
+  if (still.kind === 'nothing') return remote.moveFile(copy, to, { signal });
+  if (isCopy && still.kind === 'file' && isSameThing(still, theirs, remote.precisionMs))
+    return remote.deleteFile(copy, { signal });
   await tell(tools, { path: to, copy, what: 'moved' });
 }

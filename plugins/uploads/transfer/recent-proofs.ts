@@ -1,7 +1,9 @@
 /**
- * Uploads that were proved, and deletions of what was not there, since the remote's folder was last found. If it turns
- * out to be lost, they may lie on another disk: each counts again as an upload whose answer was lost, or as one that is
- * still to come, and is compared and done once the folder is back.
+ * Uploads that were proved, and deletions of what was not there, since the remote's folder was last found, and for a
+ * while. If the folder turns out to be lost, they may lie on another disk. If the remote ceases to answer, it may have
+ * lost power, and what it had not written to its disks yet: it has the former version then, an empty file or none. Each
+ * counts again as an upload whose answer was lost, or as one that is still to come, and is compared and done once the
+ * remote is back.
  */
 import type { RemoteFiles } from 'mountkeeper';
 import { isSameWriting } from '../compare/records.ts';
@@ -9,6 +11,8 @@ import type { PlaceRecord, Records } from '../compare/records.ts';
 
 /** Where nobody can tell whether the folder is there, older ones are believed. */
 const MOST = 10_000;
+/** A NAS writes what it was given to its disks within half a minute; it takes a while to be missed. */
+const UNWRITTEN_MS = 120_000;
 
 interface RecentProof {
   readonly place: string;
@@ -28,18 +32,27 @@ export class RecentProofs {
     if (this.#proofs.length > MOST) this.#proofs.shift();
   }
 
-  /** Call it before each plan. Resolves when what has to be sent again is on record. */
-  async review({ root }: Pick<RemoteFiles, 'root'>, records: Records): Promise<void> {
+  /**
+   * Call it before each plan, with the monotonic time in milliseconds. Resolves when what has to be sent again is on
+   * record.
+   */
+  async review({ root }: Pick<RemoteFiles, 'root'>, records: Records, nowMs: number): Promise<void> {
     if (root === undefined) return;
-    this.#proofs = this.#proofs.filter(({ atMs }) => atMs >= root.foundAtMs);
-    if (!root.isLost || this.#proofs.length === 0) return;
+    const { foundAtMs, isLost, silentSinceMs = -Infinity } = root;
+    const isLostWith = ({ atMs }: RecentProof): boolean => isLost && atMs >= foundAtMs;
+    const isUnwritten = ({ atMs }: RecentProof): boolean =>
+      atMs <= silentSinceMs && silentSinceMs - atMs <= UNWRITTEN_MS;
+    const doubted = this.#proofs.filter((one) => isLostWith(one) || isUnwritten(one));
+    this.#proofs = this.#proofs.filter(
+      (one) => !doubted.includes(one) && (one.atMs >= foundAtMs || nowMs - one.atMs <= UNWRITTEN_MS),
+    );
+    if (doubted.length === 0) return;
     // The newest first: what was there before the oldest is what the right folder has.
-    for (const { place, before, after } of this.#proofs.reverse()) {
+    for (const { place, before, after } of doubted.reverse()) {
       const now = records.places.get(place);
       // What has become of it since is known better, but where it was proved anew, could not leave, or may come back.
       if (isStill(now, after)) records.set(place, { ...before, ...departureOf(now) });
     }
-    this.#proofs = [];
     await records.saved();
   }
 }

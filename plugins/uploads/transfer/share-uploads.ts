@@ -349,7 +349,7 @@ export class ShareUploader implements ManagedUploads {
     const records = await this.#open();
     const scan = await this.#planner.scan(signal);
     this.#noteChange(scan);
-    await this.#proofs.review(this.#options.remote, records);
+    await this.#proofs.review(this.#options.remote, records, clock.monotonic());
     const { plan, isMoreToLearn } = await this.#planner.plan(scan, records, {
       isHurried: lookedAtMs < this.#hurriedUntil,
       ...(this.#queue.hasUrgent && { isUrgent: (path: string) => this.#queue.isUrgent(path) }),

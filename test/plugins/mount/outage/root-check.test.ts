@@ -77,6 +77,23 @@ describe("a look at a share's folder", () => {
     assert.equal(root.hasAnswered, true, 'what was read then can be used');
   });
 
+  it('tells since when the remote has been silent, or was the last time', async () => {
+    const { root, world } = await createWorld();
+    const { clock } = world;
+    assert.equal(root.silentSinceMs, undefined);
+    root.answered();
+    const beganMs = clock.monotonic();
+    root.silent();
+    await clock.advance(3_000);
+    root.silent();
+    assert.equal(root.silentSinceMs, beganMs);
+    root.answered();
+    await clock.advance(3_000);
+    assert.equal(root.silentSinceMs, beganMs);
+    root.silent();
+    assert.equal(root.silentSinceMs, clock.monotonic());
+  });
+
   it('knows whether it was listed, which silence and a missing folder are not', async () => {
     const { root, world } = await createWorld();
     const listed: boolean[] = [root.isListed];

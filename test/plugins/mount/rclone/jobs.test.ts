@@ -66,3 +66,56 @@ describe('the progress of a job', () => {
     assert.deepEqual(groups.at(-1), ['/operations/hashsumfile', 'global_stats']);
   });
 });
+
+describe('a job that is given up, since its connection broke', () => {
+  const clock = createClock();
+  const options = () => ({ signal: clock.deadline(20_000) });
+
+  it('has ended before the remote is asked what became of it', async (t) => {
+    const calls: string[] = [];
+    let isRunning = false;
+    let group: unknown;
+    const answers: Record<string, () => unknown> = {
+      'operations/fsinfo': () => ({ Precision: 1, Hashes: [], Features: { Move: true } }),
+      'operations/stat': () => ({ item: null }),
+      'operations/list': () => ({ list: [] }),
+      'job/list': () => ({ jobids: isRunning ? [7] : [] }),
+      'job/status': () => ({ finished: !isRunning, success: false, error: '', group }),
+      'job/stop': () => {
+        isRunning = false;
+        return {};
+      },
+    };
+    const server = createServer((request, response) => {
+      let body = '';
+      request.on('data', (piece: Buffer) => (body += piece.toString()));
+      request.on('end', () => {
+        const path = (request.url ?? '').slice(1);
+        calls.push(path);
+        if (path === 'operations/movefile') {
+          isRunning = true;
+          group = (JSON.parse(body) as Parameters)['_group'];
+          request.socket.destroy();
+        } else response.end(JSON.stringify(answers[path]?.() ?? {}));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const files = new RcloneFiles({
+      address: { port, user: 'u', password: 'p' },
+      fs: 'nas:',
+      type: 'sftp',
+      clock,
+    });
+    t.after(() => {
+      files.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    await assert.rejects(files.moveFile('a', 'b', options()));
+    await files.stat('a', options());
+    assert.ok(calls.includes('job/stop'), calls.join());
+    assert.ok(calls.indexOf('job/stop') < calls.indexOf('operations/stat'), calls.join());
+  });
+});

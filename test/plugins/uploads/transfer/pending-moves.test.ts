@@ -71,6 +71,7 @@ describe('moves on the NAS', () => {
     ['with hashes', true, false],
     ['without hashes', false, false],
     ['and lists it by both', true, true],
+    ['and lists it by both, without hashes', false, true],
   ] as const)
     it(`lose nothing where a remote finds a folder by its former name, ${how}`, async () => {
       // As rclone's backends that address folders by numbers, and remember which path had which.
@@ -99,7 +100,7 @@ describe('moves on the NAS', () => {
           renamed.set(from, to);
         },
       };
-      mkdirSync(join(share.nas, 'd/in'));
+      for (const folder of ['d/in', 'd/none']) mkdirSync(join(share.nas, folder));
       writeFileSync(join(share.nas, 'd/in/y'), 'inner');
       share.down();
       share.up();
@@ -111,6 +112,7 @@ describe('moves on the NAS', () => {
         e: '/',
         'e/in': '/',
         'e/in/y': 'inner',
+        'e/none': '/',
         'e/x': 'first',
       });
       assert.deepEqual(share.conflicts, []);

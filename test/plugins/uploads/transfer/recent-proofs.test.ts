@@ -124,7 +124,7 @@ describe('what was proved before the folder was found to be lost', () => {
       records.set('a', { remote: { kind: 'file', version: before.sending! }, proved });
       proofs.add('a', before, records, 1);
       records.set('a', { ...records.places.get('a')!, isLeaving: true, away: '7' });
-      await proofs.review({ root: { foundAtMs: 0, isLost: true } } as unknown as RemoteFiles, records);
+      await proofs.review({ root: { foundAtMs: 0, isLost: true } } as unknown as RemoteFiles, records, 2);
       assert.deepEqual(records.places.get('a'), { ...before, isLeaving: true, away: '7' });
     } finally {
       await records.close();
