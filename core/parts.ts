@@ -250,11 +250,9 @@ export async function sendCommand<K extends CommandName>(
 }
 
 async function prepareStateDir(peeked: Peeked): Promise<void> {
+  await refuseForeignState(peeked.stateDir);
   try {
-    const advice = 'what root writes there could be led to any place of this machine';
-    await refuseForeignWay(peeked.stateDir, advice);
     await makeFolder(peeked.stateDir);
-    await refuseForeignWay(peeked.stateDir, advice);
     await refuseForeign(peeked.stateDir);
     await chmod(peeked.stateDir, 0o700);
     // It is watched from the start, and installing comes later.
@@ -266,6 +264,18 @@ async function prepareStateDir(peeked: Peeked): Promise<void> {
       { cause },
     );
   }
+  // By now it was made.
+  await refuseForeignState(peeked.stateDir);
+}
+
+/** It is not to be left behind: it says which mounts live, and where files wait. */
+async function refuseForeignState(dir: string): Promise<void> {
+  await refuseForeignWay(
+    dir,
+    `what root writes into the state folder ${dir} could be led to any place of this machine: mend that with chown and ` +
+      'chmod, or move the folder, with all in it, below folders that belong to root, and name that in ' +
+      'supervisor.state_dir',
+  );
 }
 
 /**

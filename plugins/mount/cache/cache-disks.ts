@@ -15,6 +15,8 @@ import { holderOf } from './file-system.ts';
  */
 const MARK = 'cache-id';
 
+const IN_MEMORY: ReadonlySet<string> = new Set(['tmpfs', 'ramfs']);
+
 interface Disk {
   /** Where it was mounted. */
   readonly at: string;
@@ -74,14 +76,23 @@ export class CacheDisks {
     await this.#saving.run(async () => {
       const known = await this.#read();
       const former = known.get(root);
-      // A mark of a version that did not note the file system may stand in a copy below the disk, too.
-      const isOwn = former?.fs !== undefined || here.fs === undefined;
-      if (former && isOwn && isOn(here, former) && (await markOf(root)) === former.mark) {
-        if (former.fs === here.fs && former.isEmpty !== true) return;
-        return this.#write(new Map(known).set(root, entry(here, former.mark)));
-      }
-      return this.#markAnew(root, here, known);
+      const isThere = former !== undefined && isOn(here, former) && (await markOf(root)) === former.mark;
+      if (!isThere) return this.#markAnew(root, here, known);
+      // It is the one that it was: where a disk is full, uploading comes first, and this with a later mount.
+      await this.#noteAgain(root, { here, former, known }).catch((error: unknown) =>
+        isFull(error) ? undefined : Promise.reject(error as Error),
+      );
     });
+  }
+
+  async #noteAgain(
+    root: string,
+    { here, former, known }: { readonly here: Disk; readonly former: CacheDisk; readonly known: Known },
+  ): Promise<void> {
+    // A mark of a version that did not note the file system may stand in a copy below the disk, too.
+    if (former.fs === undefined && here.fs !== undefined) return this.#markAnew(root, here, known);
+    if (former.fs === here.fs && former.isEmpty !== true) return;
+    await this.#write(new Map(known).set(root, entry(here, former.mark)));
   }
 
   /** On another disk, or without its mark: the folder gets another one. */
@@ -139,8 +150,10 @@ export class CacheDisks {
   }
 
   async #diskOf(root: string): Promise<Disk> {
-    const at = (await holderOf(root, this.#options.mountTable))?.mountPoint ?? '/';
-    const fs = await fileSystemOf(at);
+    const holder = await holderOf(root, this.#options.mountTable);
+    const at = holder?.mountPoint ?? '/';
+    // One in memory is another after each boot, and what it held is gone.
+    const fs = IN_MEMORY.has(holder?.fsType ?? '') ? undefined : await fileSystemOf(at);
     return { at, ...(fs !== undefined && { fs }) };
   }
 
@@ -175,6 +188,10 @@ function entryIn(line: string): [string, CacheDisk][] {
 /** The place and the mark come first: the package's purge reads these lines, too (`config/debian/postrm`). */
 function entry({ at, ...more }: Disk, mark: string): CacheDisk {
   return { at, mark, ...more };
+}
+
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 /** One of which only the place is known, as former versions noted it, is the one that is there. */

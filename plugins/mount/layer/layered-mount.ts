@@ -108,6 +108,8 @@ export class LayeredMount implements RunningRclone {
   readonly plan: MountPlan;
   readonly adopted: boolean;
   readonly exited: Promise<string>;
+  readonly uploadsEnded: Promise<void>;
+  #endUploads: () => void = () => undefined;
   /** True when a former daemon had frozen it. */
   isFrozen = false;
   readonly #options: LayeredMountOptions;
@@ -226,6 +228,7 @@ export class LayeredMount implements RunningRclone {
       ...uploadRules(tools, () => this.#cacheBytes),
     });
     this.uploadPause = pauseOf(this.#uploads);
+    this.uploadsEnded = new Promise((resolve) => (this.#endUploads = resolve));
     const lost = new Promise<string>((resolve) => (this.#lose = resolve));
     this.#pathCheck = new PathCheck({
       mountPoint: plan.mountPoint,
@@ -597,6 +600,7 @@ export class LayeredMount implements RunningRclone {
       .catch((error: unknown) =>
         this.#options.tools.log.warn({ share: this.shareName, err: error }, 'uploads not ended'),
       );
+    this.#endUploads();
     this.#remote.use(undefined);
   }
 }

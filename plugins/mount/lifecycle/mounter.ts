@@ -132,10 +132,13 @@ export function createMounter(given: MountTools): RcloneMounter {
       underWay += 1;
       try {
         await refuseForeignCache(join(tools.config().cache.dir, spec.share.name));
+        // First, since what is noted on a full disk is written as well.
+        await releaseForMount(cacheFolder(tools.config(), spec.share.name));
         await disks.note(tools.config().cache.dir);
         await roots.note(tools.config().cache.dir);
         // Noted as soon as it is locked: the share may never be mounted.
         const onLocked = (path: string): void => void mountPoints.add(path);
+        await mounts.uploadsEnded(spec.share.name, signal);
         const mount = await tries.run(spec.share.name, () =>
           mountShare(spec, { ...tools, onLocked, isUnprobed }, signal),
         );
@@ -188,7 +191,10 @@ export function createMounter(given: MountTools): RcloneMounter {
       [...tools.writeOut.troubles, ...disks.troubles].map((message) => ({ level: 'warning', message })),
     outdated: () => mounts.outdated(tools),
     settle: async (isStop) => {
-      const noted = isStop ? noteWhenEmpty() : undefined;
+      // What is not noted counts as something that may wait.
+      const noted = isStop
+        ? noteWhenEmpty().catch((err: unknown) => tools.log.warn({ err }, 'an empty cache not noted'))
+        : undefined;
       await Promise.all([tools.former.close(), tools.writeOut.letGo(LAST_WRITE_OUT_MS)]);
       await noted;
     },
@@ -218,8 +224,6 @@ async function mountShare(
       `another rclone (process ${user}) works on the cache folder ${cacheDir}; ` +
         'end it, or the daemon that it belongs to, or choose another cache.dir',
     );
-  // First, since a lock is a file as well.
-  await releaseForMount(cacheDir);
   return asSoleUser(cacheDir, tools.processes, () => mountOwn(spec, { planned, cacheDir }, tools, signal));
 }
 

@@ -4,12 +4,13 @@
  * may be moved, so who makes a cache ready holds a lock beside it.
  */
 import { lstat } from 'node:fs/promises';
-import { holdFolder, makeFolder, undefinedWhenMissing } from 'mountkeeper';
+import { createKeyedQueue, holdFolder, makeFolder, undefinedWhenMissing } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
 import { unusable } from '../layer/overlay.ts';
 import { layerPaths } from '../layer/paths.ts';
 
 const LOCK = 'mounting';
+const turns = createKeyedQueue();
 /** A former mount's process, which has just been ended, may take a moment. */
 const PATIENCE_S = 1;
 const TIMEOUT_MS = 5_000;
@@ -44,7 +45,8 @@ export async function asSoleUser<T>(
   };
   try {
     await makeFolder(cacheDir);
-    return await holdFolder(cacheDir, LOCK, () => taken, held);
+    // This daemon's own calls wait for each other: they are nobody else's.
+    return await turns.run(cacheDir, () => holdFolder(cacheDir, LOCK, () => taken, held));
   } catch (error) {
     throw isHeld || error === taken ? error : unusable(cacheDir, error);
   }

@@ -19,6 +19,8 @@ export interface RunningRclone extends Mount {
   isFree(): Promise<boolean>;
   /** Replaces its rclone while the share stays mounted. Absent: the share is mounted anew. */
   renewRclone?(): void;
+  /** Resolves when nothing works on what it had to upload any more, which is after `exited`. Absent: at once. */
+  readonly uploadsEnded?: Promise<void>;
 }
 
 export interface Outdated {

@@ -1,7 +1,7 @@
 /** Uploaders that are killed: from one call on, nothing that they asked for is ever answered. */
 import { writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { settle } from './uploader-share.ts';
+import { clock, settle, STILL_MS } from './uploader-share.ts';
 import type { Fault, TestShare } from './uploader-share.ts';
 
 export interface Crash {
@@ -36,10 +36,11 @@ export async function crashAfter(share: TestShare, calls: number): Promise<void>
   await new Promise((resolve) => setTimeout(resolve, 30));
 }
 
-/** A look of an uploader that is killed before its first step. */
+/** A look of an uploader that is killed before its first step, when nobody has changed anything for a moment. */
 export async function lookOnly(share: TestShare): Promise<void> {
   const asked = new Set(['below', 'listBelow', 'openForWriting', 'inUse']);
   const uploader = share.uploader((call) => (asked.has(call) ? undefined : new Promise(() => undefined)));
+  await clock.sleep(STILL_MS);
   await uploader.look(new AbortController().signal);
 }
 

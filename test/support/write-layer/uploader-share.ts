@@ -404,7 +404,7 @@ export function treeOf(folder: string, path = ''): Map<string, string> {
 }
 
 /** Longer than what a folder must have been still for until a look at it can be believed. */
-const STILL_MS = 25;
+export const STILL_MS = 25;
 
 /** Looks and works until there is nothing to do; resolves with the number of looks. */
 export async function settle(uploader: ShareUploader, most = 40, restMs = 0): Promise<number> {

@@ -23,6 +23,8 @@ export class WrittenOut {
    * tries again.
    */
   async now(signal: AbortSignal): Promise<void> {
+    // Else nobody would hear of a disk that fails.
+    signal.throwIfAborted();
     const done = (this.#done ??= this.#layer.onDisk?.() ?? Promise.resolve());
     try {
       await unlessAborted(done, signal);

@@ -1,11 +1,13 @@
 /** A cache whose disk is not mounted is not one that holds nothing. */
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { MountEntry, MountTable } from 'mountkeeper';
 import { CacheDisks } from '../../../../plugins/mount/cache/cache-disks.ts';
+import { unlessRoot } from '../../../runner/skips.ts';
 import { createCacheRoots } from '../../../../plugins/mount/cache/cache-folders.ts';
 
 describe('a cache folder on a disk of its own', () => {
@@ -198,6 +200,43 @@ describe('a cache folder on a disk of its own', () => {
     await mkdir(cache);
     await writeFile(join(cache, 'cache-id'), 'of both');
     await assert.rejects(disks().note(cache), MISSING);
+  });
+
+  it('is used also where it is full, and nothing can be noted of it', { skip: unlessRoot }, async () => {
+    const cache = join(ssd, 'mk');
+    assert.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'full', ssd]).status, 0);
+    try {
+      await mkdir(cache);
+      await writeFile(join(cache, 'cache-id'), 'former');
+      await mkdir(join(room, 'mount'));
+      const file = join(room, 'mount', 'cache-disks.jsonl');
+      await writeFile(file, `${JSON.stringify([cache, { at: ssd, mark: 'former' }])}\n`);
+      await assert.rejects(writeFile(join(ssd, 'filling'), Buffer.alloc(200_000)), { code: 'ENOSPC' });
+      await disks().note(cache);
+      await rm(join(ssd, 'filling'));
+      await disks().note(cache);
+      assert.match(await readFile(file, 'utf8'), /"fs"/);
+      assert.notEqual(await readFile(join(cache, 'cache-id'), 'utf8'), 'former');
+    } finally {
+      spawnSync('umount', ['-l', ssd]);
+    }
+  });
+
+  it('in memory is another one after each boot, which is not told of', async () => {
+    const cache = join(ssd, 'mk');
+    const list = async (): Promise<readonly MountEntry[]> =>
+      [{ mountPoint: '/' }, { mountPoint: ssd, fsType: 'tmpfs' }] as unknown as readonly MountEntry[];
+    const inMemory = (): CacheDisks =>
+      new CacheDisks({
+        stateDir: room,
+        mountTable: { list } as unknown as MountTable,
+        mayHold: async () => false,
+      });
+    await inMemory().note(cache);
+    await rename(ssd, join(room, 'before'));
+    await mkdir(ssd);
+    await inMemory().note(cache);
+    assert.deepEqual(inMemory().troubles, []);
   });
 
   it('is forgotten by whoever removes its line, at once, and by itself where nothing waits', async () => {
