@@ -199,6 +199,27 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/uploads/transfer/gone-sources',
   },
   {
+    fault: 'WebDAV: a small file is refused while rclone below the share is replaced',
+    file: 'plugins/webdav/proxy/writes/pass.ts',
+    from: "while (came.outcome === 'none' &&",
+    to: 'while (false &&',
+    test: 'plugins/webdav/proxy/writes/killed-reader',
+  },
+  {
+    fault: 'WebDAV: an upload that is sent once more replaces what others have put there meanwhile',
+    file: 'plugins/webdav/proxy/writes/pass.ts',
+    from: 'await expectAsBefore(exchange, found);',
+    to: '',
+    test: 'plugins/webdav/proxy/writes/killed-reader',
+  },
+  {
+    fault: 'WebDAV: an upload over a file that is sent once more replaces what others have written meanwhile',
+    file: COMMIT,
+    from: '(await this.#options.isAsBefore?.()) === true',
+    to: 'true',
+    test: 'plugins/webdav/proxy/writes/killed-reader',
+  },
+  {
     fault: 'WebDAV: a lock empties a file that only could not be looked at',
     file: 'plugins/webdav/proxy/requests/share-request.ts',
     from: 'body.length > 0',
@@ -302,7 +323,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a torn WebDAV upload is noted, and left to nobody',
     file: COMMIT,
-    from: 'this.#left = await journal.leave(this.#upload);',
+    from: 'this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs });',
     to: '',
     test: FAILED_COMMIT,
   },

@@ -11,10 +11,12 @@ import { toBackend } from './headers.ts';
 import { parseDestination } from './path.ts';
 import { put } from '../writes/put.ts';
 import type { PutTools } from '../writes/put.ts';
+import { Unavailable, UNREAD } from '../upstream.ts';
 import type { Upstream } from '../upstream.ts';
 import { replace } from '../writes/replace.ts';
 import { bodyOf, statOf } from './stat.ts';
 import { refuseName } from './unkept-names.ts';
+import { mayHaveFailed } from './unread.ts';
 
 /** Limit for XML bodies, which clients need only a few hundred bytes for; files are sent in another way. */
 const MAX_BODY_BYTES = 131_072;
@@ -159,6 +161,10 @@ async function forward(
     { method, path: exchange.path, headers, body },
     isReading ? { signal: gone } : { patience: gone },
   );
+  if (target && mayHaveFailed(answered) && upstream.attached?.isInDoubt === true) {
+    answered.resume();
+    throw new Unavailable(UNREAD);
+  }
   await noteLock(exchange, answered, locks);
   if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300)
     await clearUp.forget(upstream.name, target ?? parts);

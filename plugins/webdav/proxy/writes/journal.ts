@@ -95,10 +95,18 @@ export class Journal {
     void utimes(this.#file(id), time, time).catch(() => undefined);
   }
 
-  /** Leaves the entry to the clean-up, of this proxy or of the next one. `passedBytes`: of what was streamed. */
-  async leave(upload: Upload, passedBytes?: number): Promise<LeftUpload> {
+  /**
+   * Leaves the entry to the clean-up, of this proxy or of the next one. `passedBytes`: of what was streamed; `seenMs`:
+   * when it was running last, if not just now.
+   */
+  async leave(
+    upload: Upload,
+    {
+      passedBytes,
+      seenMs = clock.now(),
+    }: { readonly passedBytes?: number; readonly seenMs?: number | undefined } = {},
+  ): Promise<LeftUpload> {
     this.#active.delete(upload.id);
-    const seenMs = clock.now();
     if (passedBytes === undefined) return { ...upload, seenMs };
     const noted = { ...upload, passedBytes };
     // Without room for it the next proxy knows as much as after a killed one.

@@ -273,7 +273,7 @@ describe('an upload through the proxy of WebDAV', () => {
       ['unknown', 'hal'],
     ] as const) {
       const upload = await fixture.proxy.journal.begin({ ...dated, parts: [name] });
-      if (name !== 'unknown') await fixture.proxy.journal.leave(upload, 3);
+      if (name !== 'unknown') await fixture.proxy.journal.leave(upload, { passedBytes: 3 });
       fixture.backend.files.set(`/team/${name}`, Buffer.from(content));
       fixture.backend.times.set(`/team/${name}`, 1_600_000_000_000);
     }

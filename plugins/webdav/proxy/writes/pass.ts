@@ -1,0 +1,213 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { answer } from '../answer.ts';
+import { WAITING } from '../backend.ts';
+import { clock } from '../clock.ts';
+import { Refused } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
+import { preconditionFails } from '../requests/conditions.ts';
+import { ofUpload } from '../requests/headers.ts';
+import { statOf } from '../requests/stat.ts';
+import type { Found } from '../requests/stat.ts';
+import { timed } from '../requests/times.ts';
+import { UNREAD, UNREAD_MS } from '../upstream.ts';
+import type { Journal, LeftUpload } from './journal.ts';
+import type { KeptBody } from './kept.ts';
+import { failure, wasRefused, wasUnread } from './put-answers.ts';
+import type { PutTools } from './put.ts';
+import { RoomWatch } from './spool.ts';
+import { takeBack } from './take-back.ts';
+import type { Passed } from './take-back.ts';
+
+const READY_MS = 12_000;
+
+/**
+ * Streams the body to the backend, where nothing or an empty file was found. What the share did not take since what
+ * lies below it could not be read is sent once more, if there still is just what was found.
+ */
+export async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
+  const { request, response, upstream, parts } = exchange;
+  const kept = tools.kept.keep(request);
+  try {
+    let came = await passOnce(exchange, tools, { body: request, found, kept });
+    const end = (came.unread?.atMs ?? 0) + UNREAD_MS;
+    while (came.outcome === 'none' && came.unread?.body && clock.now() < end) {
+      await expectAsBefore(exchange, found);
+      came = await passOnce(exchange, tools, { body: came.unread.body, found, kept });
+    }
+    request.setTimeout(0);
+    if (came.outcome === 'taken') {
+      await tools.clearUp.forget(upstream.name, parts);
+      const headers = timed(request.headers);
+      answer(
+        request,
+        response,
+        found ? { status: 204, text: '', headers } : { status: 201, text: 'Created.', headers },
+      );
+    } else answer(request, response, came.unread ? UNREAD : failure(came.status));
+    if (came.left) await tools.clearUp.now(upstream, came.left);
+  } finally {
+    kept?.release();
+  }
+}
+
+/** Rejects when somebody has put something in the place of an upload that was not taken. */
+async function expectAsBefore(
+  { request: { headers }, upstream, parts, gone }: Exchange,
+  before: Found | undefined,
+): Promise<void> {
+  const found = await statOf(upstream, parts, headers.host ?? '', gone);
+  if (preconditionFails(headers, found))
+    throw new Refused(412, 'The file is not in the state that was asked for any more.');
+  const isSame = before ? found?.isFolder === false && found.bytes === 0 : found === undefined;
+  if (!isSame) throw new Refused(502, failure(undefined).text);
+}
+
+/** What is sent in one try. */
+interface Sent {
+  readonly body: IncomingMessage | Buffer;
+  readonly found: Found | undefined;
+  readonly kept: KeptBody | undefined;
+}
+
+async function passOnce(
+  { request, upstream, parts, path, gone }: Exchange,
+  { journal, spool }: PutTools,
+  { body, found, kept }: Sent,
+): Promise<CameOf & { readonly left: LeftUpload | undefined }> {
+  const attached = await upstream.ready(clock.now() + READY_MS, gone, true);
+  const headers = ofUpload(request.headers);
+  const upload = await journal.begin({
+    kind: found ? 'empty' : 'new',
+    share: upstream.name,
+    parts,
+    headers,
+  });
+  const room = new RoomWatch(spool);
+  let passedBytes = 0;
+  const passing: Passing = {
+    attached,
+    body,
+    kept,
+    path,
+    headers,
+    upload,
+    onPiece: (bytes) => {
+      journal.touch(upload);
+      room.took(bytes);
+    },
+    onPassed: (bytes) => (passedBytes += bytes),
+    passedBytes: () => passedBytes,
+    stop: AbortSignal.any([attached.leaving, room.full]),
+  };
+  const came = await attached.track(passAndNote(passing, journal));
+  if (!came.left) await journal.end(upload);
+  return room.full.aborted ? { ...came, status: 507 } : came;
+}
+
+/** What is sent to the backend, and how far that has come. */
+interface Passing extends Passed, Pick<Sent, 'body' | 'kept'> {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly onPiece: (bytes: number) => void;
+  /** Of what has gone on to the backend. */
+  readonly onPassed: (bytes: number) => void;
+  /** Aborts when the upload must be undone. */
+  readonly stop: AbortSignal;
+}
+
+/** `none`: nothing of it is left in the share. */
+interface CameOf {
+  readonly outcome: 'taken' | 'none' | 'torn';
+  readonly status: number | undefined;
+  readonly unread?: Unread | undefined;
+}
+
+/** The share could not be read. */
+interface Unread {
+  readonly atMs: number;
+  /** All that the client sends, which can be sent once more; undefined when it was not kept. */
+  readonly body: IncomingMessage | Buffer | undefined;
+}
+
+/** What is torn is noted before its share is let go of: another proxy may be the next to see that. */
+async function passAndNote(
+  passing: Passing,
+  journal: Journal,
+): Promise<CameOf & { readonly left: LeftUpload | undefined }> {
+  const came = await passBody(passing);
+  const isTorn = came.outcome === 'torn';
+  return {
+    ...came,
+    left: isTorn
+      ? await journal.leave(passing.upload, { passedBytes: passing.passedBytes(), seenMs: came.unread?.atMs })
+      : undefined,
+  };
+}
+
+async function passBody(passing: Passing): Promise<CameOf> {
+  const { attached, body, kept, path, headers, stop } = passing;
+  // Without a length the body can be ended at any byte, and the backend has closed the file when it
+  // answers.
+  const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
+  const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
+  const isBegun = await continued;
+  const isWhole = isBegun && (await send(passing, sink));
+  sink.end();
+  // No answer: nobody knows what came of it, so it counts as torn below.
+  const result = await answered.catch(() => undefined);
+  result?.resume();
+  const status = result?.statusCode;
+  if (status === undefined) return { outcome: 'torn', status };
+  if (isWhole && status < 300) return { outcome: 'taken', status };
+  const atMs = clock.now();
+  const again = isWhole ? kept?.bytes : isBegun ? undefined : body;
+  const unread = !stop.aborted && (await wasUnread(attached, status)) ? { atMs, body: again } : undefined;
+  if (wasRefused(status)) return { outcome: 'none', status, unread };
+  const isTakenBack = await takeBack(passing, { status, atMs: unread?.atMs });
+  return { outcome: isTakenBack ? 'none' : 'torn', status: status < 300 ? undefined : status, unread };
+}
+
+/** Resolves with true when the backend was sent everything. */
+async function send(passing: Passing, sink: ClientRequest): Promise<boolean> {
+  const { body, onPassed, stop } = passing;
+  if (!Buffer.isBuffer(body)) return pour(body, sink, passing);
+  if (stop.aborted) return false;
+  onPassed(body.length);
+  sink.write(body);
+  return true;
+}
+
+/**
+ * Resolves with true when the client has sent everything. Ends early when the backend closes the
+ * connection, or on `stop`.
+ */
+function pour(
+  from: IncomingMessage,
+  to: ClientRequest,
+  { kept, onPiece, onPassed, stop }: Passing,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    // Data that was received but not read is lost with the connection.
+    if (from.destroyed || stop.aborted) return resolve(false);
+    let isOver = false;
+    const finish = (isWhole: boolean): void => {
+      isOver = true;
+      stop.removeEventListener('abort', cut);
+      resolve(isWhole);
+    };
+    const cut = (): void => finish(false);
+    stop.addEventListener('abort', cut, { once: true });
+    from.on('data', (piece: Buffer) => {
+      onPiece(piece.length);
+      if (isOver || to.destroyed) return;
+      kept?.take(piece);
+      onPassed(piece.length);
+      if (to.write(piece)) return;
+      from.pause();
+      to.once('drain', () => from.resume());
+    });
+    from.once('end', () => finish(from.complete));
+    from.once('close', () => finish(false));
+    to.once('response', () => finish(false));
+    to.once('close', () => finish(false));
+  });
+}
