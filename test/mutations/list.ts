@@ -208,7 +208,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'WebDAV: an upload that is sent once more replaces what others have put there meanwhile',
     file: 'plugins/webdav/proxy/writes/pass.ts',
-    from: 'await expectAsBefore(exchange, found);',
+    from: 'await expectAsBefore(exchange, sent.found);',
     to: '',
     test: 'plugins/webdav/proxy/writes/killed-reader',
   },

@@ -161,15 +161,19 @@ async function forward(
     { method, path: exchange.path, headers, body },
     isReading ? { signal: gone } : { patience: gone },
   );
-  if (target && mayHaveFailed(answered) && upstream.attached?.isInDoubt === true) {
-    answered.resume();
-    throw new Unavailable(UNREAD);
-  }
+  if (target) expectRead(answered, upstream);
   await noteLock(exchange, answered, locks);
   if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300)
     await clearUp.forget(upstream.name, target ?? parts);
   if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
   passOn(answered, exchange);
+}
+
+/** A copy or move may have been refused for no more than that the share could not be read. */
+function expectRead(answered: IncomingMessage, { attached }: Upstream): void {
+  if (!mayHaveFailed(answered) || attached?.isInDoubt !== true) return;
+  answered.resume();
+  throw new Unavailable(UNREAD);
 }
 
 async function noteLock(

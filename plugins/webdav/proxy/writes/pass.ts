@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { answer } from '../answer.ts';
+import type { Refusal } from '../answer.ts';
 import { WAITING } from '../backend.ts';
 import { clock } from '../clock.ts';
 import { Refused } from '../exchange.ts';
@@ -12,6 +13,8 @@ import { timed } from '../requests/times.ts';
 import { UNREAD, UNREAD_MS } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import type { KeptBody } from './kept.ts';
+import { pour } from './pour.ts';
+import type { Pouring } from './pour.ts';
 import { failure, wasRefused, wasUnread } from './put-answers.ts';
 import type { PutTools } from './put.ts';
 import { RoomWatch } from './spool.ts';
@@ -28,26 +31,34 @@ export async function pass(exchange: Exchange, tools: PutTools, found: Found | u
   const { request, response, upstream, parts } = exchange;
   const kept = tools.kept.keep(request);
   try {
-    let came = await passOnce(exchange, tools, { body: request, found, kept });
-    const end = (came.unread?.atMs ?? 0) + UNREAD_MS;
-    while (came.outcome === 'none' && came.unread?.body && clock.now() < end) {
-      await expectAsBefore(exchange, found);
-      came = await passOnce(exchange, tools, { body: came.unread.body, found, kept });
-    }
+    const came = await passUntilRead(exchange, tools, { body: request, found, kept });
     request.setTimeout(0);
-    if (came.outcome === 'taken') {
-      await tools.clearUp.forget(upstream.name, parts);
-      const headers = timed(request.headers);
-      answer(
-        request,
-        response,
-        found ? { status: 204, text: '', headers } : { status: 201, text: 'Created.', headers },
-      );
-    } else answer(request, response, came.unread ? UNREAD : failure(came.status));
+    if (came.outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
+    answer(request, response, answerTo(came, request, found));
     if (came.left) await tools.clearUp.now(upstream, came.left);
   } finally {
     kept?.release();
   }
+}
+
+function answerTo(
+  { outcome, status, unread }: CameOf,
+  { headers }: IncomingMessage,
+  found: Found | undefined,
+): Refusal {
+  if (outcome !== 'taken') return unread ? UNREAD : failure(status);
+  const text = found ? '' : 'Created.';
+  return { status: found ? 204 : 201, text, headers: timed(headers) };
+}
+
+async function passUntilRead(exchange: Exchange, tools: PutTools, sent: Sent): ReturnType<typeof passOnce> {
+  let came = await passOnce(exchange, tools, sent);
+  const end = (came.unread?.atMs ?? 0) + UNREAD_MS;
+  while (came.outcome === 'none' && came.unread?.body && clock.now() < end) {
+    await expectAsBefore(exchange, sent.found);
+    came = await passOnce(exchange, tools, { ...sent, body: came.unread.body });
+  }
+  return came;
 }
 
 /** Rejects when somebody has put something in the place of an upload that was not taken. */
@@ -105,13 +116,9 @@ async function passOnce(
 }
 
 /** What is sent to the backend, and how far that has come. */
-interface Passing extends Passed, Pick<Sent, 'body' | 'kept'> {
+interface Passing extends Passed, Pouring {
+  readonly body: Sent['body'];
   readonly headers: Readonly<Record<string, string>>;
-  readonly onPiece: (bytes: number) => void;
-  /** Of what has gone on to the backend. */
-  readonly onPassed: (bytes: number) => void;
-  /** Aborts when the upload must be undone. */
-  readonly stop: AbortSignal;
 }
 
 /** `none`: nothing of it is left in the share. */
@@ -144,7 +151,26 @@ async function passAndNote(
 }
 
 async function passBody(passing: Passing): Promise<CameOf> {
-  const { attached, body, kept, path, headers, stop } = passing;
+  const { isWhole, status, again } = await sendBody(passing);
+  // Nobody knows what came of it.
+  if (status === undefined) return { outcome: 'torn', status };
+  if (isWhole && status < 300) return { outcome: 'taken', status };
+  const unread = await unreadBy(passing, status, again);
+  if (wasRefused(status)) return { outcome: 'none', status, unread };
+  const isTakenBack = await takeBack(passing, { status, atMs: unread?.atMs });
+  return { outcome: isTakenBack ? 'none' : 'torn', status: status < 300 ? undefined : status, unread };
+}
+
+interface Answer {
+  readonly isWhole: boolean;
+  /** Undefined when there was none. */
+  readonly status: number | undefined;
+  /** What can be sent once more. */
+  readonly again: Sent['body'] | undefined;
+}
+
+async function sendBody(passing: Passing): Promise<Answer> {
+  const { attached, body, kept, path, headers } = passing;
   // Without a length the body can be ended at any byte, and the backend has closed the file when it
   // answers.
   const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
@@ -152,18 +178,19 @@ async function passBody(passing: Passing): Promise<CameOf> {
   const isBegun = await continued;
   const isWhole = isBegun && (await send(passing, sink));
   sink.end();
-  // No answer: nobody knows what came of it, so it counts as torn below.
   const result = await answered.catch(() => undefined);
   result?.resume();
-  const status = result?.statusCode;
-  if (status === undefined) return { outcome: 'torn', status };
-  if (isWhole && status < 300) return { outcome: 'taken', status };
+  if (!isBegun) return { isWhole, status: result?.statusCode, again: body };
+  return { isWhole, status: result?.statusCode, again: isWhole ? kept?.bytes : undefined };
+}
+
+async function unreadBy(
+  { attached, stop }: Passing,
+  status: number,
+  body: Sent['body'] | undefined,
+): Promise<Unread | undefined> {
   const atMs = clock.now();
-  const again = isWhole ? kept?.bytes : isBegun ? undefined : body;
-  const unread = !stop.aborted && (await wasUnread(attached, status)) ? { atMs, body: again } : undefined;
-  if (wasRefused(status)) return { outcome: 'none', status, unread };
-  const isTakenBack = await takeBack(passing, { status, atMs: unread?.atMs });
-  return { outcome: isTakenBack ? 'none' : 'torn', status: status < 300 ? undefined : status, unread };
+  return !stop.aborted && (await wasUnread(attached, status)) ? { atMs, body } : undefined;
 }
 
 /** Resolves with true when the backend was sent everything. */
@@ -174,40 +201,4 @@ async function send(passing: Passing, sink: ClientRequest): Promise<boolean> {
   onPassed(body.length);
   sink.write(body);
   return true;
-}
-
-/**
- * Resolves with true when the client has sent everything. Ends early when the backend closes the
- * connection, or on `stop`.
- */
-function pour(
-  from: IncomingMessage,
-  to: ClientRequest,
-  { kept, onPiece, onPassed, stop }: Passing,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    // Data that was received but not read is lost with the connection.
-    if (from.destroyed || stop.aborted) return resolve(false);
-    let isOver = false;
-    const finish = (isWhole: boolean): void => {
-      isOver = true;
-      stop.removeEventListener('abort', cut);
-      resolve(isWhole);
-    };
-    const cut = (): void => finish(false);
-    stop.addEventListener('abort', cut, { once: true });
-    from.on('data', (piece: Buffer) => {
-      onPiece(piece.length);
-      if (isOver || to.destroyed) return;
-      kept?.take(piece);
-      onPassed(piece.length);
-      if (to.write(piece)) return;
-      from.pause();
-      to.once('drain', () => from.resume());
-    });
-    from.once('end', () => finish(from.complete));
-    from.once('close', () => finish(false));
-    to.once('response', () => finish(false));
-    to.once('close', () => finish(false));
-  });
 }
