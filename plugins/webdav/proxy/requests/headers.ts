@@ -66,6 +66,12 @@ export function ofUpload(headers: IncomingHttpHeaders): Readonly<Record<string, 
   );
 }
 
+/** How long a body will be, in bytes, as its client says. Finder sends no length, but a header of its own. */
+export function announcedBytes(headers: IncomingHttpHeaders): number | undefined {
+  const bytes = Number(headers['content-length'] ?? headers['x-expected-entity-length']);
+  return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : undefined;
+}
+
 /** HTML pages in a share must not act in the name of the person who opens them. */
 export function toClient(headers: IncomingHttpHeaders, method: string): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = Object.fromEntries(

@@ -10,7 +10,7 @@ import type { LockBook } from '../lock-book.ts';
 import { toBackend } from './headers.ts';
 import { parseDestination } from './path.ts';
 import { put } from '../writes/put.ts';
-import type { PutTools } from '../writes/put.ts';
+import type { PutTools } from '../writes/put-tools.ts';
 import { Unavailable, UNREAD } from '../upstream.ts';
 import type { Upstream } from '../upstream.ts';
 import { replace } from '../writes/replace.ts';

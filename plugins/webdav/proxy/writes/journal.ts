@@ -20,8 +20,10 @@ export interface Upload {
   readonly share: string;
   readonly parts: readonly string[];
   readonly body?: string;
-  /** Bytes of the body; absent in notes of former versions. */
+  /** Bytes of the body, for what is streamed as its client announced them; absent in notes of former versions. */
   readonly size?: number;
+  /** What is streamed begins so: up to 4 KiB of it, in base64; absent in notes of former versions. */
+  readonly first?: string;
   /** The boot in which it began: what the disk says of it after another one may be older. */
   readonly boot?: string;
   readonly begunMs: number;

@@ -6,22 +6,25 @@ import { clock } from '../clock.ts';
 import { Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { preconditionFails } from '../requests/conditions.ts';
-import { ofUpload } from '../requests/headers.ts';
+import { announcedBytes, ofUpload } from '../requests/headers.ts';
 import { statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { timed } from '../requests/times.ts';
 import { UNREAD, UNREAD_MS } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import type { KeptBody } from './kept.ts';
+import { firstOf } from './first-bytes.ts';
 import { pour } from './pour.ts';
 import type { Pouring } from './pour.ts';
 import { failure, wasRefused, wasUnread } from './put-answers.ts';
-import type { PutTools } from './put.ts';
+import type { PutTools } from './put-tools.ts';
 import { RoomWatch } from './spool.ts';
 import { takeBack } from './take-back.ts';
 import type { Passed } from './take-back.ts';
 
 const READY_MS = 12_000;
+/** What was found before the body began is looked for once more after so long. */
+const SLOW_MS = 1_000;
 
 /**
  * Streams the body to the backend, where nothing or an empty file was found. What the share did not take since what
@@ -29,9 +32,14 @@ const READY_MS = 12_000;
  */
 export async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
   const { request, response, upstream, parts } = exchange;
+  const lookedMs = clock.now();
+  const first = await firstOf(request);
+  // Its client is gone.
+  if (!first) return;
+  if (clock.now() - lookedMs > SLOW_MS) await expectAsBefore(exchange, found);
   const kept = tools.kept.keep(request);
   try {
-    const came = await passUntilRead(exchange, tools, { body: request, found, kept });
+    const came = await passUntilRead(exchange, tools, { body: request, found, first, kept });
     request.setTimeout(0);
     if (came.outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
     answer(request, response, answerTo(came, request, found));
@@ -61,7 +69,7 @@ async function passUntilRead(exchange: Exchange, tools: PutTools, sent: Sent): R
   return came;
 }
 
-/** Rejects when somebody has put something in the place of an upload that was not taken. */
+/** Rejects when somebody has put something in the place of an upload that was not taken, or not begun. */
 async function expectAsBefore(
   { request: { headers }, upstream, parts, gone }: Exchange,
   before: Found | undefined,
@@ -77,21 +85,25 @@ async function expectAsBefore(
 interface Sent {
   readonly body: IncomingMessage | Buffer;
   readonly found: Found | undefined;
+  readonly first: Buffer;
   readonly kept: KeptBody | undefined;
 }
 
 async function passOnce(
   { request, upstream, parts, path, gone }: Exchange,
   { journal, spool }: PutTools,
-  { body, found, kept }: Sent,
+  { body, found, first, kept }: Sent,
 ): Promise<CameOf & { readonly left: LeftUpload | undefined }> {
   const attached = await upstream.ready(clock.now() + READY_MS, gone, true);
   const headers = ofUpload(request.headers);
+  const size = announcedBytes(request.headers);
   const upload = await journal.begin({
     kind: found ? 'empty' : 'new',
     share: upstream.name,
     parts,
     headers,
+    first: first.toString('base64'),
+    ...(size !== undefined && { size }),
   });
   const room = new RoomWatch(spool);
   let passedBytes = 0;
@@ -102,6 +114,7 @@ async function passOnce(
     path,
     headers,
     upload,
+    first,
     onPiece: (bytes) => {
       journal.touch(upload);
       room.took(bytes);
@@ -152,7 +165,6 @@ async function passAndNote(
 
 async function passBody(passing: Passing): Promise<CameOf> {
   const { isWhole, status, again } = await sendBody(passing);
-  // Nobody knows what came of it.
   if (status === undefined) return { outcome: 'torn', status };
   if (isWhole && status < 300) return { outcome: 'taken', status };
   const unread = await unreadBy(passing, status, again);
@@ -178,6 +190,7 @@ async function sendBody(passing: Passing): Promise<Answer> {
   const isBegun = await continued;
   const isWhole = isBegun && (await send(passing, sink));
   sink.end();
+  // No answer: nobody knows what came of it.
   const result = await answered.catch(() => undefined);
   result?.resume();
   if (!isBegun) return { isWhole, status: result?.statusCode, again: body };

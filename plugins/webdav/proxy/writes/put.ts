@@ -2,15 +2,13 @@ import { mkdir, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { answer } from '../answer.ts';
 import { clock } from '../clock.ts';
-import type { ClearUp } from './clear-up.ts';
 import { Commit } from './commit.ts';
 import { limitIdle, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { at } from '../places.ts';
-import { ofUpload } from '../requests/headers.ts';
-import type { Journal } from './journal.ts';
-import type { KeptBodies } from './kept.ts';
+import { announcedBytes, ofUpload } from '../requests/headers.ts';
 import { pass } from './pass.ts';
+import type { PutTools } from './put-tools.ts';
 import { NO_ROOM, receive, roomIn } from './spool.ts';
 import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
@@ -18,13 +16,6 @@ import { preconditionFails } from '../requests/conditions.ts';
 import { timed } from '../requests/times.ts';
 
 const CONDITIONS = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
-
-export interface PutTools {
-  readonly journal: Journal;
-  readonly spool: () => { readonly folder: string; readonly minFreeBytes: number };
-  readonly clearUp: ClearUp;
-  readonly kept: KeptBodies;
-}
 
 /**
  * A new file is streamed to the backend and deleted again when the upload is interrupted. A body that would
@@ -55,9 +46,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
 }
 
 async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise<void> {
-  // Finder sends no length, but announces it in a header of its own.
-  const length =
-    Number(request.headers['content-length'] ?? request.headers['x-expected-entity-length']) || 0;
+  const length = announcedBytes(request.headers) ?? 0;
   const { folder, minFreeBytes } = spool();
   await mkdir(at(folder), { recursive: true, mode: 0o700 });
   if (length > (await roomIn(folder, minFreeBytes))) throw new Refused(507, NO_ROOM);

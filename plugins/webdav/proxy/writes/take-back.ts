@@ -7,8 +7,9 @@ import { clock } from '../clock.ts';
 import type { Attached, BackendCall } from '../backend.ts';
 import { SEEN_AFTER_MS, statBy } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
-import { isTornBy } from './clear-up.ts';
+import { beginsAs } from './first-bytes.ts';
 import type { Upload } from './journal.ts';
+import { isTornBy } from './torn.ts';
 import { undo } from './undo.ts';
 
 const RELEASE_MS = 300;
@@ -20,6 +21,8 @@ export interface Passed {
   readonly attached: Attached;
   readonly path: string;
   readonly upload: Upload;
+  /** The first bytes of it. */
+  readonly first: Buffer;
   /** So much has gone on to the backend. */
   readonly passedBytes: () => number;
 }
@@ -61,6 +64,8 @@ async function tryToTakeBack(
     const found = await statBy(ask, { share, parts, host: headers['host'] ?? 'localhost' });
     if (found === undefined) return 'not seen';
     if (!isOf(passed, found, answered)) return 'not ours';
+    const file = { path, host: headers['host'] ?? 'localhost', bytes: found.bytes };
+    if (!(await beginsAs(passed.first, file, { ask }))) return 'not ours';
     return (await undo(upload, path, ask)) ? 'taken back' : 'unanswered';
   } catch {
     // Not mended, and tried again.

@@ -254,18 +254,21 @@ describe('an upload through the proxy of WebDAV', () => {
     assert.equal(deaths, 1);
   });
 
+  const base64 = (content: string): string => Buffer.from(content).toString('base64');
+
   it('brings to its end what a killed proxy had begun', async () => {
     const torn = { share: 'team', headers: { host: 'nas' } };
     const body = join(fixture.folder, 'kept.part');
     await writeFile(body, 'whole content');
     await fixture.proxy.journal.begin({ ...torn, kind: 'whole', parts: ['over'], body });
-    await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['fresh'] });
+    await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['fresh'], first: base64('fresh') });
     await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['gone'] });
     // Half a file has the time that its client wants, and so may what others have put there.
     const dated = {
       kind: 'new',
       share: 'team',
       headers: { host: 'nas', 'x-oc-mtime': '1600000000' },
+      first: base64('half'),
     } as const;
     for (const [name, content] of [
       ['half', 'hal'],
