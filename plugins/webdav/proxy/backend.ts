@@ -14,6 +14,7 @@ const LET_GO_MS = 1_800;
 const TAKE_BACK_MS = 1_200;
 /** A backend beside a mount keeps listings for a second. */
 const LISTING_KEPT_MS = 1_100;
+const LOOK_AGAIN_MS = 50;
 /** Connection errors after which nothing of the request can have reached the backend. */
 const NEVER_REACHED = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'EAGAIN']);
 
@@ -92,6 +93,12 @@ export class Attached {
   get isInDoubt(): boolean {
     const { reader } = this.backend;
     return clock.now() < this.#doubtUntil || (reader !== undefined && !isLiving(reader));
+  }
+
+  /** Resolves once no names are missing from what it says, after `ms` or when the share has to go at the latest. */
+  async certain(ms: number): Promise<void> {
+    const end = clock.now() + ms;
+    while (this.isInDoubt && !this.leaving.aborted && clock.now() < end) await clock.sleep(LOOK_AGAIN_MS);
   }
 
   /** Sends a request with a known body. Rejects when there is no answer. */

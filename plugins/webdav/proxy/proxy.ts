@@ -10,6 +10,7 @@ import type { Away } from './upstream.ts';
 import { Visitors } from './visitors.ts';
 import type { UserName } from './visitors.ts';
 import { Journal } from './writes/journal.ts';
+import { KeptBodies } from './writes/kept.ts';
 import { createProxy } from './server.ts';
 import type { ProxyServerOptions } from './server.ts';
 import { prepareSpool } from './writes/spool.ts';
@@ -27,6 +28,7 @@ export class WebdavProxy {
   readonly locks = new LockBook();
   readonly journal: Journal;
   readonly clearUp: ClearUp;
+  readonly #kept = new KeptBodies();
   #state: ProxyState | undefined;
   /** Undefined where plain HTTP is spoken. */
   #secureServer: SecureServer | undefined;
@@ -90,7 +92,8 @@ export class WebdavProxy {
 
   /** Without a state the server refuses everybody; with TLS and without a certificate nobody can connect. */
   createServer({ limits, isSecure = false }: ProxyServerOptions = {}): Server {
-    const put = { journal: this.journal, spool: () => this.#spool(), clearUp: this.clearUp };
+    const { journal, clearUp } = this;
+    const put = { journal, clearUp, spool: () => this.#spool(), kept: this.#kept };
     const server = createProxy(
       {
         authenticator: this.authenticator,

@@ -17,7 +17,7 @@ const TRY_AGAIN_MS = 150;
  * How long a client waits while what lies below a share's write layer cannot be read: another rclone is there in
  * half a second. Without its NAS it may take hours, so after a wait in vain nobody waits for a while.
  */
-const UNREAD_MS = 5_000;
+export const UNREAD_MS = 5_000;
 const NO_MORE_WAIT_MS = 30_000;
 const REPEATABLE = new Set(['GET', 'HEAD', 'PROPFIND', 'OPTIONS']);
 
@@ -221,7 +221,7 @@ const FROZEN: Refusal = {
     'Try again later, or ask who runs this server.',
   headers: { 'retry-after': '15' },
 };
-const UNREAD: Refusal = {
+export const UNREAD: Refusal = {
   status: 503,
   text: 'This cannot be read from the NAS just now; try again later.',
   headers: { 'retry-after': '5' },

@@ -51,6 +51,27 @@ function lockSeconds(timeout: string | string[] | undefined): number {
   return Math.min(wished[0] ?? LONGEST_LOCK_S, LONGEST_LOCK_S);
 }
 
+/** Kept with the upload: a file that its writer has locked can be repaired only with the lock's token. */
+export function ofUpload(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
+  const {
+    host,
+    'content-type': type,
+    if: condition,
+    'lock-token': token,
+    'x-oc-mtime': time,
+  } = toBackend(headers);
+  const kept = { host, 'content-type': type, if: condition, 'lock-token': token, 'x-oc-mtime': time };
+  return Object.fromEntries(
+    Object.entries(kept).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
+/** How long a body will be, in bytes, as its client says. Finder sends no length, but a header of its own. */
+export function announcedBytes(headers: IncomingHttpHeaders): number | undefined {
+  const bytes = Number(headers['content-length'] ?? headers['x-expected-entity-length']);
+  return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : undefined;
+}
+
 /** HTML pages in a share must not act in the name of the person who opens them. */
 export function toClient(headers: IncomingHttpHeaders, method: string): OutgoingHttpHeaders {
   const passed: OutgoingHttpHeaders = Object.fromEntries(

@@ -10,11 +10,13 @@ import type { LockBook } from '../lock-book.ts';
 import { toBackend } from './headers.ts';
 import { parseDestination } from './path.ts';
 import { put } from '../writes/put.ts';
-import type { PutTools } from '../writes/put.ts';
+import type { PutTools } from '../writes/put-tools.ts';
+import { Unavailable, UNREAD } from '../upstream.ts';
 import type { Upstream } from '../upstream.ts';
 import { replace } from '../writes/replace.ts';
 import { bodyOf, statOf } from './stat.ts';
 import { refuseName } from './unkept-names.ts';
+import { mayHaveFailed } from './unread.ts';
 
 /** Limit for XML bodies, which clients need only a few hundred bytes for; files are sent in another way. */
 const MAX_BODY_BYTES = 131_072;
@@ -159,11 +161,19 @@ async function forward(
     { method, path: exchange.path, headers, body },
     isReading ? { signal: gone } : { patience: gone },
   );
+  if (target) expectRead(answered, upstream);
   await noteLock(exchange, answered, locks);
   if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300)
     await clearUp.forget(upstream.name, target ?? parts);
   if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
   passOn(answered, exchange);
+}
+
+/** A copy or move may have been refused for no more than that the share could not be read. */
+function expectRead(answered: IncomingMessage, { attached }: Upstream): void {
+  if (!mayHaveFailed(answered) || attached?.isInDoubt !== true) return;
+  answered.resume();
+  throw new Unavailable(UNREAD);
 }
 
 async function noteLock(

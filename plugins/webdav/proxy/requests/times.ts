@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 
 const SECONDS = /^(\d{1,11})(?:\.\d{1,9})?$/;
 
@@ -9,4 +9,9 @@ const SECONDS = /^(\d{1,11})(?:\.\d{1,9})?$/;
 export function wantedTime(headers: IncomingHttpHeaders): string | undefined {
   const wanted = headers['x-oc-mtime'] ?? headers['oc-mtime'];
   return typeof wanted === 'string' ? SECONDS.exec(wanted)?.[1] : undefined;
+}
+
+/** Confirms the modification time that the client wants, and that the backend was told with the file. */
+export function timed(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return wantedTime(headers) === undefined ? {} : { 'x-oc-mtime': 'accepted' };
 }

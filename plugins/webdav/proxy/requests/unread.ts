@@ -14,6 +14,8 @@ const FAILED_LOOK: Readonly<Record<string, number>> = {
   // A lock that fails is taken back before the answer.
   LOCK: 500,
 };
+/** What a copy or move is answered with when the file system gives an error. */
+const FAILED_MOVE = new Set([403, 409, 500]);
 /** What a listing of a folder that could not be read fits into: the folder alone is in it. */
 const SHORT_BYTES = 16_384;
 /** Comes after the end of the XML, when a listing breaks off. */
@@ -32,12 +34,21 @@ export async function couldNotLook(
   return (method === 'GET' || method === 'HEAD') && statusCode === 404 && !(await isMissing(call, ask));
 }
 
-/** Whether an answer says, or shows by leaving names out, that there is nothing by a name. */
+/**
+ * Whether an answer says, or shows by leaving names out, that there is nothing by a name; or that no folder can be made
+ * there.
+ */
 export function saysWhatIsMissing(
   { method, headers }: BackendCall,
   { statusCode }: IncomingMessage,
 ): boolean {
+  if (method === 'MKCOL' && (statusCode === 405 || statusCode === 409)) return true;
   return statusCode === 404 || (statusCode === 207 && method === 'PROPFIND' && headers['depth'] === '1');
+}
+
+/** Whether a copy or move was refused, which may be for an error of the file system alone. */
+export function mayHaveFailed({ statusCode }: IncomingMessage): boolean {
+  return FAILED_MOVE.has(statusCode ?? 0);
 }
 
 /** Only this method tells an error from a name that nothing has. */

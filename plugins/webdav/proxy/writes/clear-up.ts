@@ -6,12 +6,10 @@ import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
 import { statOf } from '../requests/stat.ts';
-import type { Found } from '../requests/stat.ts';
-import { wantedTime } from '../requests/times.ts';
+import { beginsAs, firstOfFile } from './first-bytes.ts';
+import { isTornBy, isWholeBy } from './torn.ts';
 import { undo } from './undo.ts';
 
-/** File times have whole seconds. */
-const SLACK_MS = 1_000;
 const TRY_AGAIN_MS = 15_000;
 const MAX_TRIES = 40;
 
@@ -69,7 +67,7 @@ export class ClearUp {
   async #try(upstream: Upstream, upload: LeftUpload): Promise<void> {
     if (!this.#pending.has(upload.id)) return;
     // Tried again.
-    const isDone = await this.#mend(upstream, formatPath(upload), upload).catch(() => false);
+    const isDone = await this.#mend(upstream, upload).catch(() => false);
     if (isDone) await this.#end(upload);
   }
 
@@ -80,44 +78,45 @@ export class ClearUp {
   }
 
   /** True when nothing is left to do. */
-  async #mend(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
-    const found = await statOf(upstream, upload.parts, upload.headers['host'] ?? 'localhost');
-    if (!found || !isTornBy(upload, found)) return true;
-    if (upload.kind !== 'whole' && this.#tools.journal.isOfFormerBoot(upload)) {
-      this.#tools.log(
-        `upload of ${path} may not have come to its end before this machine started anew: look at it`,
+  async #mend(upstream: Upstream, upload: LeftUpload): Promise<boolean> {
+    const { headers, kind, parts } = upload;
+    const host = headers['host'] ?? 'localhost';
+    const isOfFormerBoot = this.#tools.journal.isOfFormerBoot(upload);
+    const found = await statOf(upstream, parts, host);
+    if (!found || !isTornBy(upload, found) || isWholeBy(upload, found, isOfFormerBoot)) return true;
+    const isOf = (first: Buffer): Promise<boolean> =>
+      beginsAs(
+        first,
+        { path: formatPath(upload), host, bytes: found.bytes },
+        { ask: (call) => upstream.ask(call), mayBeZeros: isOfFormerBoot },
       );
+    return kind === 'whole' ? this.#complete(upstream, upload, isOf) : this.#takeBack(upstream, upload, isOf);
+  }
+
+  async #takeBack(upstream: Upstream, upload: LeftUpload, isOf: IsOf): Promise<boolean> {
+    const { journal, log } = this.#tools;
+    const path = formatPath(upload);
+    if (upload.first === undefined || journal.isOfFormerBoot(upload)) {
+      log(`upload of ${path} may not have come to its end, and nobody can tell: look at it`);
       return true;
     }
-    this.#tools.log(
-      `upload of ${path} did not come to its end: ` +
-        `${upload.kind === 'whole' ? 'its content is put in place' : 'it is taken back'}`,
-    );
-    if (upload.kind === 'whole') return this.#complete(upstream, path, upload);
+    if (!(await isOf(Buffer.from(upload.first, 'base64')))) return true;
+    log(`upload of ${path} did not come to its end: it is taken back`);
     return undo(upload, path, (call) => upstream.ask(call, { isRepeatable: true }));
   }
 
-  async #complete(upstream: Upstream, path: string, upload: LeftUpload): Promise<boolean> {
-    const file = upload.body ?? '';
-    // It may be there for a later proxy.
-    if (!isGiven(file)) return false;
-    // Not what a link leads to: there is nothing that a proxy has received.
-    const size = await lstat(at(file)).then(
-      (one) => (one.isFile() ? one.size : undefined),
-      (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : null),
-    );
-    if (size === undefined) return true;
-    // It may be there: a later proxy is let in.
-    if (size === null) return false;
-    // What a power cut has left of it. The file is held back by the write layer, which a shorter one would end.
-    if (upload.size !== undefined && size !== upload.size) return true;
+  async #complete(upstream: Upstream, upload: LeftUpload, isOf: IsOf): Promise<boolean> {
+    const body = await bodyOf(upload);
+    if (!body || !(await isOf(body.first))) return true;
+    const path = formatPath(upload);
+    this.#tools.log(`upload of ${path} did not come to its end: its content is put in place`);
     const { journal } = this.#tools;
     const commit = new Commit({
       upstream,
       parts: upload.parts,
       path,
       headers: upload.headers,
-      body: { file, size },
+      body,
       spool: this.#tools.spool(),
       journal,
       noted: upload,
@@ -126,16 +125,26 @@ export class ClearUp {
   }
 }
 
-/**
- * Whether the upload was the last to write the existing file: a file that somebody has written since is
- * left alone. Backends give half a file, too, the time that its client wants: others may have put a file of that time
- * there, but not so short a one.
- */
-export function isTornBy(
-  { begunMs, seenMs, headers, passedBytes = -1 }: LeftUpload,
-  { isFolder, modifiedMs, bytes }: Pick<Found, 'isFolder' | 'modifiedMs' | 'bytes'>,
-): boolean {
-  const isOfThen = modifiedMs >= begunMs - SLACK_MS && modifiedMs <= seenMs + SLACK_MS;
-  const isOfWanted = modifiedMs === Number(wantedTime(headers)) * 1_000 && bytes <= passedBytes;
-  return !isFolder && (isOfThen || isOfWanted);
+/** Whether what is there is a beginning of what has these first bytes. */
+type IsOf = (first: Buffer) => Promise<boolean>;
+
+/** What was received of it; undefined when it is gone. Rejects where it may be there for a later proxy. */
+async function bodyOf({
+  body: file = '',
+  size: whole,
+}: LeftUpload): Promise<
+  { readonly file: string; readonly size: number; readonly first: Buffer } | undefined
+> {
+  if (!isGiven(file)) throw new Error(`${file} is not for this process`);
+  try {
+    // Not what a link leads to: there is nothing that a proxy has received.
+    const found = await lstat(at(file));
+    const { size } = found;
+    // What a power cut has left of it. The file is held back by the write layer, which a shorter one would end.
+    if (!found.isFile() || size !== (whole ?? size)) return undefined;
+    return { file, size, first: await firstOfFile(at(file)) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }

@@ -8,10 +8,10 @@ import { clock } from '../clock.ts';
 import { WAITING, wasNeverReached } from '../backend.ts';
 import type { Attached } from '../backend.ts';
 import { at } from '../places.ts';
-import { Unavailable } from '../upstream.ts';
+import { Unavailable, UNREAD, UNREAD_MS } from '../upstream.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload, Upload } from './journal.ts';
-import { failure, wasRefused } from './put-answers.ts';
+import { failure, wasRefused, wasUnread } from './put-answers.ts';
 import { roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
 import { withoutLostLock } from './undo.ts';
@@ -31,6 +31,8 @@ export interface CommitOptions {
   readonly journal: Journal;
   /** The journal entry of an upload that is repeated; the caller owns the entry and the body. */
   readonly noted?: Upload;
+  /** Whether the file is still what is to be replaced: it is written once more when the share could not be read. */
+  readonly isAsBefore?: () => Promise<boolean>;
 }
 
 /** Writes a completely received body over a file. Once begun, it is repeated until it succeeds. */
@@ -38,6 +40,9 @@ export class Commit {
   readonly #options: CommitOptions;
   #upload: Upload | undefined;
   #wasTouched = false;
+  /** When the last try was refused, if that was since the share could not be read. */
+  #unreadMs: number | undefined;
+  #unreadEnd: number | undefined;
   #left: LeftUpload | undefined;
   readonly #begunMs = clock.now();
 
@@ -59,7 +64,8 @@ export class Commit {
     const status = noRoom ?? (await this.#try());
     await this.#close(status);
     if (typeof status === 'object') return status;
-    return status !== undefined && status < 300 ? undefined : failure(status);
+    if (status !== undefined && status < 300) return undefined;
+    return this.#unreadMs === undefined ? failure(status) : UNREAD;
   }
 
   /** An upload that was begun and not finished is passed on to the clean-up. */
@@ -70,7 +76,7 @@ export class Commit {
     const isOver = typeof status === 'number' && (status < 300 || (wasRefused(status) && !this.#wasTouched));
     if (!isOver && this.#wasTouched) {
       this.#upload ??= await this.#keep();
-      this.#left = await journal.leave(this.#upload);
+      this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs });
       return;
     }
     if (this.#upload) await journal.end(this.#upload);
@@ -84,7 +90,11 @@ export class Commit {
     for (;;) {
       try {
         const attached = await upstream.ready(end, undefined, true);
-        return await this.#ask(attached);
+        this.#unreadMs = undefined;
+        const wasTouched = this.#wasTouched;
+        const status = await this.#ask(attached);
+        if (!(await this.#mayRepeat(attached, status))) return status;
+        this.#wasTouched = wasTouched;
       } catch (error) {
         if (!wasNeverReached(error) && !(error instanceof Unavailable)) this.#wasTouched = true;
         if (clock.now() >= end || error instanceof Unavailable)
@@ -92,6 +102,15 @@ export class Commit {
         await upstream.changed(TRY_AGAIN_MS);
       }
     }
+  }
+
+  /** Whether the file is as it was, since the share could not be read. */
+  async #mayRepeat(attached: Attached, status: number | undefined): Promise<boolean> {
+    const atMs = clock.now();
+    const isUnread = status !== undefined && (await wasUnread(attached, status));
+    this.#unreadMs = isUnread ? atMs : undefined;
+    this.#unreadEnd ??= atMs + UNREAD_MS;
+    return isUnread && clock.now() < this.#unreadEnd && (await this.#options.isAsBefore?.()) === true;
   }
 
   /** What has touched the file before is brought to its end, also without the lock under which it began. */

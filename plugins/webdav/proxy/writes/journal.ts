@@ -20,8 +20,10 @@ export interface Upload {
   readonly share: string;
   readonly parts: readonly string[];
   readonly body?: string;
-  /** Bytes of the body; absent in notes of former versions. */
+  /** Bytes of the body, for what is streamed as its client announced them; absent in notes of former versions. */
   readonly size?: number;
+  /** What is streamed begins so: up to 4 KiB of it, in base64; absent in notes of former versions. */
+  readonly first?: string;
   /** The boot in which it began: what the disk says of it after another one may be older. */
   readonly boot?: string;
   readonly begunMs: number;
@@ -95,10 +97,18 @@ export class Journal {
     void utimes(this.#file(id), time, time).catch(() => undefined);
   }
 
-  /** Leaves the entry to the clean-up, of this proxy or of the next one. `passedBytes`: of what was streamed. */
-  async leave(upload: Upload, passedBytes?: number): Promise<LeftUpload> {
+  /**
+   * Leaves the entry to the clean-up, of this proxy or of the next one. `passedBytes`: of what was streamed; `seenMs`:
+   * when it was running last, if not just now.
+   */
+  async leave(
+    upload: Upload,
+    {
+      passedBytes,
+      seenMs = clock.now(),
+    }: { readonly passedBytes?: number; readonly seenMs?: number | undefined } = {},
+  ): Promise<LeftUpload> {
     this.#active.delete(upload.id);
-    const seenMs = clock.now();
     if (passedBytes === undefined) return { ...upload, seenMs };
     const noted = { ...upload, passedBytes };
     // Without room for it the next proxy knows as much as after a killed one.

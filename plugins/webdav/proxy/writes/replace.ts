@@ -7,7 +7,7 @@ import { backendPath, passOn, Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
 import { at } from '../places.ts';
 import { toBackend } from '../requests/headers.ts';
-import type { PutTools } from './put.ts';
+import type { PutTools } from './put-tools.ts';
 import { NO_ROOM, receive, roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
 import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';

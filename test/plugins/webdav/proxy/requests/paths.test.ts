@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { preconditionFails } from '../../../../../plugins/webdav/proxy/requests/conditions.ts';
-import { isTornBy } from '../../../../../plugins/webdav/proxy/writes/clear-up.ts';
+import { isTornBy } from '../../../../../plugins/webdav/proxy/writes/torn.ts';
 import { toClient, toBackend } from '../../../../../plugins/webdav/proxy/requests/headers.ts';
 import type { LeftUpload } from '../../../../../plugins/webdav/proxy/writes/journal.ts';
 import {
@@ -160,5 +160,7 @@ describe('what lies at a path', () => {
     const passed = (passedBytes: number): boolean => isTorn({ ...dated, passedBytes }, 500_000);
     assert.deepEqual([passed(11), passed(10), passed(9)], [true, true, false]);
     assert.equal(isTorn(dated, 500_000), false);
+    // Its body tells how long it may be, and what is in it.
+    assert.equal(isTorn({ ...dated, kind: 'whole' }, 500_000), true);
   });
 });

@@ -254,18 +254,21 @@ describe('an upload through the proxy of WebDAV', () => {
     assert.equal(deaths, 1);
   });
 
+  const base64 = (content: string): string => Buffer.from(content).toString('base64');
+
   it('brings to its end what a killed proxy had begun', async () => {
     const torn = { share: 'team', headers: { host: 'nas' } };
     const body = join(fixture.folder, 'kept.part');
     await writeFile(body, 'whole content');
     await fixture.proxy.journal.begin({ ...torn, kind: 'whole', parts: ['over'], body });
-    await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['fresh'] });
+    await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['fresh'], first: base64('fresh') });
     await fixture.proxy.journal.begin({ ...torn, kind: 'new', parts: ['gone'] });
     // Half a file has the time that its client wants, and so may what others have put there.
     const dated = {
       kind: 'new',
       share: 'team',
       headers: { host: 'nas', 'x-oc-mtime': '1600000000' },
+      first: base64('half'),
     } as const;
     for (const [name, content] of [
       ['half', 'hal'],
@@ -273,7 +276,7 @@ describe('an upload through the proxy of WebDAV', () => {
       ['unknown', 'hal'],
     ] as const) {
       const upload = await fixture.proxy.journal.begin({ ...dated, parts: [name] });
-      if (name !== 'unknown') await fixture.proxy.journal.leave(upload, 3);
+      if (name !== 'unknown') await fixture.proxy.journal.leave(upload, { passedBytes: 3 });
       fixture.backend.files.set(`/team/${name}`, Buffer.from(content));
       fixture.backend.times.set(`/team/${name}`, 1_600_000_000_000);
     }
