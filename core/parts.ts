@@ -272,8 +272,8 @@ async function prepareStateDir(peeked: Peeked): Promise<void> {
 async function refuseForeignState(dir: string): Promise<void> {
   await refuseForeignWay(
     dir,
-    `what root writes into the state folder ${dir} could be led to any place of this machine: mend that with chown and ` +
-      'chmod, or move the folder, with all in it, below folders that belong to root, and name that in ' +
+    `what root writes into the state folder ${dir} could be led to any place of this machine: mend that with ` +
+      'chown and chmod, or move the folder, with all in it, below folders that belong to root, and name that in ' +
       'supervisor.state_dir',
   );
 }

@@ -34,11 +34,13 @@ export interface RemoteRoot {
    * found may lie elsewhere.
    */
   readonly isLost: boolean;
-  /**
-   * When the remote last ceased to answer, in monotonic milliseconds; undefined where it always has. It may have lost
-   * power, and with it what it had acknowledged and not written to its disks.
-   */
+  /** When the remote ceased to answer, in monotonic milliseconds; undefined while it answers. */
   readonly silentSinceMs?: number | undefined;
+  /**
+   * The last time that it did not answer for so long that it may have lost power, and with it what it had acknowledged
+   * and not written to its disks; in monotonic milliseconds.
+   */
+  readonly lastSilence?: { readonly fromMs: number; readonly toMs: number } | undefined;
 }
 
 /**

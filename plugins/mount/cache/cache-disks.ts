@@ -20,7 +20,7 @@ const IN_MEMORY: ReadonlySet<string> = new Set(['tmpfs', 'ramfs']);
 interface Disk {
   /** Where it was mounted. */
   readonly at: string;
-  /** Tells it from others that are mounted there (`fileSystemOf`). Absent: not known, as in lines of versions before. */
+  /** Tells it from others that are mounted there (`fileSystemOf`). Absent: not known, as to versions before. */
   readonly fs?: string;
 }
 
@@ -108,7 +108,7 @@ export class CacheDisks {
     await this.#write(next);
   }
 
-  /** Call it at a stop, when nothing waits in the folder and nobody uses it any more: then it need not be there again. */
+  /** Call it at a stop, when nothing waits in the folder and nobody uses it any more: it need not be there again. */
   async noteEmpty(root: string): Promise<void> {
     await this.#saving.run(async () => {
       const known = await this.#read();
@@ -199,7 +199,7 @@ function isOn(here: Disk, known: Disk): boolean {
   return here.at === known.at && (known.fs === undefined || here.fs === known.fs);
 }
 
-/** Its root folder with the time of its birth, which is that of the file system. Undefined where that cannot be told. */
+/** Its root folder with the time of its birth, which is that of the file system. Undefined where nobody can tell. */
 async function fileSystemOf(at: string): Promise<string | undefined> {
   // Only where it is mounted is known then.
   const found = await lstat(at, { bigint: true }).catch(() => undefined);

@@ -5,7 +5,7 @@
  * show empty.
  */
 import { unlessAborted } from 'mountkeeper';
-import type { Clock, Logger, RemoteFailure } from 'mountkeeper';
+import type { Clock, Logger, RemoteFailure, RemoteRoot } from 'mountkeeper';
 import { callFailure } from '../rclone/error-messages.ts';
 import { RcRefusal } from '../rclone/control/remote-control.ts';
 import type { RcClient } from '../rclone/control/remote-control.ts';
@@ -14,6 +14,8 @@ import type { ListedName, RootNames } from './root-names.ts';
 /** While nothing is sent or read anew. */
 const LOOK_EVERY_MS = 60_000;
 const LOOK_AGAIN_MS = 5_000;
+/** No NAS loses power and is there again sooner. */
+const BOOT_MS = 15_000;
 /**
  * Before a change, a look that began earlier counts no more. So little, because what is sent within it after the
  * loss of a disk lands on another one; and a listing of a usual folder takes some milliseconds.
@@ -48,8 +50,8 @@ export class RootCheck {
   #foundAtMs = -Infinity;
   #answeredAtMs = -Infinity;
   #hasAnswered = false;
-  #isSilent = false;
   #silentSinceMs: number | undefined;
+  #lastSilence: RemoteRoot['lastSilence'];
   #tookMs = 0;
   #isDue = true;
   #isBucket: boolean | undefined;
@@ -69,9 +71,13 @@ export class RootCheck {
     return this.#hasAnswered;
   }
 
-  /** When the remote last ceased to answer, in monotonic milliseconds; undefined where it always has. */
+  /** In monotonic milliseconds; undefined while the remote answers. */
   get silentSinceMs(): number | undefined {
     return this.#silentSinceMs;
+  }
+
+  get lastSilence(): RemoteRoot['lastSilence'] {
+    return this.#lastSilence;
   }
 
   /** The last look has listed it; what is in a bucket is never listed. */
@@ -107,8 +113,11 @@ export class RootCheck {
   /** Call it whenever the remote has just answered. Waits for nothing. */
   answered(): void {
     this.#hasAnswered = true;
-    this.#isSilent = false;
-    this.#answeredAtMs = this.#options.clock.monotonic();
+    const [fromMs, toMs] = [this.#silentSinceMs, this.#options.clock.monotonic()];
+    // Shorter, it was slow, or the line was.
+    if (fromMs !== undefined && toMs - fromMs >= BOOT_MS) this.#lastSilence = { fromMs, toMs };
+    this.#silentSinceMs = undefined;
+    this.#answeredAtMs = toMs;
     const restMs = this.#state === 'there' ? LOOK_EVERY_MS : LOOK_AGAIN_MS;
     const sinceMs = this.#options.clock.monotonic() - this.#lookedAtMs;
     const isDue = this.#isDue || sinceMs >= restMs || this.#options.names.isChanged;
@@ -118,8 +127,7 @@ export class RootCheck {
 
   /** The remote does not answer: it is looked at when it does again. */
   silent(): void {
-    if (!this.#isSilent) this.#silentSinceMs = this.#options.clock.monotonic();
-    this.#isSilent = true;
+    this.#silentSinceMs ??= this.#options.clock.monotonic();
     this.#outdate();
   }
 

@@ -188,7 +188,8 @@ export class Jobs {
    * where one does not end.
    */
   async endAbandoned(): Promise<void> {
-    if (this.#isClear) return;
+    // It is set before they have ended.
+    if (this.#isClear && this.#clearing === undefined) return;
     this.#clearing ??= this.#endOthers().finally(() => (this.#clearing = undefined));
     await this.#clearing;
   }

@@ -1,6 +1,6 @@
 /**
- * What an unmount leaves in the cache for others to read. The share's lock has gone with its bindfs by then, and another
- * daemon may have the cache: all is looked at and noted by who has it alone.
+ * What an unmount leaves in the cache for others to read. The share's lock has gone with its bindfs by then, and
+ * another daemon may have the cache: all is looked at and noted by who has it alone.
  */
 import type { Uploader } from 'mountkeeper';
 import { asSoleUser } from '../lifecycle/sole-use.ts';
@@ -11,8 +11,8 @@ import { markAllSent } from '../layer/sent-mark.ts';
 
 /**
  * Call it when the overlay is off its path, and the uploader and rclone have ended. Never rejects: a mark that is
- * missing, and a note that stays, make others look at more than they must. `untilMs`: by the monotonic clock; nothing is
- * noted later.
+ * missing, and a note that stays, make others look at more than they must. `untilMs`: by the monotonic clock; nothing
+ * is noted later.
  */
 export async function noteUnmounted(
   { shareName, cacheDir }: { readonly shareName: string; readonly cacheDir: string },

@@ -6,7 +6,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { undefinedWhenMissing } from 'mountkeeper';
 import type { Processes } from 'mountkeeper';
-import { isText, isTooLong, openedEntry } from './names.ts';
+import { isText, openedEntry } from './names.ts';
 
 /** The marks of one entry. */
 export interface Marks {
@@ -32,7 +32,7 @@ const MAX_OUTPUT_BYTES = 67_108_864;
 /** Far below the kernel's limit for arguments. */
 const PATHS_AT_ONCE = 500;
 /** Each is held open meanwhile. */
-const HELD_AT_ONCE = 100;
+const NO_TEXTS_AT_ONCE = 100;
 /** Of one path, which may hold line breaks: what is said of another before it is not passed over. */
 const GONE = /^getfattr: (?:(?!\ngetfattr: ).)*?: (?:No such file or|Not a) directory$/gms;
 const ATTRIBUTES = '^trusted\\.overlay\\.(opaque|redirect|metacopy)$';
@@ -42,10 +42,9 @@ export async function readMarks(paths: readonly string[], reading: MarkReading):
   const found = new Map<string, Marks>();
   const add = (some: ReadonlyMap<string, Marks>): void =>
     some.forEach((marks, path) => found.set(path, marks));
-  const isPlain = (path: string): boolean => isText(path) && !isTooLong(join(reading.upper, path));
-  for (const some of inParts(paths.filter(isPlain), PATHS_AT_ONCE)) add(await readSome(some, reading));
-  const others = paths.filter((path) => !isPlain(path));
-  for (const some of inParts(others, HELD_AT_ONCE)) add(await readHeld(some, reading));
+  for (const some of inParts(paths.filter(isText), PATHS_AT_ONCE)) add(await readSome(some, reading));
+  const noTexts = paths.filter((path) => !isText(path));
+  for (const some of inParts(noTexts, NO_TEXTS_AT_ONCE)) add(await readHeld(some, reading));
   return found;
 }
 
@@ -61,10 +60,7 @@ async function readSome(paths: readonly string[], reading: MarkReading): Promise
   return marksIn(await getfattr(['-h', '--absolute-names'], files, reading), `${upper}/`);
 }
 
-/**
- * Arguments of a process are text, and no path: those whose names are none, or that are too long for one, are opened
- * here, and read through that.
- */
+/** Arguments of a process are text: those whose names are none are opened here, and read through that. */
 async function readHeld(paths: readonly string[], reading: MarkReading): Promise<Map<string, Marks>> {
   const folder = `/proc/${process.pid}/fd/`;
   const held = new Map<string, { readonly path: string; readonly handle: FileHandle }>();

@@ -11,10 +11,6 @@ const FIRST_BYTE = 0x80;
 const LONE = 0xdc00;
 const ALL_LONE = /\p{Surrogate}/gu;
 const IS_LONE = /\p{Surrogate}/u;
-/** Bytes of a path that the kernel takes in one call. */
-const LONGEST_PATH = 4_095;
-/** Characters of the part of a longer one that is gone at once; each has three bytes at most. */
-const PART = 1_000;
 
 /** True for a path of which each name is valid UTF-8. */
 export function isText(path: string): boolean {
@@ -37,30 +33,12 @@ export function bytesOf(path: string): Buffer {
   );
 }
 
-/** True for a path that no call takes. Users get there step by step, and so does NFS. */
-export function isTooLong(path: string): boolean {
-  // Most are not, and need not be counted.
-  return path.length * 3 > LONGEST_PATH && bytesOf(path).length > LONGEST_PATH;
-}
-
 /** For people: `caf\xe9`. */
 export function shownPath(path: string): string {
   return path.replaceAll(ALL_LONE, (one) => `\\x${(one.charCodeAt(0) - LONE).toString(16)}`);
 }
 
-/** A file or folder, to be reached by its descriptor, however long its path is; never what a link leads to. */
-export async function openedEntry(path: string): Promise<FileHandle> {
-  let [at, held]: [string, FileHandle | undefined] = [path, undefined];
-  try {
-    while (isTooLong(at)) {
-      const end = at.lastIndexOf('/', PART);
-      const folder = await open(bytesOf(at.slice(0, end)), constants.O_RDONLY | constants.O_DIRECTORY);
-      await held?.close();
-      held = folder;
-      at = `/proc/${process.pid}/fd/${folder.fd}${at.slice(end)}`;
-    }
-    return await open(bytesOf(at), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } finally {
-    await held?.close();
-  }
+/** A file or folder, to be reached by its descriptor; never what a link leads to. */
+export function openedEntry(path: string): Promise<FileHandle> {
+  return open(bytesOf(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }

@@ -63,10 +63,6 @@ const SECOND_NAME =
   'It is a second name (a hard link) of a file that only the NAS has; no NAS keeps that. Copy the file instead.';
 const LEFT_BY_NO_TEXT =
   'What was in it has a name now that is not valid UTF-8; it goes once that is renamed.';
-const TOO_LONG =
-  'Its path is too long for this machine, which takes 4,095 bytes: give a folder that it is in a shorter name.';
-const LEFT_BY_TOO_LONG =
-  'It may be what was renamed to a path that is too long for this machine; it goes once that is shorter.';
 const CHANGING = 'It was changed while it was looked at; it is looked at again in a moment.';
 /** `mount.write_back` may be hours: the queue says when that is. */
 const NOT_QUIET = 'It goes up once nobody has changed it for a while.';
@@ -87,8 +83,6 @@ class Draft {
   readonly wanted = new Map<string, ScanEntry>();
   readonly #whiteouts = new Set<string>();
   #hasTorn = false;
-  /** What was renamed to a path that is too long: where from is not looked for. */
-  readonly #hasMovedTooFar: boolean;
   /** There is a file that may be cut off: its former name on the remote may be all that is left of it. */
   #hasCut = false;
   /** Folders for which it is not known yet what they hide in the lower layer. */
@@ -107,7 +101,6 @@ class Draft {
     this.#conditions = conditions;
     this.#places = findPlaces(scan, known.moves);
     this.#unseen = unseenFolders(scan, known);
-    this.#hasMovedTooFar = [...scan.entries.values()].some(({ tooLong }) => tooLong === 'moved');
     this.#unsure = new PathIndex(
       [...known.moves.values()].flatMap(({ at, going }) =>
         going === undefined ? [] : [at, going].map((place): [string, string] => [place, place]),
@@ -160,10 +153,7 @@ class Draft {
     else
       this.#add(entry, place, {
         isRefused: true,
-        hold:
-          entry.tooLong === undefined
-            ? 'The remote takes files and folders only, with names that are valid UTF-8.'
-            : TOO_LONG,
+        hold: 'The remote takes files and folders only, with names that are valid UTF-8.',
       });
   }
 
@@ -307,19 +297,13 @@ class Draft {
   }
 
   #learn(entry: ScanEntry, place: string, isTree: boolean): void {
-    const hold = isTree && this.#hasMovedTooFar ? LEFT_BY_TOO_LONG : UNLEARNT;
-    this.#add(entry, place, { hold, isUnlearnt: true });
+    this.#add(entry, place, { hold: UNLEARNT, isUnlearnt: true });
     if (this.#unlearnt.has(parentOf(entry.path))) return;
     const isGone = isGoneFolder(this.#known.places.get(place));
     const folder = entry.kind === 'folder' ? entry.key : undefined;
     const made = { ...bornOf(entry), ...changedOf(entry, this.#scan) };
     const wasThere = isGone || entry.kind === 'whiteout';
-    this.#teach({ place, isTree, isGone, wasThere, ...made, ...(folder !== undefined && { folder }) });
-  }
-
-  /** What was in a folder would be on record as deleted with it, and go once that is found to be renamed. */
-  #teach(lesson: Lesson): void {
-    if (!lesson.isTree || !this.#hasMovedTooFar) this.#lessons.push(lesson);
+    this.#lessons.push({ place, isTree, isGone, wasThere, ...made, ...(folder !== undefined && { folder }) });
   }
 
   /** Whether everything that users deleted together with the place is recorded. */
@@ -399,19 +383,18 @@ class Draft {
     return isUnsure ? 'It has to be found out first whether the remote has moved something here.' : undefined;
   }
 
-  #tornBy(item: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): string | undefined {
-    const isSeen = this.#conditions.isWhole || this.#conditions.often?.has(item.place) === true;
-    if ((isSeen && !this.#hasMovedTooFar) || !this.#isReplacing(item)) return undefined;
-    return isSeen
-      ? LEFT_BY_TOO_LONG
-      : 'Files are being renamed just now; it goes when that has been seen whole.';
-  }
-
-  #isReplacing({ action, place, isOverUnseen }: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): boolean {
+  #tornBy({
+    action,
+    place,
+    isOverUnseen,
+  }: Pick<Item, 'action' | 'place' | 'isOverUnseen'>): string | undefined {
+    if (this.#conditions.isWhole || this.#conditions.often?.has(place) === true) return undefined;
     const record = this.#known.places.get(place);
-    return (
-      action === 'delete' || (action === 'upload' && record?.remote.kind === 'file') || isOverUnseen === true
-    );
+    const isReplacing =
+      action === 'delete' || (action === 'upload' && record?.remote.kind === 'file') || isOverUnseen === true;
+    return isReplacing
+      ? 'Files are being renamed just now; it goes when that has been seen whole.'
+      : undefined;
   }
 
   /** Plans the renames of users. Two that block each other go through a temporary name. */
@@ -460,7 +443,7 @@ class Draft {
     const isLearnt = record === undefined ? !this.#isHidden(entry) : this.#isTreeKnown(path);
     if (!isLearnt && !this.#unlearnt.has(parentOf(path))) {
       const isGone = isGoneFolder(record);
-      this.#teach({
+      this.#lessons.push({
         place: path,
         isTree: true,
         isGone,
@@ -479,7 +462,7 @@ class Draft {
   /** For a file it must be known which version users moved. */
   #isSourceLearnt({ entry, source }: PendingMove): boolean {
     const isLearnt = entry.hasNoData !== true || this.#known.places.has(source);
-    if (!isLearnt) this.#teach({ place: source, isTree: false, wasThere: true });
+    if (!isLearnt) this.#lessons.push({ place: source, isTree: false, wasThere: true });
     return isLearnt;
   }
 
@@ -547,7 +530,7 @@ class Draft {
     const entry = this.#scan.entries.get(path);
     const whiteout = entry?.kind === 'whiteout' ? { entry } : {};
     const isUnlearnt = this.#isGoneUnlearnt(place);
-    if (isUnlearnt) this.#teach({ place, isTree: true, isGone: true, wasThere: true });
+    if (isUnlearnt) this.#lessons.push({ place, isTree: true, isGone: true, wasThere: true });
     const hold = isUnlearnt
       ? UNLEARNT
       : isMoving

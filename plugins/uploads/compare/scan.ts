@@ -8,7 +8,7 @@ import type { Processes, UpperEntry } from 'mountkeeper';
 import { EntryList } from './list-entries.ts';
 import { readMarks } from './marks.ts';
 import type { Marks } from './marks.ts';
-import { bytesOf, isTooLong } from './names.ts';
+import { bytesOf } from './names.ts';
 import { below, nameOf, parentOf } from './paths.ts';
 
 /** How often folders that are renamed during the scan are read again. */
@@ -20,11 +20,6 @@ export interface ScanEntry extends UpperEntry {
   readonly key?: string;
   /** The mark as it is stored. */
   readonly redirect?: string;
-  /**
-   * Its path is too long for any call, so nothing can be done with it; `moved`: the remote has its content at the place
-   * that it was renamed from.
-   */
-  readonly tooLong?: 'new' | 'moved';
   /** It changed during the scan: whether it has its own data is not known yet. */
   readonly isUnread?: boolean;
 }
@@ -97,10 +92,6 @@ export function createScanner(
   /** The last scan, where each entry was read: the same text means the same again. */
   let last: { readonly text: string; readonly scan: Scan; readonly changedMs: number } | undefined;
 
-  /** Of what has a path that is too long, from the last scan. */
-  let longMarks: ReadonlyMap<string, Marks> = new Map();
-
-  const isFar = ({ path }: Line): boolean => isTooLong(join(upper, path));
   const readingsOf = async (lines: readonly Line[], signal: AbortSignal): Promise<Map<string, Reading>> => {
     const isKnown = ({ path, inode, changedNs }: Line): boolean => {
       const one = known.get(path);
@@ -115,8 +106,7 @@ export function createScanner(
       { upper, processes, signal },
     );
     const readings = new Map(marked.filter(isKnown).map(({ path }) => [path, known.get(path)!] as const));
-    longMarks = new Map(asked.filter(isFar).map(({ path }) => [path, marks.get(path) ?? {}] as const));
-    for (const line of asked.filter((one) => !isFar(one))) {
+    for (const line of asked) {
       const reading = await readingOf(line, marks.get(line.path) ?? {}, { upper, nowMs });
       if (reading !== undefined) readings.set(line.path, reading);
     }
@@ -134,10 +124,10 @@ export function createScanner(
     const whiteouts = await whiteoutInodes(upper, lines);
     known = await readingsOf(lines, signal);
     const folders = lines.filter(({ type }) => type === 'd');
-    if (folders.some((one) => !known.has(one.path) && !isFar(one))) return undefined;
+    if (folders.some(({ path }) => !known.has(path))) return undefined;
     const entries = new Map<string, ScanEntry>();
-    const parts: EntryParts = { whiteouts, readings: known, longMarks, lowers: new Map([['', '']]) };
-    for (const line of lines) entries.set(line.path, isFar(line) ? farOf(line, parts) : entryOf(line, parts));
+    const parts: EntryParts = { whiteouts, readings: known, lowers: new Map([['', '']]) };
+    for (const line of lines) entries.set(line.path, entryOf(line, parts));
     const newestNs = [root!, ...folders].reduce(
       (newest, { changedNs }) => (changedNs > newest ? changedNs : newest),
       0n,
@@ -254,7 +244,6 @@ async function whiteoutInodes(upper: string, lines: readonly Line[]): Promise<Re
 interface EntryParts {
   readonly whiteouts: ReadonlySet<bigint>;
   readonly readings: ReadonlyMap<string, Reading>;
-  readonly longMarks: ReadonlyMap<string, Marks>;
   /** The lower path of each folder so far; undefined for a folder whose lower layer is hidden. */
   readonly lowers: Map<string, string | undefined>;
 }
@@ -265,16 +254,6 @@ function entryOf(line: Line, parts: EntryParts): ScanEntry {
   if (type === 'c' && parts.whiteouts.has(inode)) return { ...about, kind: 'whiteout' };
   if (type !== 'd' && type !== 'f') return { ...about, kind: 'other' };
   return { ...about, ...markedEntry(line, parts) };
-}
-
-/** What no call reaches by its path. */
-function farOf(
-  { path, inode, bytes, modifiedNs, changedNs }: Line,
-  { longMarks }: Pick<EntryParts, 'longMarks'>,
-): ScanEntry {
-  const { redirect, isMetacopy } = longMarks.get(path) ?? {};
-  const tooLong = redirect !== undefined || isMetacopy === true ? 'moved' : 'new';
-  return { path, inode, bytes, modifiedNs, changedNs, isOpaque: false, kind: 'other', tooLong };
 }
 
 /** A file or folder, with its marks. */

@@ -22,6 +22,9 @@ export async function moveEntry(item: Item, tools: StepTools): Promise<void> {
     throw new Changed();
   }
   if (entry?.key === undefined) throw new Changed();
+  // Else a power cut may leave what is on record from here on and take the rename: all that was moved would be deleted.
+  // First, since users may change it meanwhile.
+  await tools.onDisk();
   await checkEntry(item, tools);
   // From now on, until users rename it otherwise, the remote may have it by both names.
   if (folded(move.source) === folded(item.path)) tools.records.noteTwin(item.path);
@@ -48,8 +51,6 @@ async function bring(entry: ScanEntry, key: string, way: Way, tools: StepTools):
   const { records } = tools;
   const known = records.moves.get(key);
   if (known?.at !== way.from || known.going !== undefined) throw new Changed();
-  // Else a power cut may leave what is on record from here on and take the rename: all that was moved would be deleted.
-  await tools.onDisk();
   records.setMove(key, { ...known, going: way.to });
   await records.saved();
   const arrival =

@@ -14,6 +14,8 @@ const MOST = 10_000;
 /** A NAS writes what it was given to its disks within half a minute; it takes a while to be missed. */
 const UNWRITTEN_MS = 120_000;
 
+const NEVER = { fromMs: Infinity, toMs: -Infinity };
+
 interface RecentProof {
   readonly place: string;
   /** While the upload was under way. */
@@ -38,17 +40,18 @@ export class RecentProofs {
    */
   async review({ root }: Pick<RemoteFiles, 'root'>, records: Records, nowMs: number): Promise<void> {
     if (root === undefined) return;
-    const { foundAtMs, isLost, silentSinceMs = -Infinity } = root;
+    const { foundAtMs, isLost, silentSinceMs = nowMs, lastSilence = NEVER } = root;
     const isLostWith = ({ atMs }: RecentProof): boolean => isLost && atMs >= foundAtMs;
+    // Also during the silence: the NAS may have been slow before it lost power.
     const isUnwritten = ({ atMs }: RecentProof): boolean =>
-      atMs <= silentSinceMs && silentSinceMs - atMs <= UNWRITTEN_MS;
-    const doubted = this.#proofs.filter((one) => isLostWith(one) || isUnwritten(one));
+      atMs >= lastSilence.fromMs - UNWRITTEN_MS && atMs <= lastSilence.toMs;
+    const doubted = new Set(this.#proofs.filter((one) => isLostWith(one) || isUnwritten(one)));
     this.#proofs = this.#proofs.filter(
-      (one) => !doubted.includes(one) && (one.atMs >= foundAtMs || nowMs - one.atMs <= UNWRITTEN_MS),
+      (one) => !doubted.has(one) && (one.atMs >= foundAtMs || silentSinceMs - one.atMs <= UNWRITTEN_MS),
     );
-    if (doubted.length === 0) return;
+    if (doubted.size === 0) return;
     // The newest first: what was there before the oldest is what the right folder has.
-    for (const { place, before, after } of doubted.reverse()) {
+    for (const { place, before, after } of [...doubted].reverse()) {
       const now = records.places.get(place);
       // What has become of it since is known better, but where it was proved anew, could not leave, or may come back.
       if (isStill(now, after)) records.set(place, { ...before, ...departureOf(now) });

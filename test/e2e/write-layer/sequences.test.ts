@@ -7,14 +7,12 @@
 import { after, describe, it } from 'node:test';
 import { FaultSequences, FAULTS } from '../../support/write-layer/fault-sequences.ts';
 
-const exhaustive = new FaultSequences({ length: 2, every: 193, isShared: true });
+describe('sequences of operations', () => {
+  const exhaustive = new FaultSequences({ length: 2, every: 193, isShared: true });
+  after(() => exhaustive.close());
 
-after(() => exhaustive.close());
-
-for (const fault of FAULTS) {
-  describe(`sequences of operations, ${fault.name}`, () => {
-    it('leave on the NAS what was acknowledged', { timeout: 120_000 }, async (t) => {
+  for (const fault of FAULTS)
+    it(`leave on the NAS what was acknowledged, ${fault.name}`, { timeout: 120_000 }, async (t) => {
       t.diagnostic(await exhaustive.run(fault));
     });
-  });
-}
+});

@@ -26,7 +26,7 @@ const SPARE = 1.25;
 
 export interface CleanFilesOptions {
   readonly upper: string;
-  readonly remote: Pick<RemoteFiles, 'list' | 'precisionMs'>;
+  readonly remote: Pick<RemoteFiles, 'list' | 'precisionMs' | 'root'>;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'debug'>;
   /** Undefined: all of them stay. */
@@ -158,6 +158,8 @@ export class CleanFiles {
       .slice(0, FOLDERS_AT_ONCE)
       .map(([folder]) => folder);
     if (due.length === 0) return;
+    // Its first answers come before it is known that it may have lost power, and with it what was brought there last.
+    if (remote.root?.silentSinceMs !== undefined) return;
     // When a share's root looks empty, the NAS has another problem than deleted files.
     const isThere = ((await remote.list('', { signal })) ?? []).length > 0;
     for (const folder of due) {

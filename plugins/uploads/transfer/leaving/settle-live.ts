@@ -12,7 +12,10 @@ import type { StepTools } from '../step-tools.ts';
 export async function settleLive(scan: Scan, tools: StepTools): Promise<void> {
   const { layer, records } = tools;
   adoptMoves(scan, records);
-  for (const [key, { going }] of records.moves) if (going !== undefined) await findOut(key, tools);
+  const here = new Set([...scan.entries.values()].map(({ key }) => key));
+  // Of what users have removed meanwhile, what they saw comes first: that is the uploader's.
+  for (const [key, { going }] of records.moves)
+    if (going !== undefined && here.has(key)) await findOut(key, tools);
   await records.saved();
   const { stale } = findPlaces(scan, records.moves);
   const entries = [...stale]

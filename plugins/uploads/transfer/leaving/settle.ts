@@ -61,10 +61,13 @@ export async function settleUpper(options: SettleOptions, processes: Pick<Proces
  * Finds out the result of moves whose answer was never received. What the remote does not answer now is
  * asked again later. Resolves with the keys of those that are where they were.
  */
-async function findOut({ options: { remote, signal }, records }: Settling): Promise<ReadonlySet<string>> {
+async function findOut({
+  options: { remote, signal },
+  records,
+  scan,
+}: Settling): Promise<ReadonlySet<string>> {
   const waiting = new Set<string>();
-  for (const [key, { at, going }] of records.moves) {
-    if (going === undefined) continue;
+  for (const [key, at, going] of unanswered(scan, records)) {
     try {
       // By another spelling it may be others': the uploader finds that out.
       if ((await arrivedAt({ remote, records, signal }, going)) !== going) continue;
@@ -78,6 +81,14 @@ async function findOut({ options: { remote, signal }, records }: Settling): Prom
     }
   }
   return waiting;
+}
+
+/** Of what users have removed meanwhile, what they saw comes first: that is the uploader's. */
+function unanswered({ entries }: Scan, { moves }: Records): [key: string, at: string, going: string][] {
+  const here = new Set([...entries.values()].map(({ key }) => key));
+  return [...moves].flatMap(([key, { at, going }]) =>
+    going === undefined || !here.has(key) ? [] : [[key, at, going]],
+  );
 }
 
 /** No folder becomes a file. */

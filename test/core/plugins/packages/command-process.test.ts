@@ -1,4 +1,4 @@
-/** How a command of its own process ends: by itself, asked to, killed with all that it has started, and never too late. */
+/** How a command of its own process ends: by itself, asked to, killed with all that it has started, never too late. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';

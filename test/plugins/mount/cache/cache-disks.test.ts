@@ -122,7 +122,7 @@ describe('a cache folder on a disk of its own', () => {
   const HIDDEN =
     /is on another disk than before, which is mounted at .*ssd: what waits .* is hidden and not known/;
 
-  it('is missed, too, while another disk is mounted over it, as long as somebody has used it since a clean stop', async () => {
+  it('is missed, too, while another disk is mounted over it, as long as it was used since a clean stop', async () => {
     const cache = join(ssd, 'mk');
     mounted = ['/'];
     await disks().note(cache);

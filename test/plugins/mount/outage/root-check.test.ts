@@ -77,21 +77,26 @@ describe("a look at a share's folder", () => {
     assert.equal(root.hasAnswered, true, 'what was read then can be used');
   });
 
-  it('tells since when the remote has been silent, or was the last time', async () => {
+  it('tells since when the remote has been silent, and when it last was for as long as a boot takes', async () => {
     const { root, world } = await createWorld();
     const { clock } = world;
+    const silentFor = async (ms: number): Promise<number> => {
+      const fromMs = clock.monotonic();
+      root.silent();
+      await clock.advance(ms);
+      root.silent();
+      assert.equal(root.silentSinceMs, fromMs);
+      root.answered();
+      assert.equal(root.silentSinceMs, undefined);
+      return fromMs;
+    };
     assert.equal(root.silentSinceMs, undefined);
-    root.answered();
-    const beganMs = clock.monotonic();
-    root.silent();
-    await clock.advance(3_000);
-    root.silent();
-    assert.equal(root.silentSinceMs, beganMs);
-    root.answered();
-    await clock.advance(3_000);
-    assert.equal(root.silentSinceMs, beganMs);
-    root.silent();
-    assert.equal(root.silentSinceMs, clock.monotonic());
+    await silentFor(14_000);
+    assert.equal(root.lastSilence, undefined, 'a slow one');
+    const fromMs = await silentFor(20_000);
+    const lastSilence = { fromMs, toMs: clock.monotonic() };
+    await silentFor(3_000);
+    assert.deepEqual(root.lastSilence, lastSilence);
   });
 
   it('knows whether it was listed, which silence and a missing folder are not', async () => {

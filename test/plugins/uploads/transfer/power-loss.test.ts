@@ -30,7 +30,7 @@ describe('a file that was proved before the NAS fell silent', () => {
     share.files = new Proxy(remote, {
       get: (target, name: keyof typeof remote) => (name === 'root' ? root : target[name]),
     });
-    Object.assign(root, { foundAtMs: 0, isLost: false, silentSinceMs: undefined });
+    Object.assign(root, { foundAtMs: 0, isLost: false, silentSinceMs: undefined, lastSilence: undefined });
     aheadMs = 0;
     uploader = share.uploader(undefined, {
       clean: KEEPS,
@@ -51,6 +51,12 @@ describe('a file that was proved before the NAS fell silent', () => {
     aheadMs = afterMs;
     Object.assign(root, { foundAtMs, silentSinceMs: foundAtMs + aheadMs });
   };
+  const answersAgain = async (afterMs: number): Promise<void> => {
+    const fromMs = root.silentSinceMs!;
+    aheadMs += afterMs;
+    await uploader.look(new AbortController().signal);
+    Object.assign(root, { silentSinceMs: undefined, lastSilence: { fromMs, toMs: fromMs + afterMs } });
+  };
   /** The file goes up; the NAS falls silent so many milliseconds later, and shows what `lose` leaves of it. */
   const loseAfter = async (ms: number, lose: () => void): Promise<void> => {
     write('of users');
@@ -58,6 +64,8 @@ describe('a file that was proved before the NAS fell silent', () => {
     assert.equal(readFileSync(join(share.nas, 'd/a'), 'utf8'), 'of users');
     fallSilent(ms);
     lose();
+    uploader.refreshed('', true);
+    await answersAgain(HOUR);
     await uploader.look(new AbortController().signal);
     uploader.refreshed('', true);
     for (let turn = 0; turn < 3; turn += 1) await settle(uploader);
@@ -91,6 +99,7 @@ describe('a file that was proved before the NAS fell silent', () => {
     write('of users');
     await settle(uploader);
     fallSilent(5_000);
+    await answersAgain(20_000);
     assert.equal((await uploader.look(new AbortController().signal)).dirtyFiles, 1);
   });
 

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync, symlinkSync } 
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { Records } from '../../../../plugins/uploads/compare/records.ts';
+import { keyOf } from '../../../../plugins/uploads/compare/scan.ts';
 import { settleUpper } from '../../../../plugins/uploads/transfer/leaving/settle.ts';
 import { processes, TestShare } from '../../../support/write-layer/uploader-share.ts';
 
@@ -11,14 +12,16 @@ it('removes nothing outside of the share, by a link in the place of a folder', a
   const share = new TestShare();
   const outside = join(share.root, 'outside');
   try {
-    for (const folder of [join(share.nas, 'p/d'), join(outside, 'd')]) mkdirSync(folder, { recursive: true });
+    for (const folder of [join(share.nas, 'p/d'), join(share.nas, 'other'), join(outside, 'd')])
+      mkdirSync(folder, { recursive: true });
     share.up();
-    chmodSync(share.at('p/d'), 0o700);
+    for (const folder of ['p/d', 'other']) chmodSync(share.at(folder), 0o700);
     share.down();
     const { ino, birthtimeNs } = lstatSync(share.upper, { bigint: true });
     const records = await Records.open(share.records, `${ino} ${birthtimeNs}`);
     // So that the remote is asked, after the upper folder was read.
-    records.setMove('of what is gone', { at: 'x', going: 'y' });
+    const other = lstatSync(join(share.upper, 'other'), { bigint: true });
+    records.setMove(keyOf(other.ino, other.birthtimeNs), { at: 'x', going: 'y' });
     await records.close();
     const swap = (): void => {
       renameSync(join(share.upper, 'p'), join(share.upper, 'q'));
