@@ -68,7 +68,7 @@ describe('packages of plugins on the page', () => {
     assert.match(off, /plugin remove NAME[^]*Where the configuration file says .*install_from_page = true/);
     refusal = 'nobody-asked';
     const open = await drawn();
-    assert.match(open, /nobody is asked for a password here: anybody could\. Set a password first/);
+    assert.match(open, /nobody is asked for a password here: anybody could\. Set web\.password in that file first/);
     for (const page of [off, open]) assert.doesNotMatch(page, FORM);
     for (const page of [off, open]) assert.doesNotMatch(page, /plugins\/(?:update|remove|search|agree)"/);
     refusal = undefined;
