@@ -9,6 +9,9 @@ import { join } from 'node:path';
 import { WebdavProxy } from '../../../plugins/webdav/proxy/proxy.ts';
 import type { ProxyShare, ProxyState } from '../../../plugins/webdav/proxy/state.ts';
 
+/** So much of a body, or all of it, has come before an upload is begun in the backend. */
+export const FIRST_BYTES = 4_096;
+
 export interface Reply {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];

@@ -5,9 +5,9 @@ import { at, isGiven } from '../places.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
-import { statOf } from '../requests/stat.ts';
+import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
 import { beginsAs, firstOfFile } from './first-bytes.ts';
-import { isTornBy, isWholeBy } from './torn.ts';
+import { isAsItWas, isTornBy, isWholeBy } from './torn.ts';
 import { undo } from './undo.ts';
 
 const TRY_AGAIN_MS = 15_000;
@@ -82,8 +82,13 @@ export class ClearUp {
     const { headers, kind, parts } = upload;
     const host = headers['host'] ?? 'localhost';
     const isOfFormerBoot = this.#tools.journal.isOfFormerBoot(upload);
+    // Beside a mount a listing may be a second old, and have what the last write has taken away.
+    if (upstream.attached?.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
     const found = await statOf(upstream, parts, host);
-    if (!found || !isTornBy(upload, found) || isWholeBy(upload, found, isOfFormerBoot)) return true;
+    // A write that fails takes the file away where its disk is full: then both would be lost.
+    if (!found) return kind !== 'whole' || this.#complete(upstream, upload, () => Promise.resolve(true));
+    if (isAsItWas(upload, found) || !isTornBy(upload, found) || isWholeBy(upload, found, isOfFormerBoot))
+      return true;
     const isOf = (first: Buffer): Promise<boolean> =>
       beginsAs(
         first,

@@ -31,11 +31,11 @@ const SLOW_MS = 1_000;
  * lies below it could not be read is sent once more, if there still is just what was found.
  */
 export async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
-  const { request, response, upstream, parts } = exchange;
+  const { request, response, upstream, parts, gone } = exchange;
   const lookedMs = clock.now();
   const first = await firstOf(request);
   // Its client is gone.
-  if (!first) return;
+  if (!first || gone.aborted) return;
   if (clock.now() - lookedMs > SLOW_MS) await expectAsBefore(exchange, found);
   const kept = tools.kept.keep(request);
   try {

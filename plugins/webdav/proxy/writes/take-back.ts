@@ -9,7 +9,7 @@ import { SEEN_AFTER_MS, statBy } from '../requests/stat.ts';
 import type { Found } from '../requests/stat.ts';
 import { beginsAs } from './first-bytes.ts';
 import type { Upload } from './journal.ts';
-import { isTornBy } from './torn.ts';
+import { isAsItWas, isTornBy } from './torn.ts';
 import { undo } from './undo.ts';
 
 const RELEASE_MS = 300;
@@ -42,7 +42,7 @@ export async function takeBack(passed: Passed, answered: Answered): Promise<bool
   // What serves from beside a mount has closed the file, the mount itself does so a moment later; and what others have
   // put there it sees a moment later, for which a share that is being taken off does not wait.
   const mayWait = attached.backend.behind !== undefined && !attached.leaving.aborted;
-  if (attached.backend.port !== undefined) await clock.sleep(mayWait ? SEEN_AFTER_MS : RELEASE_MS);
+  await clock.sleep(mayWait ? SEEN_AFTER_MS : RELEASE_MS);
   for (let looks = 1; ; looks += 1) {
     const done = await tryToTakeBack(passed, answered);
     if (done === 'taken back') return true;
@@ -63,6 +63,7 @@ async function tryToTakeBack(
   try {
     const found = await statBy(ask, { share, parts, host: headers['host'] ?? 'localhost' });
     if (found === undefined) return 'not seen';
+    if (isAsItWas(upload, found)) return 'taken back';
     if (!isOf(passed, found, answered)) return 'not ours';
     const file = { path, host: headers['host'] ?? 'localhost', bytes: found.bytes };
     if (!(await beginsAs(passed.first, file, { ask }))) return 'not ours';

@@ -21,6 +21,11 @@ export function isTornBy(
   return !isFolder && bytes <= (passedBytes ?? Infinity) && (isOfThen || isOfWanted);
 }
 
+/** An empty file that was empty before: to empty it would only take what others put there this moment. */
+export function isAsItWas({ kind }: Pick<LeftUpload, 'kind'>, { bytes }: Pick<Found, 'bytes'>): boolean {
+  return kind === 'empty' && bytes === 0;
+}
+
 /**
  * Whether nothing is missing from it, whoever put it there: the same file may have been sent over SMB, too. After a
  * power cut a file may have its length, and not its content.

@@ -8,7 +8,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Authenticator } from '../../../../plugins/webdav/proxy/authenticator.ts';
-import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
+import { basic, FIRST_BYTES, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 import { until } from '../../../support/platform/wait.ts';
 
 const USERS = ['alice', 'bob', 'Bob', 'carol'].map((name) => ({
@@ -22,6 +22,7 @@ const ACCESS = {
 /** Whether it ends well or not. */
 const closed = (stream: EventEmitter) => new Promise<void>((resolve) => void stream.once('close', resolve));
 const SOON = { timeoutMs: 5_000 };
+const HALF = 'half'.padEnd(FIRST_BYTES);
 const WRITING = ['PUT', 'DELETE', 'MKCOL', 'COPY', 'MOVE', 'PROPPATCH', 'LOCK', 'UNLOCK'];
 
 describe('access to shares over WebDAV', () => {
@@ -55,7 +56,7 @@ describe('access to shares over WebDAV', () => {
   const upload = async (user: string, path: string): Promise<ClientRequest> => {
     const sending = request(user, 'PUT', path);
     const count = fixture.backend.count('PUT');
-    sending.write('half');
+    sending.write(HALF);
     await until('it has begun', () => fixture.backend.count('PUT') > count, SOON);
     return sending;
   };
@@ -195,7 +196,19 @@ describe('access to shares over WebDAV', () => {
     kept.end('whole');
     const [response] = (await once(kept, 'response')) as [IncomingMessage];
     assert.equal(response.statusCode, 201);
-    assert.equal(fixture.backend.files.get('/team/kept')?.toString(), 'halfwhole');
+    assert.equal(fixture.backend.files.get('/team/kept')?.toString(), `${HALF}whole`);
+  });
+
+  it('begins none for who may not write any more when little of it had come', async () => {
+    const sending = request('bob', 'PUT', '/team/little');
+    const ended = closed(sending);
+    sending.write('little');
+    const isUnderWay = () => fixture.proxy.visitors.sessions.list().some(({ user }) => user === 'bob');
+    await until('it is under way', isUnderWay, SOON);
+    await fixture.tell({ access: { ...ACCESS, team: { write: ['alice'], read: ['bob', 'carol'] } } });
+    await ended;
+    assert.equal(fixture.backend.count('PUT'), 0);
+    assert.equal(fixture.backend.files.has('/team/little'), false);
   });
 
   it('overwrites nothing for who may not write any more when all had arrived, and keeps nothing of it', async () => {

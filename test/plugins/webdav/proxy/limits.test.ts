@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { until } from '../../../support/platform/wait.ts';
-import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
+import { basic, FIRST_BYTES, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 
 describe('what the proxy of WebDAV does not let clients do', () => {
   let fixture: ProxyFixture;
@@ -52,7 +52,7 @@ describe('what the proxy of WebDAV does not let clients do', () => {
       agent: false,
       headers: { authorization: basic('alice', 'wonder:land'), 'transfer-encoding': 'chunked' },
     });
-    request.on('error', () => undefined).flushHeaders();
+    request.on('error', () => undefined).write(Buffer.alloc(FIRST_BYTES));
     const answered = once(request, 'response') as Promise<[IncomingMessage]>;
     await until('it has come to the backend', () => fixture.backend.files.has('/team/endless'), {
       timeoutMs: 20_000,

@@ -6,7 +6,7 @@ import { createManualClock } from '../../../../core/testing/manual-clock.ts';
 import { LockBook } from '../../../../plugins/webdav/proxy/lock-book.ts';
 import type { Upstream } from '../../../../plugins/webdav/proxy/upstream.ts';
 import { until } from '../../../support/platform/wait.ts';
-import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
+import { basic, FIRST_BYTES, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 
 const SOON = { timeoutMs: 5_000, everyMs: 5 };
 const BOTH = { access: { team: { write: ['alice', 'bob'], read: [] } } };
@@ -60,11 +60,12 @@ describe('locks of who is put out of a share over WebDAV', () => {
       agent: false,
     };
     const sending = httpRequest({ ...where, method: 'PUT', headers }).on('error', () => undefined);
-    sending.write('half');
-    await until('it has begun', () => fixture.backend.files.get('/team/a')?.length === 4, SOON);
+    sending.write('half'.padEnd(FIRST_BYTES));
+    const written = () => fixture.backend.files.get('/team/a')?.length;
+    await until('it has begun', () => written() === FIRST_BYTES, SOON);
     await fixture.tell(LOST);
     await until('the lock is gone', () => !isLocked, SOON);
-    assert.deepEqual(changes(), ['LOCK', 'PUT', 'DELETE', 'UNLOCK']);
+    assert.deepEqual(changes(), ['LOCK', 'PUT', 'GET', 'DELETE', 'UNLOCK']);
     assert.equal(fixture.backend.files.has('/team/a'), false);
     assert.equal((await fixture.ask('PUT', '/team/a', { body: 'whole' })).status, 201);
   });

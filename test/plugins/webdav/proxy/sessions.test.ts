@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { OWN_HEADER } from '../../../../plugins/webdav/proxy/state.ts';
-import { basic, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
+import { basic, FIRST_BYTES, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
 import { until } from '../../../support/platform/wait.ts';
 
 const SIZE = 100_000;
@@ -98,7 +98,7 @@ describe('sessions over WebDAV', () => {
         request.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
         request.once('response', (response) => resolve(String(response.resume().statusCode)));
       });
-      request.write('half');
+      request.write('half'.padEnd(FIRST_BYTES));
       return { request, over };
     };
     const [alice, bob] = [sending('alice'), sending('bob')];

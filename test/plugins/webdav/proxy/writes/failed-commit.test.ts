@@ -61,6 +61,18 @@ describe('an upload over a file, in the proxy of WebDAV, when the backend fails 
       await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
     });
 
+    it(`puts ${size} bytes in their place where the write that failed has taken the file away`, async () => {
+      const body = randomBytes(size);
+      tearing(1, body, (request, response) => {
+        // As rclone's server does where the disk is full.
+        fixture.backend.files.delete('/team/a');
+        refuse(request, response);
+      });
+      assert.equal((await fixture.ask('PUT', '/team/a', { body })).status, 502);
+      await until('the content is in its place', () => file()?.equals(body) === true, PATIENCE);
+      await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
+    });
+
     it(`puts ${size} bytes in their place when the lock has gone with the former backend`, async () => {
       const body = randomBytes(size);
       tearing(1, body, (request) => void request.destroy());

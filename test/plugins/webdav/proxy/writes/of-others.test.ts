@@ -72,6 +72,18 @@ describe('what others put in the place of a WebDAV upload while it runs', () => 
       assert.deepEqual([fixture.backend.count('PUT'), fixture.backend.count('DELETE')], [1, 0]);
     });
 
+  it('is not emptied where the file is as empty as it was, by a listing from before', async () => {
+    put(Buffer.alloc(0));
+    fixture.backend.before = (request, response) => {
+      if (request.method !== 'PUT') return false;
+      response.writeHead(500).end();
+      return true;
+    };
+    assert.equal((await fixture.ask('PUT', '/team/a', { body: BODY })).status, 502);
+    await settled();
+    assert.equal(fixture.backend.count('PUT'), 1);
+  });
+
   it('stays when its client goes away, of whatever length it is', async () => {
     const request = await beginHalf();
     const content = randomBytes(SENT.length);
