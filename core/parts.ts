@@ -1,6 +1,4 @@
 /** The parts of a daemon, built in dependency order and closed in the reverse order. */
-import { chmod, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import type { BandwidthState } from './contract/shares.ts';
 import type { Clock } from './contract/platform.ts';
@@ -17,11 +15,11 @@ import { createHttp } from './http/http.ts';
 import { requesterNow } from './http/requests.ts';
 import { createMetricReadings } from './plugins/metric-readings.ts';
 import { enabledIn, peekConfig } from './config/peek.ts';
-import type { Peeked } from './config/peek.ts';
 import { createPluginHost } from './plugins/host.ts';
 import { createPackages } from './plugins/packages/packages.ts';
 import type { OwnedPackages } from './plugins/packages/packages.ts';
 import { installedFolder, searchedFolders } from './plugins/discovery/installed.ts';
+import { prepareStateFolder } from './platform/files/state-folder.ts';
 import { lockStateDir } from './platform/state-lock.ts';
 import { StallWatch } from './sdk/stall-watch.ts';
 import { StatusStore } from './status.ts';
@@ -29,8 +27,6 @@ import type { Supervisor, SupervisorPlugins } from './shares/supervisor.ts';
 import { createCertificates } from './platform/certificates/certificates.ts';
 import { createClock } from './platform/clock.ts';
 import { createLogger } from './platform/log/logger.ts';
-import { makeFolder } from './platform/files/make-folder.ts';
-import { refuseForeignWay } from './platform/files/ownership.ts';
 import { createMountReader } from './platform/mounts/mount-reader.ts';
 import { createMountTable } from './platform/mounts/mount-table.ts';
 import { IN_TREE_PLUGINS, PACKAGE_DIR } from './platform/package.ts';
@@ -86,7 +82,8 @@ export interface Parts {
 
 export async function buildParts(options: DaemonOptions): Promise<Parts> {
   const peeked = await peekConfig(options.configFile);
-  await prepareStateDir(peeked);
+  // It is watched from the start, and installing comes later.
+  await prepareStateFolder(peeked.stateDir, [installedFolder(peeked.stateDir)]);
   const logger = createLogger({ file: peeked.logFile, level: peeked.logLevel, json: options.json });
   const { log } = logger;
   const unlock = await lockStateDir(peeked.stateDir);
@@ -247,45 +244,6 @@ export async function sendCommand<K extends CommandName>(
 ): Promise<void> {
   await parts.commands.send(name, ...args);
   if (name === 'reload') parts.config.commit(args[0] as LoadedConfig);
-}
-
-async function prepareStateDir(peeked: Peeked): Promise<void> {
-  await refuseForeignState(peeked.stateDir);
-  try {
-    await makeFolder(peeked.stateDir);
-    await refuseForeign(peeked.stateDir);
-    await chmod(peeked.stateDir, 0o700);
-    // It is watched from the start, and installing comes later.
-    await makeFolder(installedFolder(peeked.stateDir));
-  } catch (cause) {
-    throw new Error(
-      `the state folder ${peeked.stateDir} cannot be made (${(cause as Error).message}); ` +
-        'choose another with supervisor.state_dir',
-      { cause },
-    );
-  }
-  // By now it was made.
-  await refuseForeignState(peeked.stateDir);
-}
-
-/** It is not to be left behind: it says which mounts live, and where files wait. */
-async function refuseForeignState(dir: string): Promise<void> {
-  await refuseForeignWay(
-    dir,
-    `what root writes into the state folder ${dir} could be led to any place of this machine: mend that with ` +
-      'chown and chmod, or move the folder, with all in it, below folders that belong to root, and name that in ' +
-      'supervisor.state_dir',
-  );
-}
-
-/**
- * Where everybody may create folders, a state folder that another user created first is a trap: the daemon
- * would trust its records and plugins.
- */
-async function refuseForeign(dir: string): Promise<void> {
-  const [own, parent] = await Promise.all([stat(dir), stat(dirname(dir))]);
-  if (own.uid !== process.geteuid?.() && (parent.mode & 0o002) !== 0)
-    throw new Error(`it belongs to another user, in ${dirname(dir)}, where everybody may write`);
 }
 
 export async function closeParts(parts: Parts): Promise<void> {

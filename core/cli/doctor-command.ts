@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import type { Check } from '../contract/notifications.ts';
 import type { Config } from '../contract/config.ts';
 import type { PluginInfo } from '../contract/services.ts';
+import { refuseForeignState } from '../platform/files/state-folder.ts';
 import { PLUGINS_USER } from '../platform/processes/rights.ts';
 import { certificateCheck } from '../platform/certificates/doctor.ts';
 import { plainHttpAdvice } from '../http/web-endpoint.ts';
@@ -83,6 +84,14 @@ function configCheck(
 
 async function stateCheck(config: Config): Promise<Check> {
   const dir = config.supervisor.state_dir;
+  const foreign = await refuseForeignState(dir).catch((error: unknown) => (error as Error).message);
+  if (foreign !== undefined)
+    return {
+      title: 'state folder',
+      result: 'error',
+      detail: foreign,
+      advice: 'The daemon does not start with it.',
+    };
   const problem = await access(dir, constants.W_OK).then(
     () => undefined,
     (error: NodeJS.ErrnoException) => error.code,

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { formatBytes, refuseForeignWay, sizeBytes } from 'mountkeeper';
+import { formatBytes, sizeBytes } from 'mountkeeper';
 import type { Check, Config, MountTable, Processes } from 'mountkeeper';
 import { turnableMountPoints } from './lifecycle/passage.ts';
 import { fuseProblem, userAllowOther } from './lifecycle/fuse-access.ts';
@@ -25,7 +25,6 @@ export async function checks(
     ...(await otherUsersCheck()),
     await writingCheck(config, mountTable),
     await cacheCheck(config, mountTable),
-    ...(await stateCheck(config)),
     await rootCheck(config, mountTable),
     ...(await mountPointsCheck(config, processes)),
     ...hostKeysCheck(config),
@@ -152,16 +151,6 @@ async function cacheCheck(config: Config, mountTable: MountTable): Promise<Check
         'Once the disk is full, writes to the shares fail.'
       : '',
   };
-}
-
-/** Nothing where nobody else can lead it elsewhere: else the daemon does not start. */
-async function stateCheck(config: Config): Promise<readonly Check[]> {
-  const dir = config.supervisor.state_dir;
-  const advice = 'Mend that with chown and chmod, or move the folder below folders that belong to root.';
-  const foreign = await refuseForeignWay(dir, 'the daemon does not start with it').catch(
-    (error: unknown) => (error as Error).message,
-  );
-  return foreign === undefined ? [] : [{ title: 'state folder', result: 'error', detail: foreign, advice }];
 }
 
 async function rootCheck(config: Config, mountTable: MountTable): Promise<Check> {

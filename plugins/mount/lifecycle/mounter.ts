@@ -34,6 +34,7 @@ import { probeRemote, remoteFolders } from './probe.ts';
 import { RunningMounts } from './running-mounts.ts';
 import type { Outdated, RunningRclone } from '../releases/renewal.ts';
 import { measureLine } from '../stats/line-speed.ts';
+import { CleanCaches } from '../cache/clean-caches.ts';
 import { refuseForeignCache } from '../cache/foreign-cache.ts';
 import { releaseForMount } from '../cache/reserve.ts';
 import { locate } from '../rclone/installed.ts';
@@ -106,15 +107,11 @@ export function createMounter(given: MountTools): RcloneMounter {
     heldAtMostMs: STARTED_MS,
     clock: tools.clock,
   });
-  /** Mounts that have begun and not come up, or failed, yet. */
-  let underWay = 0;
-  /** Shares in which nothing waited when all caches were last looked through. Another set after each mount. */
-  let clean = new Set<string>();
+  const clean = new CleanCaches();
   /** As the last look of a stop found it, after each share was unmounted. */
   const noteWhenEmpty = async (): Promise<void> => {
     const root = tools.config().cache.dir;
-    const isEmpty = underWay === 0 && (await cachedShares(root)).every((share) => clean.has(share));
-    if (isEmpty) await disks.noteEmpty(root);
+    if (clean.are(await cachedShares(root))) await disks.noteEmpty(root);
   };
   const pathOf = (shareName: string): string =>
     tools.config().shares.find((share) => share.name === shareName)?.remote_path ?? '';
@@ -129,11 +126,12 @@ export function createMounter(given: MountTools): RcloneMounter {
     mountsUnprobed: async (spec) => LISTS_FOLDERS.has(spec.connection.type) && wasHere(spec),
     mount: async (spec, signal, { isUnprobed = false } = {}) => {
       const leave = isUnprobed ? await places.enter(signal) : () => undefined;
-      underWay += 1;
+      const isOver = clean.mounting();
       try {
-        await refuseForeignCache(join(tools.config().cache.dir, spec.share.name));
+        const cacheDir = cacheFolder(tools.config(), spec.share.name);
+        await refuseForeignCache(cacheDir);
         // First, since what is noted on a full disk is written as well.
-        await releaseForMount(cacheFolder(tools.config(), spec.share.name));
+        await releaseForMount(cacheDir);
         await disks.note(tools.config().cache.dir);
         await roots.note(tools.config().cache.dir);
         // Noted as soon as it is locked: the share may never be mounted.
@@ -145,8 +143,7 @@ export function createMounter(given: MountTools): RcloneMounter {
         mounts.add(mount);
         return mount;
       } finally {
-        underWay -= 1;
-        clean = new Set();
+        isOver();
         leave();
       }
     },
@@ -169,13 +166,13 @@ export function createMounter(given: MountTools): RcloneMounter {
       return adopted;
     },
     pending: async (shareName) => {
-      const look = clean;
+      const noteClean = clean.look(shareName);
       const folders = (await readableRoots()).map((root) => join(root, shareName));
       const [cached, written] = await Promise.all([
         pendingInAll(folders, pathOf(shareName)),
         pendingInLayers(folders, tools),
       ]);
-      if (cached.count + written.count === 0) look.add(shareName);
+      if (cached.count + written.count === 0) noteClean();
       return {
         count: cached.count + written.count,
         bytes: cached.bytes + written.bytes,
@@ -183,7 +180,7 @@ export function createMounter(given: MountTools): RcloneMounter {
       };
     },
     cached: async () => {
-      clean = new Set();
+      clean.begin();
       return [...new Set((await Promise.all((await readableRoots()).map(cachedShares))).flat())];
     },
     leftovers: async () => recoveryReport(...(await rootsNow())),

@@ -1,7 +1,7 @@
 /** What somebody with root does to a living mount behind the daemon's back. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chown, mkdir, readdir, rm, symlink } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { applied, mountedAnew } from '../../support/config/applied-config.ts';
@@ -119,16 +119,17 @@ describe("a mount behind the daemon's back", () => {
   }
 });
 
-describe('a cache in a folder of another user', { skip: unlessRoot }, () => {
+describe('a cache, or a state folder, in a folder of another user', { skip: unlessRoot }, () => {
   const NOBODY = 65_534;
   let scratch: Scratch;
+  let nas: Nas;
   before(async () => {
     scratch = await createScratch('led');
+    nas = await Nas.create(scratch, { files: { 'x.bin': 1_000 } });
   });
   after(() => scratch.close());
 
   it("is not followed to where links in its place lead, and used once it is root's", async () => {
-    const nas = await Nas.create(scratch, { files: { 'x.bin': 1_000 } });
     const [disk, target] = [scratch.path('ssd'), scratch.path('machine')];
     for (const folder of [disk, target, join(target, 'etc'), join(target, 'work')])
       await mkdir(folder, { recursive: true });
@@ -157,10 +158,38 @@ describe('a cache in a folder of another user', { skip: unlessRoot }, () => {
     assert.deepEqual(await readdir(`${target}/etc`), []);
     assert.deepEqual(await readdir(join(target, 'work')), []);
     assert.deepEqual(await readdir(dir), ['work'], 'nothing was written there');
+    assert.match((await daemon.cli('doctor')).stdout, /ssd belongs to user 65534/);
     await chown(disk, 0, 0);
     await rm(join(dir, 'work'), { recursive: true });
     assert.equal((await daemon.cli('reconnect', 'work')).code, 0);
     await daemon.healthy();
+    // A version that noted no disks has mounted it: whoever adopts it does.
+    const noted = join(daemon.stateDir, 'mount', 'cache-disks.jsonl');
+    process.kill(daemon.pid, 'SIGKILL');
+    await daemon.exit(10_000);
+    await rm(noted);
+    await daemon.start();
+    await until('the disk is noted', async () => (await readFile(noted, 'utf8')).includes(dir), {
+      timeoutMs: 20_000,
+    });
+    await daemon.healthy();
     await daemon.stop();
+  });
+
+  it('keeps the daemon from its start where it is the state folder, and tells what to do', async () => {
+    const home = scratch.path('home');
+    await mkdir(`${home}/state`, { recursive: true });
+    await chown(home, NOBODY, NOBODY);
+    const daemon = await Daemon.create(scratch, {
+      name: 'led-state',
+      connections: [nas.connection('nas')],
+      shares: [],
+      sections: { supervisor: { state_dir: `${home}/state` } },
+    });
+    assert.notEqual((await daemon.spawn()).code, 0);
+    const said = /home belongs to user 65534.*mend that with chown and chmod, or move the folder/;
+    assert.match(await daemon.output(), said);
+    assert.deepEqual(await readdir(`${home}/state`), []);
+    assert.match((await daemon.cli('doctor')).stdout, /state folder[^]*home belongs to user 65534/);
   });
 });

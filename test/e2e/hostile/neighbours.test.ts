@@ -27,7 +27,10 @@ describe('another user of the machine', { skip: unlessRoot }, () => {
     await chown(daemon.stateDir, 65_534, 65_534);
     await chmod(dirname(daemon.stateDir), 0o1777);
     assert.equal((await daemon.spawn()).code, 1);
-    assert.match(await daemon.output(), /belongs to another user.*choose another with supervisor\.state_dir/);
+    assert.match(
+      await daemon.output(),
+      /state belongs to user 65534.*chown and chmod, or move.*supervisor\.state_dir/,
+    );
     assert.equal((await stat(daemon.stateDir)).mode & 0o777, 0o755);
     await chown(daemon.stateDir, 0, 0);
     await daemon.start();

@@ -75,14 +75,17 @@ ${source('garden', '')}`;
     await rm(mark);
   });
 
-  it('is taken by an update only with a yes where it is older than the one that is there', async () => {
+  it('is taken only with a yes where it is older than the one that is there', async () => {
     await publish('1.0.5', []);
-    const { code, stderr } = await mk('update', 'garden');
-    assert.equal(code, 1);
-    assert.match(
-      stderr,
-      /garden stays at 1\.1\.0: what the registry offers, version 1\.0\.5, is older than 1\.1\.0; .*--yes/,
-    );
+    for (const words of [
+      ['update', 'garden'],
+      ['install', 'garden'],
+      ['install', 'garden@1.0.5'],
+    ]) {
+      const { code, stderr } = await mk(...words);
+      assert.equal(code, 1, words.join(' '));
+      assert.match(stderr, /version 1\.0\.5 is older than 1\.1\.0, which is there; .*--yes/);
+    }
     assert.match((await mk('update', 'garden', '--yes')).stdout, /^garden 1\.1\.0 -> 1\.0\.5/);
     // The version that was there may be run.
     await rm(mark, { force: true });

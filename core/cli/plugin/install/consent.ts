@@ -64,7 +64,7 @@ export async function agreeToMore(
   if (!agreement.to.has(words)) await agree(name, words, cli, person);
 }
 
-/** Asks where an update leads back, to what was mended since perhaps. Rejects with a sentence. */
+/** Asks where a change leads back, to what was mended since perhaps. Rejects with a sentence. */
 export async function agreeToOlder(
   { name, version }: Omit<Newcomer, 'permissions'>,
   former: string,
@@ -72,7 +72,7 @@ export async function agreeToOlder(
   person?: Person,
 ): Promise<void> {
   if (agreement.toAll || !isOlder(version, former)) return;
-  const words = `what the registry offers, version ${version}, is older than ${former}`;
+  const words = `version ${version} is older than ${former}, which is there`;
   if (!agreement.to.has(words)) await agree(name, words, cli, person);
 }
 

@@ -3,6 +3,7 @@
  * has seen there. A power cut that took the one and left the other would make it a deletion by users: of what they
  * renamed, the only content.
  */
+import { unlessAborted } from 'mountkeeper';
 import type { WriteLayer } from 'mountkeeper';
 
 export class WrittenOut {
@@ -27,25 +28,11 @@ export class WrittenOut {
     signal.throwIfAborted();
     const done = (this.#done ??= this.#layer.onDisk?.() ?? Promise.resolve());
     try {
-      await unlessAborted(done, signal);
+      // A disk that hangs keeps nobody from ending.
+      await unlessAborted(signal, done);
     } catch (error) {
       if (this.#done === done) this.#done = undefined;
       throw error;
     }
-  }
-}
-
-/** A disk that hangs keeps nobody from ending. */
-async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  let end = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    end = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', end, { once: true });
-  });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', end);
   }
 }

@@ -315,8 +315,11 @@ describe('a version that asks for more', () => {
     const cli = { json: true, signal: new AbortController().signal, printError: () => undefined };
     const older = (yes: readonly string[]): Promise<void> =>
       agreeToOlder({ name: 'garden', version: '1.0.0' }, '1.1.0', { cli, agreement: agreementIn(yes) });
-    await older(['--yes=what the registry offers, version 1.0.0, is older than 1.1.0']);
-    await assert.rejects(older([`--yes=${words}`]), /is older than 1\.1\.0; nobody is asked here/);
+    await older(['--yes=version 1.0.0 is older than 1.1.0, which is there']);
+    await assert.rejects(
+      older([`--yes=${words}`]),
+      /is older than 1\.1\.0, which is there; nobody is asked here/,
+    );
   });
 
   it('is taken without a word where it is off, or may have it already', async (t) => {

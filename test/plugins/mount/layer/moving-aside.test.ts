@@ -97,4 +97,17 @@ describe('what moves entries aside', () => {
       assert.deepEqual(readdirSync(`${upper}.aside`), [], `${bytes} bytes`);
     }
   });
+
+  it('says so where the kernel cannot be asked for the time of change: nothing would ever leave', async () => {
+    const { upper, told } = begin();
+    const { arch } = process;
+    // One whose number of the call nobody has written down.
+    Object.defineProperty(process, 'arch', { value: 'mips', configurable: true });
+    try {
+      await assert.rejects(told(), /not moved: statx\(2\) is not known on this processor/);
+    } finally {
+      Object.defineProperty(process, 'arch', { value: arch, configurable: true });
+    }
+    assert.deepEqual(readdirSync(upper).sort(), ['a', 'in']);
+  });
 });

@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { createClock } from '../../../../core/platform/clock.ts';
 import type { RcClient } from '../../../../plugins/mount/rclone/control/remote-control.ts';
 import { Jobs } from '../../../../plugins/mount/rclone/jobs.ts';
+import { until } from '../../../support/platform/wait.ts';
 import { RcloneFiles } from '../../../../plugins/mount/rclone/remote-files.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
@@ -70,6 +71,38 @@ describe('the progress of a job', () => {
 describe('a job that is given up, since its connection broke', () => {
   const clock = createClock();
   const options = () => ({ signal: clock.deadline(20_000) });
+
+  it('has ended also for the second who asks, while the first one ends it', async () => {
+    let stopped: (answer: object) => void = () => undefined;
+    let isRunning = true;
+    const answers: Record<string, () => unknown> = {
+      'job/list': () => ({ jobids: [7] }),
+      'job/status': () => ({
+        finished: !isRunning,
+        success: false,
+        error: '',
+        group: 'mountkeeper-write/x/1',
+      }),
+      'job/stop': () => new Promise((resolve) => (stopped = resolve)),
+    };
+    const calls: string[] = [];
+    const call = async (path: string): Promise<unknown> => {
+      calls.push(path);
+      return answers[path]?.() ?? {};
+    };
+    const jobs = new Jobs({ call, close: () => undefined } as unknown as RcClient, clock);
+    const ended: string[] = [];
+    const asks = ['first', 'second'].map(async (who) => jobs.endAbandoned().then(() => ended.push(who)));
+    await until('it is told to end', () => calls.includes('job/stop'), { timeoutMs: 10_000 });
+    const third = jobs.endAbandoned().then(() => ended.push('third'));
+    // Whoever does not wait has passed by then.
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(ended, []);
+    isRunning = false;
+    stopped({});
+    await Promise.all([...asks, third]);
+    assert.equal(ended.length, 3);
+  });
 
   it('has ended before the remote is asked what became of it', async (t) => {
     const calls: string[] = [];

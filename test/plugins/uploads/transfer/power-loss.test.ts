@@ -86,6 +86,16 @@ describe('a file that was proved before the NAS fell silent', () => {
       assert.ok(share.conflicts.every(({ what: told }) => told === 'deleted'));
     });
 
+  it('stays here while it is not known yet that the NAS was silent for long, though that lists again', async () => {
+    write('of users');
+    await settle(uploader);
+    fallSilent(5_000);
+    share.othersWrite('d/a', 'first', SECOND);
+    uploader.refreshed('', true);
+    for (let turn = 0; turn < 3; turn += 1) await settle(uploader);
+    assert.equal(readFileSync(join(share.upper, 'd/a'), 'utf8'), 'of users');
+  });
+
   it('stays beside an empty one, and a conflict tells', async () => {
     await loseAfter(5_000, () => share.othersWrite('d/a', '', SECOND + 200));
     assert.deepEqual(contents(), ['', 'of users']);

@@ -66,6 +66,25 @@ describe('what users have renamed, and the disk does not have yet', () => {
     assert.deepEqual([...treeOf(share.nas).keys()], ['a', 'e', 'e/x', 'old']);
   });
 
+  it('is not moved any more where users have removed it while the disk was slow', async () => {
+    renameSync(share.at('d'), share.at('e'));
+    let isRemoved = false;
+    const calls: string[] = [];
+    share.onDisk = async () => undefined;
+    const uploader = share.uploader((call, when) => {
+      if (call.startsWith('move')) calls.push(call);
+      if (call !== 'onDisk' || when === 'before' || isRemoved) return;
+      isRemoved = true;
+      rmSync(share.at('e'), { recursive: true });
+    });
+    await settle(uploader);
+    await uploader.stop();
+    assert.ok(isRemoved);
+    assert.deepEqual(calls, []);
+    assert.deepEqual([...treeOf(share.nas).keys()], ['a', 'old']);
+    assert.deepEqual(share.conflicts, []);
+  });
+
   it('is asked of the disk once for each look, again where that failed, and keeps nobody from ending', async () => {
     const { signal } = new AbortController();
     let asked = 0;
