@@ -292,7 +292,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'WebDAV: an upload that broke off is put over what others have put there meanwhile',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: ' || !(await isOf(body.first))',
+    from: ' || (isOf && !(await isOf(body.first)))',
     to: '',
     test: 'plugins/webdav/proxy/writes/of-others',
   },
@@ -364,8 +364,23 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'content that a failed write took away with the file is thrown away as well',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: "return kind !== 'whole' || ",
-    to: 'return true || ',
+    from: 'if (takenAwayIn === undefined)',
+    to: 'if (Number.isNaN(NaN))',
+    test: 'plugins/webdav/proxy/writes/failed-commit',
+    only: 'puts 10 bytes in their place where',
+  },
+  {
+    fault: 'content of an upload goes to another NAS that has the name of its share by now',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: 'upstream.attached?.share.place !== takenAwayIn',
+    to: 'Number.isNaN(0)',
+    test: 'plugins/webdav/proxy/writes/failed-commit',
+  },
+  {
+    fault: 'what is put back is written over what others have saved since',
+    file: 'plugins/webdav/proxy/writes/commit.ts',
+    from: 'mustBeMissing && !(await this.#isMissing())',
+    to: 'Number.isNaN(0)',
     test: 'plugins/webdav/proxy/writes/failed-commit',
   },
   {

@@ -7,17 +7,25 @@ import { refuseForeignWay } from './ownership.ts';
 /** Makes it, for the daemon's user alone, and these folders in it. Rejects with a sentence that says what to do. */
 export async function prepareStateFolder(dir: string, inside: readonly string[]): Promise<void> {
   await refuseForeignState(dir);
-  try {
+  await orSentence(dir, async () => {
     await makeFolder(dir);
     await refuseForeign(dir);
+  });
+  // By now it was made: somebody may have made what was missing on the way to it.
+  await refuseForeignState(dir);
+  await orSentence(dir, async () => {
     await chmod(dir, 0o700);
     for (const folder of inside) await makeFolder(folder);
-  } catch (cause) {
+  });
+}
+
+async function orSentence(dir: string, make: () => Promise<void>): Promise<void> {
+  await make().catch((cause: unknown) => {
     throw new Error(
       `the state folder ${dir} cannot be made (${(cause as Error).message}); choose another with supervisor.state_dir`,
       { cause },
     );
-  }
+  });
 }
 
 /**

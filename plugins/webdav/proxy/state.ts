@@ -78,6 +78,8 @@ export interface ProxyShare {
    */
   readonly isFrozen?: boolean;
   readonly backend: Backend;
+  /** Differs for every place on a NAS: another may have the share's name by now. A former daemon does not say so. */
+  readonly place?: string;
   /** Nothing may get such a name. A former daemon does not say so. */
   readonly refusedNames?: readonly UnkeptNames[];
 }

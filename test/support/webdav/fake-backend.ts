@@ -155,6 +155,7 @@ export class ProxyFixture {
       path: `/mnt/${name}`,
       readOnly: false,
       backend: { instance: 'first', port: this.backend.port, takesProperties: true },
+      place: 'here',
       ...changes,
     };
   }

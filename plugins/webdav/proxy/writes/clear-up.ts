@@ -6,12 +6,15 @@ import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
 import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
+import type { Found } from '../requests/stat.ts';
 import { beginsAs, firstOfFile } from './first-bytes.ts';
 import { isAsItWas, isTornBy, isWholeBy } from './torn.ts';
 import { undo } from './undo.ts';
 
 const TRY_AGAIN_MS = 15_000;
 const MAX_TRIES = 40;
+/** What would be lost is tried for as long as its share is there: a disk may be full for days. */
+const SELDOM_MS = 300_000;
 
 export interface ClearUpTools {
   readonly journal: Journal;
@@ -23,6 +26,7 @@ export interface ClearUpTools {
 export class ClearUp {
   readonly #tools: ClearUpTools;
   readonly #pending = new Map<string, LeftUpload>();
+  readonly #settling = new Set<string>();
 
   constructor(tools: ClearUpTools) {
     this.#tools = tools;
@@ -55,13 +59,17 @@ export class ClearUp {
       if (upload.share === share && upload.parts.join('/') === path) await this.#end(upload);
   }
 
-  async #settle(upstream: Upstream, upload: LeftUpload): Promise<void> {
-    for (let tries = 0; tries < MAX_TRIES && upstream.attached; tries += 1) {
+  async #settle(upstream: Upstream, { id }: LeftUpload): Promise<void> {
+    if (this.#settling.has(id)) return;
+    this.#settling.add(id);
+    for (let tries = 1; upstream.attached; tries += 1) {
+      const upload = this.#pending.get(id);
+      if (!upload || (tries > MAX_TRIES && upload.takenAwayIn === undefined)) break;
       const done = await upstream.alone(formatPath(upload));
       await this.#try(upstream, upload).finally(done);
-      if (!this.#pending.has(upload.id)) return;
-      await clock.sleep(TRY_AGAIN_MS);
+      if (this.#pending.has(id)) await upstream.changed(tries < MAX_TRIES ? TRY_AGAIN_MS : SELDOM_MS);
     }
+    this.#settling.delete(id);
   }
 
   async #try(upstream: Upstream, upload: LeftUpload): Promise<void> {
@@ -80,58 +88,86 @@ export class ClearUp {
   /** True when nothing is left to do. */
   async #mend(upstream: Upstream, upload: LeftUpload): Promise<boolean> {
     const { headers, kind, parts } = upload;
-    const host = headers['host'] ?? 'localhost';
+    const host = hostOf(headers);
     const isOfFormerBoot = this.#tools.journal.isOfFormerBoot(upload);
     // Beside a mount a listing may be a second old, and have what the last write has taken away.
     if (upstream.attached?.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
     const found = await statOf(upstream, parts, host);
-    // A write that fails takes the file away where its disk is full: then both would be lost.
-    if (!found) return kind !== 'whole' || this.#complete(upstream, upload, () => Promise.resolve(true));
-    if (isAsItWas(upload, found) || !isTornBy(upload, found) || isWholeBy(upload, found, isOfFormerBoot))
-      return true;
+    if (!found) return this.#putBack(upstream, upload);
+    if (!isTornBy(upload, found) || isWholeBy(upload, found, isOfFormerBoot)) return true;
     const isOf = (first: Buffer): Promise<boolean> =>
       beginsAs(
         first,
         { path: formatPath(upload), host, bytes: found.bytes },
         { ask: (call) => upstream.ask(call), mayBeZeros: isOfFormerBoot },
       );
-    return kind === 'whole' ? this.#complete(upstream, upload, isOf) : this.#takeBack(upstream, upload, isOf);
+    if (kind === 'whole') return this.#complete(upstream, upload, isOf);
+    return this.#takeBack(upstream, upload, { isOf, found });
   }
 
-  async #takeBack(upstream: Upstream, upload: LeftUpload, isOf: IsOf): Promise<boolean> {
+  /** Only into the place whose file was taken away, and not where its folder has gone since. */
+  async #putBack(upstream: Upstream, upload: LeftUpload): Promise<boolean> {
+    const { takenAwayIn, parts, headers } = upload;
+    if (takenAwayIn === undefined) return true;
+    if (upstream.attached?.share.place !== takenAwayIn) return false;
+    const folder = parts.slice(0, -1);
+    if (folder.length > 0 && !(await statOf(upstream, folder, hostOf(headers)))) {
+      this.#tools.log(`upload of ${formatPath(upload)} did not come to its end, and its folder has gone`);
+      return true;
+    }
+    return this.#complete(upstream, upload);
+  }
+
+  async #takeBack(
+    upstream: Upstream,
+    upload: LeftUpload,
+    { isOf, found }: { readonly isOf: IsOf; readonly found: Found },
+  ): Promise<boolean> {
     const { journal, log } = this.#tools;
     const path = formatPath(upload);
     if (upload.first === undefined || journal.isOfFormerBoot(upload)) {
       log(`upload of ${path} may not have come to its end, and nobody can tell: look at it`);
       return true;
     }
-    if (!(await isOf(Buffer.from(upload.first, 'base64')))) return true;
+    if (isAsItWas(upload, found) || !(await isOf(Buffer.from(upload.first, 'base64')))) return true;
     log(`upload of ${path} did not come to its end: it is taken back`);
     return undo(upload, path, (call) => upstream.ask(call, { isRepeatable: true }));
   }
 
-  async #complete(upstream: Upstream, upload: LeftUpload, isOf: IsOf): Promise<boolean> {
+  /** Without `isOf` there must be nothing. */
+  async #complete(upstream: Upstream, upload: LeftUpload, isOf?: IsOf): Promise<boolean> {
+    const { journal, log } = this.#tools;
+    const { parts, headers } = upload;
     const body = await bodyOf(upload);
-    if (!body || !(await isOf(body.first))) return true;
+    if (!body || (isOf && !(await isOf(body.first)))) return true;
     const path = formatPath(upload);
-    this.#tools.log(`upload of ${path} did not come to its end: its content is put in place`);
-    const { journal } = this.#tools;
     const commit = new Commit({
       upstream,
-      parts: upload.parts,
+      parts,
       path,
-      headers: upload.headers,
+      headers,
       body,
       spool: this.#tools.spool(),
       journal,
       noted: upload,
+      mustBeMissing: isOf === undefined,
     });
-    return (await commit.run()) === undefined;
+    if (await commit.run()) {
+      const { seenMs } = upload;
+      this.add(await journal.leave(upload, { seenMs, ...commit.takenAway }));
+      return false;
+    }
+    log(`upload of ${path} had not come to its end: its content is in place now`);
+    return true;
   }
 }
 
 /** Whether what is there is a beginning of what has these first bytes. */
 type IsOf = (first: Buffer) => Promise<boolean>;
+
+function hostOf(headers: LeftUpload['headers']): string {
+  return headers['host'] ?? 'localhost';
+}
 
 /** What was received of it; undefined when it is gone. Rejects where it may be there for a later proxy. */
 async function bodyOf({

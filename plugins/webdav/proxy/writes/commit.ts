@@ -12,6 +12,7 @@ import { Unavailable, UNREAD, UNREAD_MS } from '../upstream.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload, Upload } from './journal.ts';
 import { failure, wasRefused, wasUnread } from './put-answers.ts';
+import { SEEN_AFTER_MS, statOf } from '../requests/stat.ts';
 import { roomIn } from './spool.ts';
 import type { Spooled } from './spool.ts';
 import { withoutLostLock } from './undo.ts';
@@ -20,6 +21,7 @@ import { withoutLostLock } from './undo.ts';
 const COMMIT_MS = 40_000;
 const TRY_AGAIN_MS = 200;
 const SPARE_BYTES = 16 * 1_048_576;
+const OF_OTHERS: Refusal = { status: 412, text: 'Others have put a file there meanwhile.' };
 
 export interface CommitOptions {
   readonly upstream: Upstream;
@@ -33,6 +35,8 @@ export interface CommitOptions {
   readonly noted?: Upload;
   /** Whether the file is still what is to be replaced: it is written once more when the share could not be read. */
   readonly isAsBefore?: () => Promise<boolean>;
+  /** Nothing is written over what others have put there. */
+  readonly mustBeMissing?: boolean;
 }
 
 /** Writes a completely received body over a file. Once begun, it is repeated until it succeeds. */
@@ -44,6 +48,7 @@ export class Commit {
   #unreadMs: number | undefined;
   #unreadEnd: number | undefined;
   #left: LeftUpload | undefined;
+  #takenAway: Pick<LeftUpload, 'takenAwayIn'> = {};
   readonly #begunMs = clock.now();
 
   constructor(options: CommitOptions) {
@@ -56,16 +61,22 @@ export class Commit {
     return this.#left;
   }
 
+  /** What a write that failed has done, as where the disk is full: empty where the file is still there. */
+  get takenAway(): Pick<LeftUpload, 'takenAwayIn'> {
+    return this.#takenAway;
+  }
+
   /** Undefined when the file is in place. */
   async run(): Promise<Refusal | undefined> {
     const { body } = this.#options;
     const noRoom = await this.#noRoom();
     if (!noRoom && 'file' in body) this.#upload ??= await this.#keep();
     const status = noRoom ?? (await this.#try());
+    if (this.#wasTouched && typeof status === 'number') await this.#lookAfter(status);
     await this.#close(status);
     if (typeof status === 'object') return status;
     if (status !== undefined && status < 300) return undefined;
-    return this.#unreadMs === undefined ? failure(status) : UNREAD;
+    return this.#refusal(status);
   }
 
   /** An upload that was begun and not finished is passed on to the clean-up. */
@@ -76,11 +87,36 @@ export class Commit {
     const isOver = typeof status === 'number' && (status < 300 || (wasRefused(status) && !this.#wasTouched));
     if (!isOver && this.#wasTouched) {
       this.#upload ??= await this.#keep();
-      this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs });
+      this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs, ...this.#takenAway });
       return;
     }
     if (this.#upload) await journal.end(this.#upload);
     if ('file' in body) await rm(at(body.file), { force: true });
+  }
+
+  #refusal(status: number | undefined): Refusal {
+    return this.#unreadMs === undefined ? failure(status) : UNREAD;
+  }
+
+  async #lookAfter(status: number): Promise<void> {
+    const { attached } = this.#options.upstream;
+    if (status < 300 || attached?.share.place === undefined) return;
+    // Its listing may be a second old, and have what the write has taken away.
+    if (attached.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
+    // Where nobody knows, it is as where the file is torn.
+    const isMissing = await this.#isMissing().catch(() => false);
+    if (isMissing) this.#takenAway = { takenAwayIn: attached.share.place };
+  }
+
+  /** Somebody else has put a file there. */
+  async #isInTheWay(): Promise<boolean> {
+    return this.#options.mustBeMissing === true && !(await this.#isMissing());
+  }
+
+  /** Rejects when that is not known. */
+  async #isMissing(): Promise<boolean> {
+    const { upstream, parts, headers } = this.#options;
+    return (await statOf(upstream, parts, headers['host'] ?? 'localhost')) === undefined;
   }
 
   /** The backend's answer, or why there is none. */
@@ -90,6 +126,7 @@ export class Commit {
     for (;;) {
       try {
         const attached = await upstream.ready(end, undefined, true);
+        if (await this.#isInTheWay()) return OF_OTHERS;
         this.#unreadMs = undefined;
         const wasTouched = this.#wasTouched;
         const status = await this.#ask(attached);

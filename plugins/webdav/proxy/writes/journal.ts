@@ -36,6 +36,8 @@ export interface LeftUpload extends Upload {
   readonly seenMs: number;
   /** So much of what was streamed has gone on to the backend; absent where the proxy was killed meanwhile. */
   readonly passedBytes?: number;
+  /** The write failed and took the file away, in this place: both versions would be lost without the body. */
+  readonly takenAwayIn?: string;
 }
 
 /** Journal on disk, so that the next proxy knows what a killed one was doing. */
@@ -98,19 +100,19 @@ export class Journal {
   }
 
   /**
-   * Leaves the entry to the clean-up, of this proxy or of the next one. `passedBytes`: of what was streamed; `seenMs`:
-   * when it was running last, if not just now.
+   * Leaves the entry to the clean-up, of this proxy or of the next one. `seenMs`: when it was running last, if not just
+   * now.
    */
   async leave(
     upload: Upload,
     {
-      passedBytes,
       seenMs = clock.now(),
-    }: { readonly passedBytes?: number; readonly seenMs?: number | undefined } = {},
+      ...found
+    }: Pick<LeftUpload, 'passedBytes' | 'takenAwayIn'> & { readonly seenMs?: number | undefined } = {},
   ): Promise<LeftUpload> {
     this.#active.delete(upload.id);
-    if (passedBytes === undefined) return { ...upload, seenMs };
-    const noted = { ...upload, passedBytes };
+    if (Object.keys(found).length === 0) return { ...upload, seenMs };
+    const noted = { ...upload, ...found };
     // Without room for it the next proxy knows as much as after a killed one.
     await writeWhole(this.#file(upload.id), JSON.stringify(noted)).catch(() => undefined);
     return { ...noted, seenMs };
