@@ -7,7 +7,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { PACKAGE_DIR } from '../../../core/platform/package.ts';
 import { configText } from '../config/config-text.ts';
 import type { ConfigParts, TomlValue } from '../config/config-text.ts';
 import { freePort } from '../platform/free-port.ts';
@@ -16,8 +17,10 @@ import { currentRclone } from '../nas/rclone-binaries.ts';
 import type { Scratch } from '../platform/scratch-folder.ts';
 import { until, within } from '../platform/wait.ts';
 
+/** A package folder whose daemon is run: bundled in a run of many tests, else the build as it is. */
+const PACKAGE = process.env['MOUNTKEEPER_TEST_PACKAGE'] ?? PACKAGE_DIR;
 /** The built entry point of the daemon and its command line. */
-export const MAIN = fileURLToPath(new URL('../../../core/main.js', import.meta.url));
+export const MAIN = join(PACKAGE, 'dist/core/main.js');
 
 export interface ShareJson {
   readonly name: string;
