@@ -311,6 +311,21 @@ export const MUTATIONS: readonly Mutation[] = [
     test: 'plugins/webdav/proxy/writes/of-others',
   },
   {
+    fault:
+      'WebDAV: what came of a small upload that breaks off goes over what others have put there meanwhile',
+    file: 'plugins/webdav/proxy/writes/pass.ts',
+    from: 'await tools.small.collect(request)',
+    to: 'undefined',
+    test: 'plugins/webdav/proxy/writes/of-others',
+  },
+  {
+    fault: 'WebDAV: an upload begins for who may not write any more by the time it is noted',
+    file: 'plugins/webdav/proxy/writes/pass.ts',
+    from: 'if (gone.aborted) {',
+    to: 'if (false) {',
+    test: 'plugins/webdav/proxy/access',
+  },
+  {
     fault: 'WebDAV: an upload replaces what came before its slow client had sent anything',
     file: 'plugins/webdav/proxy/writes/pass.ts',
     from: 'clock.now() - lookedMs > SLOW_MS',
@@ -379,7 +394,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'what is put back is written over what others have saved since',
     file: 'plugins/webdav/proxy/writes/commit.ts',
-    from: 'mustBeMissing && !(await this.#isMissing())',
+    from: 'await this.#isInTheWay()',
     to: 'Number.isNaN(0)',
     test: 'plugins/webdav/proxy/writes/failed-commit',
   },

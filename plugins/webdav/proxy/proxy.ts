@@ -10,9 +10,9 @@ import type { Away } from './upstream.ts';
 import { Visitors } from './visitors.ts';
 import type { UserName } from './visitors.ts';
 import { Journal } from './writes/journal.ts';
-import { KeptBodies } from './writes/kept.ts';
 import { createProxy } from './server.ts';
 import type { ProxyServerOptions } from './server.ts';
+import { SmallBodies } from './writes/small-bodies.ts';
 import { prepareSpool } from './writes/spool.ts';
 import { OWN_HEADER } from './state.ts';
 import type { ProxyReport, ProxyState } from './state.ts';
@@ -28,7 +28,7 @@ export class WebdavProxy {
   readonly locks = new LockBook();
   readonly journal: Journal;
   readonly clearUp: ClearUp;
-  readonly #kept = new KeptBodies();
+  readonly #small = new SmallBodies();
   #state: ProxyState | undefined;
   /** Undefined where plain HTTP is spoken. */
   #secureServer: SecureServer | undefined;
@@ -93,7 +93,7 @@ export class WebdavProxy {
   /** Without a state the server refuses everybody; with TLS and without a certificate nobody can connect. */
   createServer({ limits, isSecure = false }: ProxyServerOptions = {}): Server {
     const { journal, clearUp } = this;
-    const put = { journal, clearUp, spool: () => this.#spool(), kept: this.#kept };
+    const put = { journal, clearUp, spool: () => this.#spool(), small: this.#small };
     const server = createProxy(
       {
         authenticator: this.authenticator,

@@ -10,7 +10,7 @@ import { WebdavProxy } from '../../../plugins/webdav/proxy/proxy.ts';
 import type { ProxyShare, ProxyState } from '../../../plugins/webdav/proxy/state.ts';
 
 /** So much of a body, or all of it, has come before an upload is begun in the backend. */
-export const FIRST_BYTES = 4_096;
+export const FIRST_BYTES = 131_073;
 
 export interface Reply {
   readonly status: number;

@@ -9,6 +9,11 @@ import type { BackendCall } from '../backend.ts';
 
 const MOST_BYTES = 4_096;
 
+/** The first 4 KiB of what is in memory, without holding on to the rest. */
+export function firstOfBytes(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.subarray(0, MOST_BYTES));
+}
+
 /**
  * The first 4 KiB of a body, or all of a shorter one; the message stays to be read as a whole. Undefined when the
  * connection ends first.
@@ -29,7 +34,7 @@ export function firstOf(message: IncomingMessage): Promise<Buffer | undefined> {
       // Not read when there is nothing: its end would be told to nobody.
       const there = message.readableLength > 0 ? (message.read() as Buffer | null) : null;
       if (there) message.unshift(there);
-      finish(Buffer.from(there?.subarray(0, MOST_BYTES) ?? []));
+      finish(firstOfBytes(there ?? Buffer.alloc(0)));
     };
     message.on('readable', look).once('close', leave);
   });

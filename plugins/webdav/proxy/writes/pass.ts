@@ -1,7 +1,8 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { answer } from '../answer.ts';
 import type { Refusal } from '../answer.ts';
 import { WAITING } from '../backend.ts';
+import type { Begun } from '../backend.ts';
 import { clock } from '../clock.ts';
 import { Refused } from '../exchange.ts';
 import type { Exchange } from '../exchange.ts';
@@ -12,8 +13,7 @@ import type { Found } from '../requests/stat.ts';
 import { timed } from '../requests/times.ts';
 import { UNREAD, UNREAD_MS } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
-import type { KeptBody } from './kept.ts';
-import { firstOf } from './first-bytes.ts';
+import { firstOf, firstOfBytes } from './first-bytes.ts';
 import { pour } from './pour.ts';
 import type { Pouring } from './pour.ts';
 import { failure, wasRefused, wasUnread } from './put-answers.ts';
@@ -27,26 +27,33 @@ const READY_MS = 12_000;
 const SLOW_MS = 1_000;
 
 /**
- * Streams the body to the backend, where nothing or an empty file was found. What the share did not take since what
- * lies below it could not be read is sent once more, if there still is just what was found.
+ * Sends the body to the backend, where nothing or an empty file was found: a small one as a whole, once it has come to
+ * its end; what is larger as it comes. What the share did not take since what lies below it could not be read is sent
+ * once more, if there still is just what was found.
  */
 export async function pass(exchange: Exchange, tools: PutTools, found: Found | undefined): Promise<void> {
-  const { request, response, upstream, parts, gone } = exchange;
+  const { request, gone } = exchange;
   const lookedMs = clock.now();
-  const first = await firstOf(request);
-  // Its client is gone.
-  if (!first || gone.aborted) return;
-  if (clock.now() - lookedMs > SLOW_MS) await expectAsBefore(exchange, found);
-  const kept = tools.kept.keep(request);
+  const small = await tools.small.collect(request);
   try {
-    const came = await passUntilRead(exchange, tools, { body: request, found, first, kept });
-    request.setTimeout(0);
-    if (came.outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
-    answer(request, response, answerTo(came, request, found));
-    if (came.left) await tools.clearUp.now(upstream, came.left);
+    if (small) request.setTimeout(0);
+    const first = small ? firstOfBytes(small.bytes) : await firstOf(request);
+    // Its client is gone.
+    if (!first || gone.aborted) return;
+    if (clock.now() - lookedMs > SLOW_MS) await expectAsBefore(exchange, found);
+    await passAndAnswer(exchange, tools, { body: small?.bytes ?? request, found, first });
   } finally {
-    kept?.release();
+    small?.release();
   }
+}
+
+async function passAndAnswer(exchange: Exchange, tools: PutTools, sent: Sent): Promise<void> {
+  const { request, response, upstream, parts } = exchange;
+  const came = await passUntilRead(exchange, tools, sent);
+  request.setTimeout(0);
+  if (came.outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
+  answer(request, response, answerTo(came, request, sent.found));
+  if (came.left) await tools.clearUp.now(upstream, came.left);
 }
 
 function answerTo(
@@ -86,17 +93,16 @@ interface Sent {
   readonly body: IncomingMessage | Buffer;
   readonly found: Found | undefined;
   readonly first: Buffer;
-  readonly kept: KeptBody | undefined;
 }
 
 async function passOnce(
   { request, upstream, parts, path, gone }: Exchange,
   { journal, spool }: PutTools,
-  { body, found, first, kept }: Sent,
+  { body, found, first }: Sent,
 ): Promise<CameOf & { readonly left: LeftUpload | undefined }> {
   const attached = await upstream.ready(clock.now() + READY_MS, gone, true);
   const headers = ofUpload(request.headers);
-  const size = announcedBytes(request.headers);
+  const size = Buffer.isBuffer(body) ? body.length : announcedBytes(request.headers);
   const upload = await journal.begin({
     kind: found ? 'empty' : 'new',
     share: upstream.name,
@@ -105,12 +111,15 @@ async function passOnce(
     first: first.toString('base64'),
     ...(size !== undefined && { size }),
   });
+  if (gone.aborted) {
+    await journal.end(upload);
+    gone.throwIfAborted();
+  }
   const room = new RoomWatch(spool);
   let passedBytes = 0;
   const passing: Passing = {
     attached,
     body,
-    kept,
     path,
     headers,
     upload,
@@ -139,12 +148,14 @@ interface CameOf {
   readonly outcome: 'taken' | 'none' | 'torn';
   readonly status: number | undefined;
   readonly unread?: Unread | undefined;
+  /** Set where it is torn: the backend writes nothing after its answer. */
+  readonly answeredMs?: number;
 }
 
 /** The share could not be read. */
 interface Unread {
   readonly atMs: number;
-  /** All that the client sends, which can be sent once more; undefined when it was not kept. */
+  /** What can be sent once more; undefined when it was streamed. */
   readonly body: IncomingMessage | Buffer | undefined;
 }
 
@@ -158,19 +169,21 @@ async function passAndNote(
   return {
     ...came,
     left: isTorn
-      ? await journal.leave(passing.upload, { passedBytes: passing.passedBytes(), seenMs: came.unread?.atMs })
+      ? await journal.leave(passing.upload, { passedBytes: passing.passedBytes(), seenMs: came.answeredMs })
       : undefined,
   };
 }
 
 async function passBody(passing: Passing): Promise<CameOf> {
   const { isWhole, status, again } = await sendBody(passing);
+  const answeredMs = clock.now();
   if (status === undefined) return { outcome: 'torn', status };
   if (isWhole && status < 300) return { outcome: 'taken', status };
   const unread = await unreadBy(passing, status, again);
   if (wasRefused(status)) return { outcome: 'none', status, unread };
-  const isTakenBack = await takeBack(passing, { status, atMs: unread?.atMs });
-  return { outcome: isTakenBack ? 'none' : 'torn', status: status < 300 ? undefined : status, unread };
+  const isTakenBack = await takeBack(passing, { status, atMs: answeredMs });
+  const told = status < 300 ? undefined : status;
+  return { outcome: isTakenBack ? 'none' : 'torn', status: told, unread, answeredMs };
 }
 
 interface Answer {
@@ -182,19 +195,35 @@ interface Answer {
 }
 
 async function sendBody(passing: Passing): Promise<Answer> {
-  const { attached, body, kept, path, headers } = passing;
+  const { attached, body, path, headers } = passing;
+  const waiting = Buffer.isBuffer(body) ? {} : WAITING;
   // Without a length the body can be ended at any byte, and the backend has closed the file when it
   // answers.
-  const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...WAITING } };
-  const { request: sink, answered, continued } = attached.begin(call, { fresh: true });
-  const isBegun = await continued;
-  const isWhole = isBegun && (await send(passing, sink));
-  sink.end();
+  const call = { method: 'PUT', path, headers: { ...headers, 'transfer-encoding': 'chunked', ...waiting } };
+  const begun = attached.begin(call, { fresh: true });
+  const sent = await send(passing, begun);
   // No answer: nobody knows what came of it.
-  const result = await answered.catch(() => undefined);
+  const result = await begun.answered.catch(() => undefined);
   result?.resume();
-  if (!isBegun) return { isWhole, status: result?.statusCode, again: body };
-  return { isWhole, status: result?.statusCode, again: isWhole ? kept?.bytes : undefined };
+  return { ...sent, status: result?.statusCode };
+}
+
+/** Resolves once the backend was sent all that it gets. */
+async function send(
+  passing: Passing,
+  { request: sink, continued }: Begun,
+): Promise<Pick<Answer, 'isWhole' | 'again'>> {
+  const { body, onPassed } = passing;
+  if (Buffer.isBuffer(body)) {
+    onPassed(body.length);
+    // In one piece with its head, so that nothing can interrupt it.
+    sink.end(body);
+    return { isWhole: true, again: body };
+  }
+  const isBegun = await continued;
+  const isWhole = isBegun && (await pour(body, sink, passing));
+  sink.end();
+  return { isWhole, again: isBegun ? undefined : body };
 }
 
 async function unreadBy(
@@ -204,14 +233,4 @@ async function unreadBy(
 ): Promise<Unread | undefined> {
   const atMs = clock.now();
   return !stop.aborted && (await wasUnread(attached, status)) ? { atMs, body } : undefined;
-}
-
-/** Resolves with true when the backend was sent everything. */
-async function send(passing: Passing, sink: ClientRequest): Promise<boolean> {
-  const { body, onPassed, stop } = passing;
-  if (!Buffer.isBuffer(body)) return pour(body, sink, passing);
-  if (stop.aborted) return false;
-  onPassed(body.length);
-  sink.write(body);
-  return true;
 }

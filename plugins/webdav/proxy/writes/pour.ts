@@ -1,9 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { KeptBody } from './kept.ts';
 
 /** Where a body goes, besides the backend. */
 export interface Pouring {
-  readonly kept: KeptBody | undefined;
   /** Of what has come, in bytes. */
   readonly onPiece: (bytes: number) => void;
   /** Of what has gone on to the backend. */
@@ -19,7 +17,7 @@ export interface Pouring {
 export function pour(
   from: IncomingMessage,
   to: ClientRequest,
-  { kept, onPiece, onPassed, stop }: Pouring,
+  { onPiece, onPassed, stop }: Pouring,
 ): Promise<boolean> {
   return new Promise((resolve) => {
     // Data that was received but not read is lost with the connection.
@@ -35,7 +33,6 @@ export function pour(
     from.on('data', (piece: Buffer) => {
       onPiece(piece.length);
       if (isOver || to.destroyed) return;
-      kept?.take(piece);
       onPassed(piece.length);
       if (to.write(piece)) return;
       from.pause();

@@ -27,10 +27,10 @@ export interface Passed {
   readonly passedBytes: () => number;
 }
 
-/** What the backend answered, and when, if not just now: it has written nothing since. */
+/** What the backend answered, and when: it has written nothing since. */
 export interface Answered {
   readonly status: number;
-  readonly atMs: number | undefined;
+  readonly atMs: number;
 }
 
 /**
@@ -77,7 +77,7 @@ async function tryToTakeBack(
 /** Whether what stands there is what came of this upload. */
 function isOf({ upload, passedBytes: passed }: Passed, found: Found, { status, atMs }: Answered): boolean {
   const passedBytes = passed();
-  if (!isTornBy({ ...upload, seenMs: atMs ?? clock.now(), passedBytes }, found)) return false;
+  if (!isTornBy({ ...upload, seenMs: atMs, passedBytes }, found)) return false;
   // What was taken as a whole has all that was passed on; of what the backend refused it may have less.
   return status < 300 ? found.bytes === passedBytes : found.bytes <= passedBytes;
 }

@@ -6,6 +6,7 @@ import { readdirSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Authenticator } from '../../../../plugins/webdav/proxy/authenticator.ts';
 import { basic, FIRST_BYTES, ProxyFixture } from '../../../support/webdav/fake-backend.ts';
@@ -209,6 +210,31 @@ describe('access to shares over WebDAV', () => {
     await ended;
     assert.equal(fixture.backend.count('PUT'), 0);
     assert.equal(fixture.backend.files.has('/team/little'), false);
+  });
+
+  it('begins none for who may not write any more by the time it is noted, and leaves no note', async () => {
+    const { journal, visitors } = fixture.proxy;
+    const begin = journal.begin.bind(journal);
+    let noted = 0;
+    journal.begin = async (...args) => {
+      const upload = await begin(...args);
+      noted += 1;
+      visitors.admitOnly({ ...fixture.state, access: { team: { write: [], read: [] } } });
+      return upload;
+    };
+    for (const body of ['little', HALF]) {
+      visitors.admitOnly(fixture.state);
+      const sending = request('bob', 'PUT', '/team/late');
+      sending.end(body);
+      await closed(sending);
+    }
+    assert.equal(noted, 2);
+    await until(
+      'no note is left',
+      () => readdirSync(join(fixture.folder, 'proxy/journal')).length === 0,
+      SOON,
+    );
+    assert.equal(fixture.backend.count('PUT'), 0);
   });
 
   it('overwrites nothing for who may not write any more when all had arrived, and keeps nothing of it', async () => {

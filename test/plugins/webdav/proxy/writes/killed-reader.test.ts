@@ -6,7 +6,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { instanceOf } from '../../../../../plugins/webdav/proxy/instance.ts';
-import { KeptBodies } from '../../../../../plugins/webdav/proxy/writes/kept.ts';
 import { sleep, until } from '../../../../support/platform/wait.ts';
 import { ProxyFixture } from '../../../../support/webdav/fake-backend.ts';
 
@@ -168,28 +167,4 @@ describe('an upload whose share cannot be read for a moment', () => {
       const reply = await fixture.ask(method, '/team/a', { headers: { destination: '/team/b' } });
       assert.deepEqual([reply.status, fixture.backend.count(method)], [503, 1]);
     });
-});
-
-describe('the memory for uploads that may have to be sent once more', () => {
-  const sent = (length?: number) =>
-    ({ headers: length === undefined ? {} : { 'content-length': String(length) } }) as IncomingMessage;
-
-  it('holds what is small, and as much as came of it', () => {
-    const kept = new KeptBodies();
-    const body = kept.keep(sent(6));
-    for (const piece of ['one', 'two']) body?.take(Buffer.from(piece));
-    assert.equal(body?.bytes?.toString(), 'onetwo');
-    body?.take(Buffer.from('!'));
-    assert.equal(body?.bytes, undefined, 'more than was announced');
-    assert.equal(kept.keep(sent(131_073)), undefined);
-  });
-
-  it('has an end, however many upload at once', () => {
-    const kept = new KeptBodies();
-    const bodies = Array.from({ length: 128 }, () => kept.keep(sent()));
-    assert.ok(bodies.every((body) => body !== undefined));
-    assert.equal(kept.keep(sent(1)), undefined);
-    bodies[0]?.release();
-    assert.ok(kept.keep(sent(1)));
-  });
 });

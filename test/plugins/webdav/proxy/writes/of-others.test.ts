@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { cp, readdir } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import type { ClientRequest } from 'node:http';
+import type { ClientRequest, OutgoingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { WebdavProxy } from '../../../../../plugins/webdav/proxy/proxy.ts';
@@ -28,8 +28,8 @@ describe('what others put in the place of a WebDAV upload while it runs', () => 
       async () => (await readdir(join(fixture.folder, folder, 'journal'))).length === 0,
       PATIENCE,
     );
-  const begin = (): ClientRequest => {
-    const headers = { authorization: basic('alice', 'wonder:land'), 'content-length': String(BODY.length) };
+  const begin = (length: OutgoingHttpHeaders = { 'content-length': String(BODY.length) }): ClientRequest => {
+    const headers = { authorization: basic('alice', 'wonder:land'), ...length };
     const request = httpRequest({
       host: '127.0.0.1',
       port: fixture.port,
@@ -126,6 +126,38 @@ describe('what others put in the place of a WebDAV upload while it runs', () => 
     assert.match(said.join('\n'), /^upload of \/team\/a may not have come to its end/);
     await next.take({ ...fixture.state, shares: [] });
   });
+
+  for (const [what, headers] of [
+    ['a small upload', { 'content-length': '60000' }],
+    ['one of a length that nobody has told', { 'transfer-encoding': 'chunked' }],
+    ['a large one of which little has come', { 'content-length': String(BODY.length) }],
+  ] as const)
+    it(`stays when ${what} breaks off, of which the backend has not heard`, async () => {
+      // As rclone's server: what has come is put in its place at the very end, be that the end of it or not.
+      fixture.backend.before = (request, response) => {
+        if (request.method !== 'PUT') return false;
+        response.writeContinue();
+        const pieces: Buffer[] = [];
+        request.on('data', (piece: Buffer) => pieces.push(piece));
+        request.once('close', () => {
+          put(Buffer.concat(pieces));
+          response.writeHead(201).end();
+        });
+        return true;
+      };
+      const request = begin(headers);
+      request.write(BODY.subarray(0, 20_000));
+      const come = (): number => fixture.proxy.visitors.sessions.list()[0]?.fromClient ?? 0;
+      await until('it has come to the proxy', () => come() > 20_000, PATIENCE);
+      // A backend is asked within a moment, if at all.
+      await sleep(300);
+      put(OF_OTHERS);
+      request.destroy();
+      await until('the proxy has noticed', async () => (await fixture.clients()) === 0, PATIENCE);
+      await settled();
+      assert.equal(file()?.toString('latin1'), 'of others');
+      assert.equal(fixture.backend.count('PUT'), 0);
+    });
 
   it('stays when it came before a slow client had sent anything', async () => {
     const request = begin();

@@ -221,6 +221,20 @@ describe('an upload through the proxy of WebDAV', () => {
     assert.deepEqual([fresh.status, fixture.backend.files.get('/team/b')?.length], [201, LARGE]);
   });
 
+  it('comes whole into its place without a length, whether it is received as a whole or streamed', async () => {
+    const headers = { 'transfer-encoding': 'chunked' };
+    for (const size of [0, 1, 131_072, 131_073, LARGE]) {
+      const body = randomBytes(size);
+      const path = `/team/of-${size}`;
+      assert.equal((await fixture.ask('PUT', path, { body, headers })).status, 201);
+      assert.ok(fixture.backend.files.get(path)?.equals(body), path);
+      const { headers: sent } =
+        fixture.backend.seen.findLast(({ method }) => method === 'PUT') ?? assert.fail();
+      assert.equal(sent.expect, size > 131_072 ? '100-continue' : undefined);
+    }
+    assert.deepEqual(await left(), []);
+  });
+
   it("hears the backend's refusal of a locked file, and leaves the file", async () => {
     fixture.backend.files.set('/team/a', Buffer.from('old'));
     fixture.backend.before = ({ method }, response) =>
