@@ -5,6 +5,7 @@
  * run (test/runner/tally.ts).
  * Afterwards nothing of ours may run, be mounted or lie about: else the run fails.
  */
+import { setMaxListeners } from 'node:events';
 import { mkdtemp, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ import type { TestEvent } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from './runner/test-files.ts';
 import type { TestFile } from './runner/test-files.ts';
+import { layOutBundle } from './runner/bundled.ts';
 import { currentRclone } from './support/nas/rclone-binaries.ts';
 import { removeControlGroups } from './support/package/systemd-machine.ts';
 import { sweep } from './support/platform/scratch-folder.ts';
@@ -36,7 +38,7 @@ const MINUTES = /^--minutes=(\d+(?:\.\d+)?)$/;
  * Of the whole run, both tries together. A run that is ended from outside says nothing of what it has found;
  * one that ends itself names what failed and what was running.
  */
-const RUN_LIMIT_MIN = 95;
+const RUN_LIMIT_MIN = 86;
 /**
  * Counts from the start of the process, so the wait for its slot is in it. Each has a tighter limit from its
  * slot on, and says what it waited for (test/runner/still-running.ts); this one ends what is stuck in a loop.
@@ -140,6 +142,8 @@ async function runner(root: string, { files: all, limitMin }: Order, verdict: Ve
     isCrowded: () => waitingForProcessor() > MOST_WAITING,
   });
   const ending = new AbortController();
+  // Each process of a run listens to it.
+  setMaxListeners(0, ending.signal);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort());
   const limit = setTimeout(() => {
     const names = slots.names.join(', ');
@@ -207,6 +211,7 @@ async function main(): Promise<number> {
     console.error((error as Error).message),
   );
   if (!order) return 1;
+  process.env['MOUNTKEEPER_TEST_PACKAGE'] = await layOutBundle();
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
   // For tests that need no disk; none where the machine has no such folder.
   const inMemory = await mkdtemp('/dev/shm/mountkeeper-test-').catch(() => undefined);

@@ -540,7 +540,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a torn WebDAV upload is noted, and left to nobody',
     file: COMMIT,
-    from: 'this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs });',
+    from: 'this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs, ...this.#takenAway });',
     to: '',
     test: FAILED_COMMIT,
   },

@@ -1,3 +1,4 @@
+// @long
 /** A share that is mounted anew while a file is half sent over WebDAV: nothing of that half is taken for a file. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -11,6 +12,7 @@ import type { WebdavShare } from '../../support/exports/webdav-share.ts';
 import type { Nas } from '../../support/nas/nas.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 
 const HALF = randomBytes(1_500_000);
 const PATIENCE = { timeoutMs: 60_000, everyMs: 100 };
@@ -20,6 +22,8 @@ const REMOUNTS = {
   'made read-only': { shares: [{ ...team, read_only: true }] },
   'moved to another folder of the NAS': { shares: [{ ...team, remote_path: 'other' }] },
 };
+
+const REMOUNTED = Object.entries(REMOUNTS);
 
 describe('a share that is mounted anew while a file is half sent over WebDAV', () => {
   let scratch: Scratch;
@@ -56,7 +60,7 @@ describe('a share that is mounted anew while a file is half sent over WebDAV', (
   });
   after(() => scratch.close());
 
-  for (const [what, changes] of Object.entries(REMOUNTS))
+  for (const [what, changes] of inForm({ short: REMOUNTED.slice(-1), long: REMOUNTED }))
     it(`leaves nothing of it where the share is ${what}`, async () => {
       await daemon.submit(daemon.text());
       await daemon.healthy();

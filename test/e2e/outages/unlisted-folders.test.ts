@@ -1,5 +1,6 @@
 // @load quiet
 // @start 4
+// @long
 /**
  * The NAS is away, and SMB clients open folders that nobody has listed before: they get an error, since smbd would show
  * them as empty.
@@ -18,13 +19,17 @@ import type { SeenProcess } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { timed, until } from '../../support/platform/wait.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 
 const USER = { name: 'alice', password: 's3cret Wort' };
 /** Each test has folders of its own: they are listed when the NAS is back. */
 const NEVER = Array.from({ length: 20 }, (_, index) => `never-${index}`);
 const AN_ERROR = /NT_STATUS_(IO_DEVICE_ERROR|ACCESS_DENIED)/;
 
-for (const protocol of ['sftp', 'webdav'] as const) {
+/** Of the NAS: how its answers are read is rclone's, and the same is made of them. */
+const PROTOCOLS = inForm<readonly ('sftp' | 'webdav')[]>({ short: ['sftp'], long: ['sftp', 'webdav'] });
+
+for (const protocol of PROTOCOLS) {
   describe(`folders that nobody has listed before their NAS was away (${protocol})`, () => {
     let scratch: Scratch;
     let relay: Relay;

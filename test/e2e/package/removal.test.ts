@@ -1,10 +1,12 @@
 // @load loud
+// @long
 /** The Debian package on a machine with a real systemd: removed and upgraded while something goes wrong. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { unlessControlGroups } from '../../runner/skips.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
 import { buildDeb } from '../../support/package/build-packages.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 import { isUp, setUpShare } from '../../support/package/upgrade-under-load.ts';
 import { SystemdMachine } from '../../support/package/systemd-machine.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -62,7 +64,7 @@ describe('the Debian package when something goes wrong', { skip: unlessControlGr
     await isUp(machine, '0.1.0');
   });
 
-  for (const signal of ['HUP', 'INT', 'KILL'])
+  for (const signal of inForm({ short: ['KILL'], long: ['HUP', 'INT', 'KILL'] }))
     it(`is upgraded and gets SIG${signal} meanwhile: the daemon is back, if need be by the next one`, async () => {
       const former = await machine.must('systemctl show --property=MainPID --value mountkeeper');
       // A shell that started it in the background would keep SIGINT from it.

@@ -1,4 +1,5 @@
 // @load quiet
+// @long
 /**
  * By rclone: renames that change the case alone, on a NAS that tells no case apart, and names that a NAS cannot
  * keep.
@@ -11,6 +12,7 @@ import type { RemoteFiles } from 'mountkeeper';
 import { startRemote } from '../../support/write-layer/uploader-remote.ts';
 import type { TestRemote } from '../../support/write-layer/uploader-remote.ts';
 import { settle, TestShare, treeOf } from '../../support/write-layer/uploader-share.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 
 /** More connections than rclone uses for one rename, so that each call of it comes to another one. */
 const CONNECTIONS = 8;
@@ -23,7 +25,9 @@ async function lookByOtherCase(files: RemoteFiles, paths: readonly string[]): Pr
   for (const path of paths) for (const _ of turns) await files.stat(path.toUpperCase(), options);
 }
 
-for (const type of ['sftp', 'webdav', 'smb'] as const)
+const TYPES = ['sftp', 'webdav', 'smb'] as const;
+
+for (const type of inForm<typeof TYPES | readonly ['smb']>({ short: ['smb'], long: TYPES }))
   describe(`a NAS that tells no case apart, over ${type}`, () => {
     let share: TestShare;
     let remote: TestRemote;
@@ -93,7 +97,7 @@ const LONG = 'n'.repeat(255);
 /** 255 bytes here, and 255 characters of three bytes each where `?` has a look-alike. */
 const GROWING = '?'.repeat(255);
 
-for (const type of ['sftp', 'webdav', 'smb'] as const)
+for (const type of inForm<typeof TYPES | readonly ['webdav']>({ short: ['webdav'], long: TYPES }))
   describe(`names that few can keep, over ${type}`, () => {
     let share: TestShare;
     let remote: TestRemote;

@@ -80,7 +80,7 @@ describe('the small bodies of uploads over WebDAV', () => {
 
   for (const size of [LARGEST + 1, 1_000_000])
     for (const headers of [CHUNKED, { 'content-length': size }])
-      it(`are told from ${size} bytes (${Object.keys(headers).join()}), which are read from their beginning`, async () => {
+      it(`leave ${size} bytes (${Object.keys(headers).join()}) to be read from their beginning`, async () => {
         const body = randomBytes(size);
         const { client, message } = await begin(headers);
         const collected = new SmallBodies().collect(message);
