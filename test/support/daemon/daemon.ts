@@ -179,7 +179,11 @@ export class Daemon {
     failed.catch(() => undefined);
     await Promise.race([
       failed,
-      until('the daemon answers', async () => (await this.get('/api/status')).status === 200, { timeoutMs }),
+      until('the daemon answers', async () => (await this.get('/api/status')).status === 200, {
+        timeoutMs,
+      }).catch(async (error: unknown) => {
+        throw new Error(`${(error as Error).message}; it has said:\n${(await this.output()).slice(-4000)}`);
+      }),
     ]);
     return this;
   }
