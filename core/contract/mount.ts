@@ -20,6 +20,11 @@ export interface MountPlan {
    * files must be uploaded.
    */
   readonly identity: string;
+  /**
+   * Identifies the place on the NAS alone, wherever the cache is. Absent where that is not known: what waits for a
+   * place waits on.
+   */
+  readonly place?: string | undefined;
 }
 
 /** Figures of one active mount, fresh from its remote control. Sizes in bytes, speed in bytes per second. */

@@ -18,6 +18,7 @@ export interface Mutation {
 
 const COMMIT = 'plugins/webdav/proxy/writes/commit.ts';
 const FAILED_COMMIT = 'plugins/webdav/proxy/writes/failed-commit';
+const PUT_BACK = 'plugins/webdav/proxy/writes/put-back';
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -285,21 +286,21 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'WebDAV: half an upload is taken back with what others have put there meanwhile',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: "!(await isOf(Buffer.from(upload.first, 'base64')))",
+    from: '!(await this.#beginsAs(upstream, upload, { found, first }))',
     to: 'false',
     test: 'plugins/webdav/proxy/writes/of-others',
   },
   {
     fault: 'WebDAV: an upload that broke off is put over what others have put there meanwhile',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: ' || (isOf && !(await isOf(body.first)))',
+    from: ' && this.#beginsAs(upstream, upload, { found, first: body.first })',
     to: '',
     test: 'plugins/webdav/proxy/writes/of-others',
   },
   {
     fault: 'WebDAV: a whole file of others is taken back with half an upload',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: ' || isWholeBy(upload, found, isOfFormerBoot)',
+    from: ' && !isWholeBy(upload, found, this.#tools.journal.isOfFormerBoot(upload))',
     to: '',
     test: 'plugins/webdav/proxy/writes/of-others',
   },
@@ -379,24 +380,83 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'content that a failed write took away with the file is thrown away as well',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: 'if (takenAwayIn === undefined)',
+    from: "if (kind !== 'whole' || !(await bodyOf(upload)))",
     to: 'if (Number.isNaN(NaN))',
-    test: 'plugins/webdav/proxy/writes/failed-commit',
-    only: 'puts 10 bytes in their place where',
+    test: PUT_BACK,
+    only: 'comes back at once',
   },
   {
     fault: 'content of an upload goes to another NAS that has the name of its share by now',
     file: 'plugins/webdav/proxy/writes/clear-up.ts',
-    from: 'upstream.attached?.share.place !== takenAwayIn',
-    to: 'Number.isNaN(0)',
-    test: 'plugins/webdav/proxy/writes/failed-commit',
+    from: 'return place === undefined || upstream.place === place;',
+    to: 'return true;',
+    test: PUT_BACK,
+    only: 'shows another .10 bytes',
+  },
+  {
+    fault: 'content of an upload is given up for what another place has there',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: 'isThere && isOfPlace(upload, upstream)',
+    to: 'isThere',
+    test: PUT_BACK,
+  },
+  {
+    fault: 'content of an upload is given up for the empty file that a lock has made',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: 'return isEmptied ?',
+    to: 'return Number.isNaN(0) ?',
+    test: PUT_BACK,
+  },
+  {
+    fault: 'content of an upload comes back though a client has deleted its folder',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: '(isBelow &&',
+    to: '(Number.isNaN(0) &&',
+    test: PUT_BACK,
+  },
+  {
+    fault: 'of two uploads that failed the older one comes back',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: 'return this.#at(upstream, upload.parts).at(-1)?.id !== upload.id;',
+    to: 'return false;',
+    test: PUT_BACK,
+  },
+  {
+    fault:
+      'content of an upload goes to another NAS that the share shows since its clean-up has begun to wait',
+    file: 'plugins/webdav/proxy/writes/commit.ts',
+    from: 'if (place !== undefined && attached.share.place !== place)',
+    to: 'if (Number.isNaN(0))',
+    test: PUT_BACK,
+  },
+  {
+    fault: 'content of an upload comes back where users may have removed the file',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: 'isTakenAway === true && upload.place',
+    to: 'upload.place',
+    test: PUT_BACK,
+  },
+  {
+    fault: 'a put-back that was killed takes its own torn file for one of others',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: 'const noted = await journal.resume(upload);',
+    to: 'const noted = upload;',
+    test: PUT_BACK,
+  },
+  {
+    fault: 'what has changed while a left upload was tried is not tried for minutes',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: '&& upstream.attached?.share === tried)',
+    to: ')',
+    test: PUT_BACK,
+    only: 'is tried at once when',
   },
   {
     fault: 'what is put back is written over what others have saved since',
     file: 'plugins/webdav/proxy/writes/commit.ts',
-    from: 'await this.#isInTheWay()',
-    to: 'Number.isNaN(0)',
-    test: 'plugins/webdav/proxy/writes/failed-commit',
+    from: 'isSo && upstream.attached === attached',
+    to: 'true',
+    test: PUT_BACK,
   },
   {
     fault: 'a start finds out a lost move before what users saw and removed is on record',
@@ -526,8 +586,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a WebDAV upload that the engine refuses in the middle is not noted',
     file: COMMIT,
-    from: '>= 500)',
-    to: '>= 600)',
+    from: 'if (mayHaveTouched(response.statusCode ?? 0))',
+    to: 'if (Number.isNaN(0))',
     test: FAILED_COMMIT,
   },
   {
@@ -540,7 +600,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     fault: 'a torn WebDAV upload is noted, and left to nobody',
     file: COMMIT,
-    from: 'this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs, ...this.#takenAway });',
+    from: 'this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs, ...this.#found() });',
     to: '',
     test: FAILED_COMMIT,
   },

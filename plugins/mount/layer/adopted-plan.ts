@@ -31,6 +31,7 @@ export async function adoptedPlan(
   return {
     ...plan,
     identity: mount.identity,
+    place,
     fingerprint: isAsPlanned ? mount.fingerprint : plan.fingerprint,
   };
 }

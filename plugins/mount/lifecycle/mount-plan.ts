@@ -165,7 +165,7 @@ function planBy(
     // Included only when it is on, so that mounts of a daemon without this option are adopted.
     ...(share.exec === true ? ['exec'] : []),
   ]);
-  return { mountPoint: share.mount_point, identity, fingerprint };
+  return { mountPoint: share.mount_point, identity, place: place(spec, leading), fingerprint };
 }
 
 /**

@@ -1,5 +1,4 @@
 /** Which shares clients are shown over WebDAV: behind which backend each, and whether they may write to it now. */
-import { createHash } from 'node:crypto';
 import { createExportTable } from 'mountkeeper';
 import type { ExportTable, ExporterTools, Mount, ShareSpec } from 'mountkeeper';
 import { Backends } from '../backends/backends.ts';
@@ -132,7 +131,7 @@ export class ShownShares {
       readOnly: readOnly || isFrozen,
       ...(isFrozen && { isFrozen }),
       backend,
-      place: placeOf(spec),
+      ...(mount.plan.place !== undefined && { place: mount.plan.place }),
       ...(mount.unkeptNames && { refusedNames: mount.unkeptNames }),
     };
   }
@@ -158,11 +157,4 @@ export class ShownShares {
         this.#options.log.error({ share: spec.share.name, err: error }, 'share not shown'),
       );
   }
-}
-
-/** Changes with any option of the connection, too: what waits for its own place waits rather than go to another. */
-function placeOf({ connection, share }: ShareSpec): string {
-  return createHash('sha256')
-    .update(JSON.stringify([connection, share.remote_path]))
-    .digest('base64url');
 }

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { endsWithin, SecureServer } from 'mountkeeper/sdk';
 import { ClearUp } from './writes/clear-up.ts';
 import { Authenticator } from './authenticator.ts';
@@ -33,7 +33,8 @@ export class WebdavProxy {
   /** Undefined where plain HTTP is spoken. */
   #secureServer: SecureServer | undefined;
   #fingerprint: string | undefined;
-  #bodies: ReadonlySet<string> = new Set();
+  /** Names of files in the spool that notes speak of; undefined where not all notes could be read. */
+  #bodies: ReadonlySet<string> | undefined;
   readonly #cleared = new Set<string>();
   readonly #log: (sentence: string) => void;
 
@@ -45,8 +46,10 @@ export class WebdavProxy {
 
   async open(): Promise<void> {
     const left = await this.journal.open();
-    for (const upload of left) this.clearUp.add(upload);
-    this.#bodies = new Set(left.flatMap(({ body }) => body ?? []));
+    for (const upload of left) await this.clearUp.takeUp(upload);
+    this.#bodies = this.journal.hasUnread
+      ? undefined
+      : new Set(left.flatMap(({ body }) => (body === undefined ? [] : basename(body))));
   }
 
   get report(): ProxyReport {

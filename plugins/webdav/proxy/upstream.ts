@@ -56,6 +56,11 @@ export class Upstream {
     return this.#attached;
   }
 
+  /** See `ProxyShare`. */
+  get place(): string | undefined {
+    return this.#attached?.share.place;
+  }
+
   /** Whether clients can reach the share, now or in a moment. */
   get isKnown(): boolean {
     return this.#attached !== undefined || this.#away === 'returning';

@@ -1,5 +1,6 @@
 /** One share over WebDAV, and curl as its client. */
 import { Daemon } from '../daemon/daemon.ts';
+import type { ConfigParts } from '../config/config-text.ts';
 import { Nas } from '../nas/nas.ts';
 import { freePort } from '../platform/free-port.ts';
 import { createScratch } from '../platform/scratch-folder.ts';
@@ -23,18 +24,25 @@ export interface WebdavShare {
   readonly dav: (...args: string[]) => Promise<number>;
 }
 
+export interface WebdavShareOptions {
+  /** Called before the daemon is started. */
+  readonly prepare?: (daemon: Daemon, scratch: Scratch) => Promise<void>;
+  /** Section `cache` of the configuration. */
+  readonly cache?: ConfigParts['sections'][string];
+}
+
 /** Starts a NAS and a daemon that exports one share over WebDAV. When that fails, nothing of them is left. */
-export async function openWebdavShare(name: string): Promise<WebdavShare> {
+export async function openWebdavShare(name: string, options: WebdavShareOptions = {}): Promise<WebdavShare> {
   const scratch = await createScratch(name);
   try {
-    return await openIn(scratch);
+    return await openIn(scratch, options);
   } catch (error) {
     await scratch.close();
     throw error;
   }
 }
 
-async function openIn(scratch: Scratch): Promise<WebdavShare> {
+async function openIn(scratch: Scratch, { prepare, cache }: WebdavShareOptions): Promise<WebdavShare> {
   const nas = await Nas.create(scratch, { files: { [`${SHARE}/from nas.bin`]: 300_000 } });
   const port = await freePort();
   const daemon = await Daemon.create(scratch, {
@@ -43,8 +51,10 @@ async function openIn(scratch: Scratch): Promise<WebdavShare> {
     sections: {
       mount: { write_back: '1s' },
       webdav: { enabled: true, port, users: [{ name: USER, password: PASSWORD }] },
+      ...(cache && { cache }),
     },
   });
+  await prepare?.(daemon, scratch);
   await daemon.start();
   await daemon.healthy();
   await until('WebDAV is served', async () => (await exportStatus(daemon)).webdav_running, {

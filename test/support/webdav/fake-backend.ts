@@ -114,12 +114,14 @@ export class ProxyFixture {
   readonly backend = new FakeBackend();
   readonly folder: string;
   readonly proxy: WebdavProxy;
+  /** What the proxy has logged. */
+  readonly said: string[] = [];
   readonly #server: Server;
   state: ProxyState;
 
   private constructor(folder: string, isSecure: boolean) {
     this.folder = folder;
-    this.proxy = new WebdavProxy(join(folder, 'proxy'), () => undefined);
+    this.proxy = new WebdavProxy(join(folder, 'proxy'), (sentence) => this.said.push(sentence));
     this.#server = this.proxy.createServer({
       limits: { maxConnections: 2_000, maxPerAddress: 500 },
       isSecure,

@@ -156,17 +156,32 @@ async function forward(
     ...destination(exchange, target),
   };
   const isReading = READING.includes(method);
-  // What changes something is carried out once it has been sent.
-  const answered = await upstream.ask(
-    { method, path: exchange.path, headers, body },
-    isReading ? { signal: gone } : { patience: gone },
-  );
-  if (target) expectRead(answered, upstream);
-  await noteLock(exchange, answered, locks);
-  if (REPLACING.has(method) && (answered.statusCode ?? 500) < 300)
-    await clearUp.forget(upstream.name, target ?? parts);
-  if (method === 'PROPPATCH' && answered.statusCode === 207) return acceptProperties(answered, exchange);
-  passOn(answered, exchange);
+  const done = REPLACING.has(method) ? await clearUp.alone(upstream, target ?? parts) : undefined;
+  try {
+    // What changes something is carried out once it has been sent.
+    const answered = await upstream.ask(
+      { method, path: exchange.path, headers, body },
+      isReading ? { signal: gone } : { patience: gone },
+    );
+    if (target) expectRead(answered, upstream);
+    await noteLock(exchange, answered, locks);
+    await noteReplaced(exchange, answered, { clearUp, target });
+    if (method === 'PROPPATCH' && answered.statusCode === 207)
+      return await acceptProperties(answered, exchange);
+    passOn(answered, exchange);
+  } finally {
+    done?.();
+  }
+}
+
+/** Where users put or delete something, no left upload changes anything any more. */
+async function noteReplaced(
+  { request: { method = '' }, upstream, parts }: Exchange,
+  { statusCode = 500 }: IncomingMessage,
+  { clearUp, target }: Pick<ShareTools, 'clearUp'> & { readonly target: readonly string[] | undefined },
+): Promise<void> {
+  if (method === 'DELETE' && (statusCode < 300 || statusCode === 404)) await clearUp.removed(upstream, parts);
+  else if (target && statusCode < 300) await clearUp.forget(upstream, target);
 }
 
 /** A copy or move may have been refused for no more than that the share could not be read. */

@@ -22,6 +22,8 @@ const COMMIT_MS = 40_000;
 const TRY_AGAIN_MS = 200;
 const SPARE_BYTES = 16 * 1_048_576;
 const OF_OTHERS: Refusal = { status: 412, text: 'Others have put a file there meanwhile.' };
+const ELSEWHERE: Refusal = { status: 409, text: 'The share shows another place now.' };
+const NOT_NOTED: Refusal = { status: 507, text: 'There is no room for the note of this upload.' };
 
 export interface CommitOptions {
   readonly upstream: Upstream;
@@ -32,11 +34,13 @@ export interface CommitOptions {
   readonly spool: string;
   readonly journal: Journal;
   /** The journal entry of an upload that is repeated; the caller owns the entry and the body. */
-  readonly noted?: Upload;
+  readonly noted?: LeftUpload;
   /** Whether the file is still what is to be replaced: it is written once more when the share could not be read. */
   readonly isAsBefore?: () => Promise<boolean>;
-  /** Nothing is written over what others have put there. */
-  readonly mustBeMissing?: boolean;
+  /** Of an upload that is repeated: whether nobody has changed what is there since. Asked right before each try. */
+  readonly isAsSeen?: () => Promise<boolean>;
+  /** The place that the share showed when it was looked at what is there. */
+  readonly place?: string | undefined;
 }
 
 /** Writes a completely received body over a file. Once begun, it is repeated until it succeeds. */
@@ -48,12 +52,15 @@ export class Commit {
   #unreadMs: number | undefined;
   #unreadEnd: number | undefined;
   #left: LeftUpload | undefined;
-  #takenAway: Pick<LeftUpload, 'takenAwayIn'> = {};
+  #isTakenAway: boolean;
+  /** What was asked last to write. */
+  #asked: Attached | undefined;
   readonly #begunMs = clock.now();
 
   constructor(options: CommitOptions) {
     this.#options = options;
     this.#upload = options.noted;
+    this.#isTakenAway = options.noted?.isTakenAway === true;
   }
 
   /** The upload that was begun and not finished; undefined when all is well. */
@@ -61,18 +68,20 @@ export class Commit {
     return this.#left;
   }
 
-  /** What a write that failed has done, as where the disk is full: empty where the file is still there. */
-  get takenAway(): Pick<LeftUpload, 'takenAwayIn'> {
-    return this.#takenAway;
+  /** Whether what is there may be of this. */
+  get wasTouched(): boolean {
+    return this.#wasTouched;
+  }
+
+  /** Whether a write that failed has taken the file away, as where the disk is full. */
+  get isTakenAway(): boolean {
+    return this.#isTakenAway;
   }
 
   /** Undefined when the file is in place. */
   async run(): Promise<Refusal | undefined> {
-    const { body } = this.#options;
-    const noRoom = await this.#noRoom();
-    if (!noRoom && 'file' in body) this.#upload ??= await this.#keep();
-    const status = noRoom ?? (await this.#try());
-    if (this.#wasTouched && typeof status === 'number') await this.#lookAfter(status);
+    const status = (await this.#noRoom()) ?? (await this.#try());
+    if (typeof status === 'number' && mayHaveTouched(status)) await this.#lookAfter();
     await this.#close(status);
     if (typeof status === 'object') return status;
     if (status !== undefined && status < 300) return undefined;
@@ -87,30 +96,44 @@ export class Commit {
     const isOver = typeof status === 'number' && (status < 300 || (wasRefused(status) && !this.#wasTouched));
     if (!isOver && this.#wasTouched) {
       this.#upload ??= await this.#keep();
-      this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs, ...this.#takenAway });
+      this.#left = await journal.leave(this.#upload, { seenMs: this.#unreadMs, ...this.#found() });
       return;
     }
     if (this.#upload) await journal.end(this.#upload);
     if ('file' in body) await rm(at(body.file), { force: true });
   }
 
+  /** What the journal does not have by itself. */
+  #found(): Pick<LeftUpload, 'isTakenAway'> {
+    return this.#isTakenAway ? { isTakenAway: true } : {};
+  }
+
   #refusal(status: number | undefined): Refusal {
     return this.#unreadMs === undefined ? failure(status) : UNREAD;
   }
 
-  async #lookAfter(status: number): Promise<void> {
-    const { attached } = this.#options.upstream;
-    if (status < 300 || attached?.share.place === undefined) return;
-    // Its listing may be a second old, and have what the write has taken away.
-    if (attached.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
-    // Where nobody knows, it is as where the file is torn.
-    const isMissing = await this.#isMissing().catch(() => false);
-    if (isMissing) this.#takenAway = { takenAwayIn: attached.share.place };
+  async #lookAfter(): Promise<void> {
+    // It may be all that there is.
+    this.#upload ??= await this.#keep();
+    const asked = this.#asked;
+    // A listing may be a second old, and have what the write has taken away.
+    if (asked?.backend.behind !== undefined) await clock.sleep(SEEN_AFTER_MS);
+    // Where nobody knows, the content is kept, and put nowhere where it was not known before either.
+    const isMissing = await this.#isMissing().catch(() => undefined);
+    if (isMissing !== undefined && this.#options.upstream.attached === asked) this.#isTakenAway = isMissing;
   }
 
-  /** Somebody else has put a file there. */
-  async #isInTheWay(): Promise<boolean> {
-    return this.#options.mustBeMissing === true && !(await this.#isMissing());
+  /** Why nothing may be written there now. */
+  async #refusalBy(attached: Attached): Promise<Refusal | undefined> {
+    const { upstream, isAsSeen, noted, place = noted?.place } = this.#options;
+    if (place !== undefined && attached.share.place !== place) return ELSEWHERE;
+    if (!isAsSeen) return undefined;
+    // What is there by now may be of this very upload, or of others: who comes next looks at it.
+    if (this.#wasTouched) return failure(undefined);
+    const isSo = await isAsSeen().catch((cause: unknown) => {
+      throw new Unavailable(UNREAD, cause);
+    });
+    return isSo && upstream.attached === attached ? undefined : OF_OTHERS;
   }
 
   /** Rejects when that is not known. */
@@ -126,8 +149,9 @@ export class Commit {
     for (;;) {
       try {
         const attached = await upstream.ready(end, undefined, true);
-        if (await this.#isInTheWay()) return OF_OTHERS;
-        this.#unreadMs = undefined;
+        const refusal = await this.#refusalBy(attached);
+        if (refusal) return refusal;
+        await this.#begin(attached);
         const wasTouched = this.#wasTouched;
         const status = await this.#ask(attached);
         if (!(await this.#mayRepeat(attached, status))) return status;
@@ -139,6 +163,16 @@ export class Commit {
         await upstream.changed(TRY_AGAIN_MS);
       }
     }
+  }
+
+  /** What is large is noted first; what is small is sent in one piece. */
+  async #begin(attached: Attached): Promise<void> {
+    this.#asked = attached;
+    this.#unreadMs = undefined;
+    if (this.#upload || 'bytes' in this.#options.body) return;
+    this.#upload = await this.#keep().catch((cause: unknown) => {
+      throw new Unavailable(NOT_NOTED, cause);
+    });
   }
 
   /** Whether the file is as it was, since the share could not be read. */
@@ -178,7 +212,7 @@ export class Commit {
     }
     const response = await answered;
     response.resume();
-    if (response.statusCode === 405 || (response.statusCode ?? 0) >= 500) this.#wasTouched = true;
+    if (mayHaveTouched(response.statusCode ?? 0)) this.#wasTouched = true;
     return response.statusCode;
   }
 
@@ -188,7 +222,8 @@ export class Commit {
     const file = 'file' in body ? body.file : join(spool, `${randomUUID()}.part`);
     const size = 'bytes' in body ? body.bytes.length : body.size;
     if ('bytes' in body) await writeFile(at(file), body.bytes, { mode: 0o600, flush: true });
-    const upload = { kind: 'whole', share: upstream.name, parts, headers, body: file, size } as const;
+    const { place = this.#asked?.share.place } = this.#options;
+    const upload = { kind: 'whole', share: upstream.name, parts, headers, body: file, size, place } as const;
     return journal.begin(upload, this.#begunMs);
   }
 
@@ -200,4 +235,9 @@ export class Commit {
       ? { status: 507, text: 'There is no room for this file on the cache disk.' }
       : undefined;
   }
+}
+
+/** Whether a backend that answers so may have begun to write. */
+function mayHaveTouched(status: number): boolean {
+  return status === 405 || status >= 500;
 }

@@ -8,6 +8,8 @@ import { at } from '../places.ts';
 const TOUCH_MS = 2_000;
 /** After this time an interrupted upload no longer matters to anybody. */
 const FORGET_MS = 7 * 86_400_000;
+/** Of a `whole` one the content may be all that there is. */
+const KEEP_MS = 30 * 86_400_000;
 
 /**
  * A running upload in a share, with what to do if it is interrupted. `new`: there was no file, so the
@@ -26,6 +28,8 @@ export interface Upload {
   readonly first?: string;
   /** The boot in which it began: what the disk says of it after another one may be older. */
   readonly boot?: string;
+  /** The place on a NAS that its share showed, of a `whole` one: its content goes to no other. */
+  readonly place?: string | undefined;
   readonly begunMs: number;
   /** Headers that the backend needs again. */
   readonly headers: Readonly<Record<string, string>>;
@@ -36,8 +40,8 @@ export interface LeftUpload extends Upload {
   readonly seenMs: number;
   /** So much of what was streamed has gone on to the backend; absent where the proxy was killed meanwhile. */
   readonly passedBytes?: number;
-  /** The write failed and took the file away, in this place: both versions would be lost without the body. */
-  readonly takenAwayIn?: string;
+  /** The write failed, and right after it the file was gone: both versions would be lost without the body. */
+  readonly isTakenAway?: boolean;
 }
 
 /** Journal on disk, so that the next proxy knows what a killed one was doing. */
@@ -45,12 +49,18 @@ export class Journal {
   readonly #folder: string;
   #boot: string | undefined;
   readonly #active = new Map<string, number>();
+  #hasUnread = false;
 
   constructor(folder: string) {
     this.#folder = at(folder);
   }
 
-  /** Uploads that former proxies did not finish. */
+  /** Whether the disk did not give all notes: bodies that none asks for may be theirs. */
+  get hasUnread(): boolean {
+    return this.#hasUnread;
+  }
+
+  /** Uploads that former proxies did not finish, as they were begun. Of `whole` ones, also those that are too old. */
   async open(): Promise<readonly LeftUpload[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // Where it is not told, no boot is another one.
@@ -59,11 +69,16 @@ export class Journal {
     const left: LeftUpload[] = [];
     for (const name of names) {
       const upload = name.endsWith('.json') ? await this.#read(name) : undefined;
-      if (upload === 'unread') continue;
-      if (upload && clock.now() - upload.seenMs < FORGET_MS) left.push(upload);
+      if (upload === 'unread') this.#hasUnread = true;
+      else if (upload && (upload.kind === 'whole' || !this.isTooOld(upload))) left.push(upload);
       else await rm(join(this.#folder, name), { force: true });
     }
-    return left;
+    return left.sort((one, other) => one.begunMs - other.begunMs);
+  }
+
+  /** Whether nobody has come for its content for so long that nobody will. */
+  isTooOld({ kind, seenMs }: LeftUpload): boolean {
+    return clock.now() - seenMs > (kind === 'whole' ? KEEP_MS : FORGET_MS);
   }
 
   /** On the disk before it resolves. */
@@ -100,6 +115,18 @@ export class Journal {
   }
 
   /**
+   * Its content is being written once more. On the disk before it resolves: whatever ends this process meanwhile, the
+   * next one knows that what is there may be this.
+   */
+  async resume(upload: LeftUpload): Promise<LeftUpload> {
+    const now = clock.now();
+    const resumed = { ...upload, seenMs: now };
+    await writeWhole(this.#file(upload.id), JSON.stringify(resumed));
+    this.#active.set(upload.id, now);
+    return resumed;
+  }
+
+  /**
    * Leaves the entry to the clean-up, of this proxy or of the next one. `seenMs`: when it was running last, if not just
    * now.
    */
@@ -108,7 +135,7 @@ export class Journal {
     {
       seenMs = clock.now(),
       ...found
-    }: Pick<LeftUpload, 'passedBytes' | 'takenAwayIn'> & { readonly seenMs?: number | undefined } = {},
+    }: Pick<LeftUpload, 'passedBytes' | 'isTakenAway'> & { readonly seenMs?: number | undefined } = {},
   ): Promise<LeftUpload> {
     this.#active.delete(upload.id);
     if (Object.keys(found).length === 0) return { ...upload, seenMs };

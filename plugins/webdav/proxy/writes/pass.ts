@@ -51,7 +51,7 @@ async function passAndAnswer(exchange: Exchange, tools: PutTools, sent: Sent): P
   const { request, response, upstream, parts } = exchange;
   const came = await passUntilRead(exchange, tools, sent);
   request.setTimeout(0);
-  if (came.outcome === 'taken') await tools.clearUp.forget(upstream.name, parts);
+  if (came.outcome === 'taken') await tools.clearUp.forget(upstream, parts);
   answer(request, response, answerTo(came, request, sent.found));
   if (came.left) await tools.clearUp.now(upstream, came.left);
 }

@@ -29,6 +29,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
     throw new Refused(400, 'Parts of a file cannot be written; send the whole file.');
   const done = await upstream.alone(exchange.path);
   const atMs = clock.now();
+  const { place } = upstream;
   try {
     const found = await statOf(upstream, parts, request.headers.host ?? '', gone);
     if (found?.isFolder === true) throw new Refused(405, 'There is a folder of that name.');
@@ -38,7 +39,7 @@ export async function put(exchange: Exchange, tools: PutTools): Promise<void> {
     gone.throwIfAborted();
     if (exchange.expectsContinue) response.writeContinue();
     limitIdle(request);
-    if (found && found.bytes > 0) await overwrite(exchange, tools, { found, atMs });
+    if (found && found.bytes > 0) await overwrite(exchange, tools, { found, atMs, place });
     else await pass(exchange, tools, found);
   } finally {
     done();
@@ -56,6 +57,8 @@ async function checkRoom(request: IncomingMessage, { spool }: PutTools): Promise
 interface First {
   readonly found: Found;
   readonly atMs: number;
+  /** The place on a NAS that the share showed. */
+  readonly place: string | undefined;
 }
 
 async function overwrite(exchange: Exchange, tools: PutTools, first: First): Promise<void> {
@@ -80,10 +83,11 @@ async function overwrite(exchange: Exchange, tools: PutTools, first: First): Pro
     body,
     spool: folder,
     journal: tools.journal,
+    place: first.place,
     isAsBefore: async () => isAsFirst(await statOf(upstream, parts, request.headers.host ?? ''), first),
   });
   const refusal = await commit.run();
-  if (!refusal) await tools.clearUp.forget(upstream.name, parts);
+  if (!refusal) await tools.clearUp.forget(upstream, parts);
   answer(request, response, refusal ?? { status: 204, text: '', headers: timed(request.headers) });
   if (commit.left) await tools.clearUp.now(upstream, commit.left);
 }

@@ -27,6 +27,8 @@ interface Replacing {
   readonly targetPath: string;
   readonly source: Found;
   readonly begunMs: number;
+  /** The place on a NAS that the share showed. */
+  readonly place: string | undefined;
   /** Lock tokens that the client has sent. */
   readonly tokens: readonly string[];
 }
@@ -54,10 +56,11 @@ export async function replace(
   const [first = '', second = ''] = [path, targetPath].sort();
   const [doneFirst, doneSecond] = [await upstream.alone(first), await upstream.alone(second)];
   try {
+    const { place } = upstream;
     const source = await filesOf(exchange, target);
     if (!source) return false;
     await run(
-      { exchange, target, targetPath, source, begunMs: clock.now(), tokens: tokensIn(request) },
+      { exchange, target, targetPath, source, begunMs: clock.now(), place, tokens: tokensIn(request) },
       tools,
     );
     return true;
@@ -113,6 +116,7 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
     body,
     spool: tools.spool().folder,
     journal: tools.journal,
+    place: replacing.place,
   });
   const failed = await commit.run();
   if (commit.left) {
@@ -120,7 +124,7 @@ async function run(replacing: Replacing, tools: PutTools): Promise<void> {
     return tools.clearUp.now(upstream, commit.left);
   }
   if (failed) return answer(request, response, failed);
-  await tools.clearUp.forget(upstream.name, target);
+  await tools.clearUp.forget(upstream, target);
   if (request.method === 'MOVE') await takeAway(replacing, tools);
   answer(request, response, { status: 204, text: '' });
 }
@@ -249,5 +253,5 @@ async function takeAway(replacing: Replacing, { clearUp }: PutTools): Promise<vo
   const status = answered.statusCode ?? 0;
   if (status >= 300 && status !== 404)
     throw new Refused(502, 'The file is in its new place, and could not be taken away from the old one.');
-  await clearUp.forget(upstream.name, parts);
+  await clearUp.forget(upstream, parts);
 }

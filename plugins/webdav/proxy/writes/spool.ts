@@ -152,11 +152,14 @@ async function* whole(request: IncomingMessage): AsyncGenerator<Buffer> {
   if (!request.complete) throw new TornOff('the client went away');
 }
 
-/** Removes incomplete bodies that a killed proxy left. */
-export async function prepareSpool(folder: string, wanted: ReadonlySet<string>): Promise<void> {
+/**
+ * Removes incomplete bodies that a killed proxy left, not those of these names: the folder may have another path than
+ * when they were noted. Without names nobody knows which are wanted.
+ */
+export async function prepareSpool(folder: string, wanted: ReadonlySet<string> | undefined): Promise<void> {
   await mkdir(at(folder), { recursive: true, mode: 0o700 });
+  if (!wanted) return;
   for (const name of await readdir(at(folder))) {
-    const file = join(folder, name);
-    if (name.endsWith('.part') && !wanted.has(file)) await rm(at(file), { force: true });
+    if (name.endsWith('.part') && !wanted.has(name)) await rm(at(join(folder, name)), { force: true });
   }
 }

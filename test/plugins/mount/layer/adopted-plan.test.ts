@@ -66,7 +66,8 @@ describe('the plan of a share that a former daemon left mounted', () => {
   it('leads to where it did where other options have changed', async () => {
     const left = await leave(first);
     const tuned = configOf({ ssh: 'ssh me@nas1', chunk_size: '64k' });
-    assert.deepEqual(await adopted(left, tuned), { ...left, identity: planned(tuned).mount.identity });
+    const { identity, place } = planned(tuned).mount;
+    assert.deepEqual(await adopted(left, tuned), { ...left, identity, place });
   });
 
   it('is left as it was where the option has changed since this version took it up', async () => {

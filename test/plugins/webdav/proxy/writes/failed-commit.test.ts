@@ -8,7 +8,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { clock } from '../../../../../plugins/webdav/proxy/clock.ts';
 import { WebdavProxy } from '../../../../../plugins/webdav/proxy/proxy.ts';
 import type { Upload } from '../../../../../plugins/webdav/proxy/writes/journal.ts';
 import { until } from '../../../../support/platform/wait.ts';
@@ -51,12 +50,6 @@ describe('an upload over a file, in the proxy of WebDAV, when the backend fails 
       return true;
     };
   };
-  /** As rclone's server does where the disk is full. */
-  const takenAway = (body: Buffer, times = 1): void =>
-    tearing(times, body, (request, response) => {
-      fixture.backend.files.delete('/team/a');
-      refuse(request, response);
-    });
   const refuse = (_: IncomingMessage, response: ServerResponse): void => void response.writeHead(500).end();
 
   for (const size of SIZES) {
@@ -66,50 +59,6 @@ describe('an upload over a file, in the proxy of WebDAV, when the backend fails 
       assert.equal((await fixture.ask('PUT', '/team/a', { body })).status, 502);
       await until('the content is in its place', () => file()?.equals(body), PATIENCE);
       await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
-    });
-
-    it(`puts ${size} bytes in their place where the write that failed has taken the file away`, async () => {
-      const body = randomBytes(size);
-      takenAway(body);
-      assert.equal((await fixture.ask('PUT', '/team/a', { body })).status, 502);
-      await until('the content is in its place', () => file()?.equals(body) === true, PATIENCE);
-      await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
-    });
-
-    it(`keeps ${size} bytes whose file was taken away for their own NAS, when another has its name`, async () => {
-      const body = randomBytes(size);
-      takenAway(body, Infinity);
-      assert.equal((await fixture.ask('PUT', '/team/a', { body })).status, 502);
-      const asked = () => fixture.backend.count('PROPFIND');
-      await fixture.tell({ shares: [] });
-      fixture.backend.before = () => false;
-      const before = asked();
-      await fixture.tell({ shares: [fixture.share('team', { place: 'elsewhere' })] });
-      await until('it was looked at', () => asked() > before, PATIENCE);
-      await clock.sleep(300);
-      assert.deepEqual([file(), (await notes()).length], [undefined, 1]);
-      await fixture.tell({ shares: [] });
-      await fixture.tell({ shares: [fixture.share('team')] });
-      await until('the content is in its place', () => file()?.equals(body) === true, PATIENCE);
-      await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
-    });
-
-    it(`puts ${size} bytes over nothing that others save where their file was taken away`, async () => {
-      const body = randomBytes(size);
-      takenAway(body, Infinity);
-      assert.equal((await fixture.ask('PUT', '/team/a', { body })).status, 502);
-      await until('it was tried three times', () => fixture.backend.count('PUT') === 3, PATIENCE);
-      await fixture.tell({ shares: [] });
-      // After the look that finds nothing, and before the one that comes right before it is written.
-      let looks = 0;
-      fixture.backend.before = ({ method, url }) => {
-        if (method === 'PROPFIND' && url?.endsWith('/team/a') === true && (looks += 1) === 2)
-          fixture.backend.files.set('/team/a', Buffer.from('theirs'));
-        return false;
-      };
-      await fixture.tell({ shares: [fixture.share('team')] });
-      await until('no note and no body is left', async () => (await left()).length === 0, PATIENCE);
-      assert.equal(file()?.toString(), 'theirs');
     });
 
     it(`puts ${size} bytes in their place when the lock has gone with the former backend`, async () => {
