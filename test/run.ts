@@ -211,7 +211,8 @@ async function main(): Promise<number> {
     console.error((error as Error).message),
   );
   if (!order) return 1;
-  process.env['MOUNTKEEPER_TEST_PACKAGE'] = await layOutBundle();
+  // A run within a run (test/runner/test-files.test.ts) must not take it away from the daemons of the outer one.
+  process.env['MOUNTKEEPER_TEST_PACKAGE'] ??= await layOutBundle();
   const root = await realpath(await mkdtemp(join(tmpdir(), 'mountkeeper-test-')));
   // For tests that need no disk; none where the machine has no such folder.
   const inMemory = await mkdtemp('/dev/shm/mountkeeper-test-').catch(() => undefined);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { UNIT_FILES } from './unit-files.ts';
@@ -8,6 +8,10 @@ import { directivesOf, LOAD_LIMIT, loadOf, PROJECT, selected, testFiles } from '
 
 const units = Object.keys(UNIT_FILES).map((name) => `test/${name}.ts`);
 const RUN = join(PROJECT, 'dist/test/run.js');
+/** Where a run lays out the daemon that its tests start. */
+const BUNDLED = join(PROJECT, '.cache/bundled');
+
+const changedMs = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ctimeMs;
 
 describe('the test files', () => {
   it('say themselves how much they take and when they begin, and nothing that is not understood', () => {
@@ -91,12 +95,14 @@ describe('the test files', () => {
   });
 
   it('end when the time of the run is over, and what has not run has failed', () => {
+    const before = changedMs(BUNDLED);
     const { status, stdout } = spawnSync(process.execPath, [RUN, '--minutes=0.02', 'mount/life'], {
       encoding: 'utf8',
       timeout: 60_000,
       // Else the runner would take itself for a file of the one that runs this test.
-      env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, MOUNTKEEPER_TEST_PACKAGE: PROJECT },
     });
+    assert.equal(changedMs(BUNDLED), before, 'took the daemon away from the run that runs it');
     assert.equal(status, 1);
     assert.match(
       stdout,
