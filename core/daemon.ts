@@ -16,7 +16,7 @@ import { watchPlugins } from './plugins/discovery/watch.ts';
 import { buildParts, closeParts, pluginsOf, sendCommand } from './parts.ts';
 import type { DaemonOptions, Parts } from './parts.ts';
 import { isLoopback } from './sdk/http/address.ts';
-import { reloadFile } from './reload-file.ts';
+import { applyWhole, reloadFile } from './reload-file.ts';
 import { protocolNotice } from './config/checks/protocols.ts';
 import { unfitNotice } from './config/checks/unfit-table.ts';
 import { restartNotice } from './config/restart-notice.ts';
@@ -304,10 +304,10 @@ export class Daemon {
 
   /** What fails half-way is done again from the beginning: as the running document, it would count as applied. */
   async #reloadOrAgain(next: LoadedConfig): Promise<void> {
-    const { config, log } = this.#parts;
+    const { config, log, status } = this.#parts;
     const former = this.#applied;
     try {
-      await this.#reload(next);
+      await applyWhole(status, () => this.#reload(next));
     } catch (error) {
       this.#applied = former;
       this.#again('apply', () => {

@@ -1,5 +1,8 @@
 import { sendCommand } from './parts.ts';
+import { sentence } from './platform/log/thrown.ts';
 import type { Parts } from './parts.ts';
+
+const HALF_APPLIED = 'half-applied';
 
 /** Reads the configuration file and sends the document to be applied. An invalid document changes nothing. */
 export async function reloadFile(
@@ -29,5 +32,22 @@ export async function reloadFile(
     await sendCommand(parts, 'reload', [check.loaded]);
     // What is not certain in time has a line in the log.
     await host.service('exporters')?.enforce();
+  }
+}
+
+/** Has a document applied, and tells for as long as that fails half-way. Rejects with what it failed of. */
+export async function applyWhole(
+  status: Pick<Parts['status'], 'setStanding'>,
+  apply: () => Promise<void>,
+): Promise<void> {
+  try {
+    await apply();
+    status.setStanding(HALF_APPLIED, undefined);
+  } catch (error) {
+    status.setStanding(HALF_APPLIED, {
+      level: 'error',
+      message: `the accepted configuration is not in force as a whole, it is applied once more: ${sentence(error)}`,
+    });
+    throw error;
   }
 }

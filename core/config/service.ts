@@ -79,7 +79,7 @@ export interface OwnedConfigService extends ConfigService {
    * parties' plugins that the file does not fit are left out; by default where nothing runs and nobody is strict.
    */
   loadFile(options?: { readonly isStrict?: boolean; readonly isStarting?: boolean }): Promise<ConfigCheck>;
-  /** Whether this text is running, or was read and refused. */
+  /** Whether this text is what was read last and refused, or, where nothing was refused, is running. */
   isKnown(text: string): boolean;
   /** Makes an accepted document the running one. */
   commit(loaded: LoadedConfig): void;
@@ -257,7 +257,7 @@ class FileConfigService implements OwnedConfigService {
   async #assertUnchanged(basis: LoadedConfig): Promise<void> {
     // Gone: there is nothing in it that the new text could undo.
     const found = await readFile(this.file, 'utf8').catch(undefinedWhenMissing);
-    const isSettled = found === undefined || this.isKnown(found);
+    const isSettled = found === undefined || found === this.#current?.text || found === this.#refused;
     // A text that is running or was refused has been read by the watcher. The same text may have been read
     // again meanwhile.
     if (basis.text !== this.#current?.text || !isSettled) {
@@ -274,7 +274,7 @@ class FileConfigService implements OwnedConfigService {
   }
 
   isKnown(text: string): boolean {
-    return text === this.#current?.text || text === this.#refused;
+    return text === (this.#refused ?? this.#current?.text);
   }
 
   render(document: Readonly<Record<string, unknown>>): string {

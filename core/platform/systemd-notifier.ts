@@ -9,6 +9,7 @@ import type { Snapshot } from '../contract/status.ts';
 import { createSerialQueue } from './serial-queue.ts';
 
 const COMMAND = 'systemd-notify';
+const STATUS = 'STATUS=';
 const SEND_DEADLINE_MS = 10_000;
 /** The status line is sent at most this often. */
 const WORDS_EVERY_MS = 5_000;
@@ -33,8 +34,9 @@ export class SystemdNotifier {
   readonly #end = new AbortController();
   readonly #queue = createSerialQueue();
   #statusText = '';
+  /** What the service manager shows: the last status line that has reached it. */
   #toldText = '';
-  #textToldAtMs = -Infinity;
+  #isTelling = false;
   #filesAtStop: number | undefined;
   #stopsAtMs: number | undefined;
   #reloads = 0;
@@ -52,7 +54,7 @@ export class SystemdNotifier {
   /** Reports that the daemon is up and starts the watchdog messages. */
   ready(): void {
     this.#readyOwed = Symbol('ready');
-    this.#send(`STATUS=${this.#statusText || 'up'}`);
+    void this.#send(`${STATUS}${this.#statusText || 'up'}`);
     const watchdogMs = Number(this.#options.env['WATCHDOG_USEC'] ?? 0) / 1000;
     if (this.#socket !== undefined && watchdogMs > 0) void this.#feed(watchdogMs / 3);
   }
@@ -64,7 +66,7 @@ export class SystemdNotifier {
   async reloading(act: () => Promise<void>): Promise<void> {
     this.#reloads += 1;
     this.#readyOwed = undefined;
-    this.#send('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    void this.#send('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     try {
       await act();
     } finally {
@@ -72,7 +74,7 @@ export class SystemdNotifier {
       // Another one may have begun meanwhile, and whoever stops is ready no more.
       if (this.#reloads === 0 && this.#stopsAtMs === undefined) {
         this.#readyOwed = Symbol('ready');
-        this.#send();
+        void this.#send();
       }
     }
   }
@@ -81,12 +83,7 @@ export class SystemdNotifier {
   saw(snapshot: Snapshot): void {
     if (this.#socket === undefined) return;
     this.#statusText = this.#stopsAtMs === undefined ? wordsFor(snapshot) : this.#drainText(snapshot);
-    const { clock } = this.#options;
-    const isNews = this.#statusText !== this.#toldText || this.#readyOwed !== undefined;
-    if (!isNews || clock.monotonic() - this.#textToldAtMs < WORDS_EVERY_MS) return;
-    this.#textToldAtMs = clock.monotonic();
-    this.#toldText = this.#statusText;
-    this.#send(`STATUS=${this.#statusText}`);
+    void this.#tell();
   }
 
   /** Reports that a drain has begun that may take up to `limitMs`. */
@@ -94,7 +91,7 @@ export class SystemdNotifier {
     if (this.#socket === undefined) return;
     this.#stopsAtMs = this.#options.clock.monotonic() + limitMs;
     this.#readyOwed = undefined;
-    this.#send('STOPPING=1', 'STATUS=draining');
+    void this.#send('STOPPING=1', 'STATUS=draining');
     void this.#extend();
   }
 
@@ -104,39 +101,59 @@ export class SystemdNotifier {
     await this.#queue.run(() => undefined);
   }
 
+  /** Tells the newest status line, once more where it was lost. */
+  async #tell(): Promise<void> {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    while (!this.#end.signal.aborted && this.#isNews) {
+      await this.#send(`${STATUS}${this.#statusText}`);
+      await pause(this.#options.clock, WORDS_EVERY_MS, this.#end.signal);
+    }
+    this.#isTelling = false;
+  }
+
+  get #isNews(): boolean {
+    return this.#statusText !== this.#toldText || this.#readyOwed !== undefined;
+  }
+
   #drainText({ record: { shares } }: Snapshot): string {
     const files = shares.reduce((sum, share) => sum + share.dirtyCount, 0);
     this.#filesAtStop = Math.max(this.#filesAtStop ?? 0, files);
     const leftMs = Math.max(0, (this.#stopsAtMs ?? 0) - this.#options.clock.monotonic());
-    if (files === 0) return 'all files are up, taking the shares down';
-    return `draining: ${files} of ${this.#filesAtStop} files wait, ${Math.ceil(leftMs / 1000)} s left`;
+    const isKnown = !shares.some(({ isDirtyCountUnknown }) => isDirtyCountUnknown === true);
+    if (files === 0 && isKnown) return 'all files are up, taking the shares down';
+    const waiting = isKnown
+      ? `${files} of ${this.#filesAtStop} files wait`
+      : 'nobody knows yet how many files wait';
+    return `draining: ${waiting}, ${Math.ceil(leftMs / 1000)} s left`;
   }
 
   async #feed(everyMs: number): Promise<void> {
     const { clock, lookedAtMs } = this.#options;
     while (!this.#end.signal.aborted) {
-      if (clock.monotonic() - lookedAtMs() < STUCK_MS) this.#send('WATCHDOG=1');
+      if (clock.monotonic() - lookedAtMs() < STUCK_MS) void this.#send('WATCHDOG=1');
       await pause(clock, everyMs, this.#end.signal);
     }
   }
 
   async #extend(): Promise<void> {
     while (!this.#end.signal.aborted) {
-      this.#send(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`);
+      void this.#send(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`);
       await pause(this.#options.clock, EXTEND_EVERY_MS, this.#end.signal);
     }
   }
 
-  #send(...assignments: readonly string[]): void {
+  /** Never rejects. */
+  async #send(...assignments: readonly string[]): Promise<void> {
     const { log } = this.#options;
     const socket = this.#socket;
     if (socket === undefined) return;
-    void this.#queue
-      .run(() => this.#sendNow(socket, assignments))
-      .then(({ code, stderr }) => {
-        if (code !== 0) log.warn({ said: stderr.trim() }, 'the service manager was not told');
-      })
-      .catch((error: unknown) => log.warn({ err: error }, 'the service manager was not told'));
+    try {
+      const { code, stderr } = await this.#queue.run(() => this.#sendNow(socket, assignments));
+      if (code !== 0) log.warn({ said: stderr.trim() }, 'the service manager was not told');
+    } catch (error) {
+      log.warn({ err: error }, 'the service manager was not told');
+    }
   }
 
   /** Each message brings along what an earlier one has lost. */
@@ -148,7 +165,10 @@ export class SystemdNotifier {
       env: { NOTIFY_SOCKET: socket },
       timeoutMs: SEND_DEADLINE_MS,
     });
-    if (ended.code === 0 && this.#readyOwed === owed) this.#readyOwed = undefined;
+    if (ended.code !== 0) return ended;
+    if (this.#readyOwed === owed) this.#readyOwed = undefined;
+    const status = assignments.find((one) => one.startsWith(STATUS));
+    if (status !== undefined) this.#toldText = status.slice(STATUS.length);
     return ended;
   }
 }
@@ -160,6 +180,6 @@ function wordsFor({ record: { allSynced, shares } }: Snapshot): string {
     ? 'everything is on the NAS'
     : files === 0
       ? 'not known to be synced'
-      : `${files} files wait`;
+      : `${files} ${files === 1 ? 'file waits' : 'files wait'}`;
   return `${healthy} of ${shares.length} shares healthy, ${shares.length === 0 ? 'none configured' : whole}`;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import type { ConfigCheck, LoadedConfig } from '../../core/contract/config.ts';
-import { reloadFile } from '../../core/reload-file.ts';
+import { applyWhole, reloadFile } from '../../core/reload-file.ts';
 
 const document = (text: string): LoadedConfig => ({ text, warnings: [] }) as unknown as LoadedConfig;
 const good = (loaded: LoadedConfig): ConfigCheck =>
@@ -82,5 +82,17 @@ describe('reading the configuration file again', () => {
     await reloadFile(parts);
     assert.deepEqual([sent, config.current.text], [[], 'old']);
     assert.match(JSON.stringify(notices), /c\.toml:3:7: no such key/);
+  });
+});
+
+describe('applying an accepted document', () => {
+  it('tells for as long as it fails half-way', async () => {
+    const notices: unknown[] = [];
+    const status = { setStanding: (_key: string, notice: unknown) => void notices.push(notice) };
+    const failing = applyWhole(status, () => Promise.reject(new Error('no watches are left')));
+    await assert.rejects(failing, /no watches are left/);
+    assert.match(JSON.stringify(notices.splice(0)), /"error".*not in force as a whole.*no watches are left/);
+    await applyWhole(status, () => Promise.resolve());
+    assert.deepEqual(notices, [undefined]);
   });
 });

@@ -1072,4 +1072,32 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'options.remote',
     test: 'plugins/uploads/transfer/upper-folder',
   },
+  {
+    fault: 'a status line that was lost counts as told to the service manager',
+    file: 'core/platform/systemd-notifier.ts',
+    from: 'if (ended.code !== 0)',
+    to: 'if (false)',
+    test: 'core/platform/systemd-notifier',
+  },
+  {
+    fault: 'while the daemon drains, files that nobody has counted count as uploaded',
+    file: 'core/platform/systemd-notifier.ts',
+    from: 'isDirtyCountUnknown === true',
+    to: 'isDirtyCountUnknown === null',
+    test: 'core/platform/systemd-notifier',
+  },
+  {
+    fault: 'the notice of a file that was refused stays when the former text is put back',
+    file: 'core/config/service.ts',
+    from: 'text === (this.#refused ?? this.#current?.text)',
+    to: 'text === this.#refused || text === this.#current?.text',
+    test: 'core/config/service',
+  },
+  {
+    fault: 'a document that is applied by half is told of in the log alone',
+    file: 'core/reload-file.ts',
+    from: "level: 'error',\n            message: `the accepted",
+    to: "level: 'notice',\n            message: `the accepted",
+    test: 'core/reload-file',
+  },
 ];

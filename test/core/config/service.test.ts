@@ -73,6 +73,20 @@ describe('the configuration service', () => {
     assert.equal(opened.service.current, running);
   });
 
+  it('asks for a file to be read again that was put back after it was refused', async () => {
+    const opened = room({ text: PHOTOS });
+    const { service, file } = opened;
+    service.commit(accepted(await service.loadFile()));
+    assert.equal(service.isKnown(PHOTOS), true);
+    const broken = 'this is no TOML';
+    writeFileSync(file, broken);
+    refused(await service.loadFile());
+    assert.deepEqual([service.isKnown(broken), service.isKnown(PHOTOS)], [true, false]);
+    writeFileSync(file, PHOTOS);
+    accepted(await service.loadFile());
+    assert.equal(service.isKnown(PHOTOS), true);
+  });
+
   it('lets the reviewer refuse a change, and does not ask when there is none', async () => {
     const asked: string[] = [];
     const opened = room({

@@ -39,9 +39,9 @@ function createDeferred() {
   return { promise, resolve: () => resolve(), reject: (error: Error) => reject(error) };
 }
 
-function snapshot(dirty: number, allSynced = dirty === 0): Snapshot {
+function snapshot(dirty: number, { allSynced = dirty === 0, isDirtyCountUnknown = false } = {}): Snapshot {
   const shares = [
-    { ...emptyShareStatus('a'), health: 'healthy' as const, dirtyCount: dirty },
+    { ...emptyShareStatus('a'), health: 'healthy' as const, dirtyCount: dirty, isDirtyCountUnknown },
     emptyShareStatus('b'),
   ];
   return { version: 1, takenAt: 0, record: { ...emptyRecord(0), shares, allSynced } };
@@ -64,13 +64,32 @@ describe('what the service manager is told', () => {
     manager.saw(snapshot(2));
     manager.saw(snapshot(1));
     assert.deepEqual(await news(), ['STATUS=1 of 2 shares healthy, 2 files wait']);
+    await clock.advance(4_000);
+    assert.deepEqual(await news(), []);
+    await clock.advance(1_000);
+    assert.deepEqual(await news(), ['STATUS=1 of 2 shares healthy, 1 file waits'], 'nobody tells it anew');
     await clock.advance(5_000);
     manager.saw(snapshot(0));
     manager.saw(snapshot(0));
     assert.deepEqual(await news(), ['STATUS=1 of 2 shares healthy, everything is on the NAS']);
     await clock.advance(5_000);
-    manager.saw(snapshot(0, false));
+    manager.saw(snapshot(0, { allSynced: false }));
     assert.deepEqual(await news(), ['STATUS=1 of 2 shares healthy, not known to be synced']);
+    await manager.close();
+  });
+
+  it('is told once more where it was lost', async () => {
+    const { clock, manager, news, endings } = start({ NOTIFY_SOCKET: '/run/notify' });
+    manager.ready();
+    await news();
+    endings.push(async () => ({ ...OK, code: 1 }));
+    endings.push(() => Promise.reject(new Error('no answer within 10000 ms')));
+    manager.saw(snapshot(0));
+    const text = 'STATUS=1 of 2 shares healthy, everything is on the NAS';
+    for (const said of [[text], [text], [text], []]) {
+      assert.deepEqual(await news(), said);
+      await clock.advance(5_000);
+    }
     await manager.close();
   });
 
@@ -177,6 +196,15 @@ describe('what the service manager is told', () => {
     assert.deepEqual(await news(), [
       'EXTEND_TIMEOUT_USEC=90000000',
       'STATUS=draining: 3 of 12 files wait, 590 s left',
+    ]);
+    await clock.advance(5_000);
+    manager.saw(snapshot(0));
+    assert.deepEqual(await news(), ['STATUS=all files are up, taking the shares down']);
+    await clock.advance(5_000);
+    manager.saw(snapshot(0, { isDirtyCountUnknown: true }));
+    assert.deepEqual(await news(), [
+      'EXTEND_TIMEOUT_USEC=90000000',
+      'STATUS=draining: nobody knows yet how many files wait, 580 s left',
     ]);
     await manager.close();
     await clock.advance(60_000);
