@@ -23,9 +23,9 @@ export const PROJECT = fileURLToPath(new URL('../../../', import.meta.url));
 /**
  * What may run together. Files wait more than they compute: over a whole run a load of 1 takes four tenths of a
  * core, and half of one where shares are written to (rclone, bindfs and the uploader for each). With three, two cores
- * were idle for half of the time. `quiet` is for what takes a quarter of a core at most.
+ * were idle for half of the time, with 3.5 for a third. `quiet` is for what takes a quarter of a core at most.
  */
-export const LOAD_LIMIT = 3.5;
+export const LOAD_LIMIT = 4;
 const LOADS = { quiet: 0.5, normal: 1, loud: LOAD_LIMIT / 2, alone: LOAD_LIMIT } as const;
 
 export interface Directives {

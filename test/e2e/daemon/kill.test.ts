@@ -1,4 +1,5 @@
 // @load alone
+// @long
 /** The daemon dies and comes back under a writer and a reader who must not notice. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -7,6 +8,7 @@ import { mountedAnew } from '../../support/config/applied-config.ts';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Files, lostFiles, readLedger } from '../../support/platform/file-worker.ts';
 import type { Tally } from '../../support/platform/file-worker.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 import { isMounted } from '../../support/platform/mounted-file-systems.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import { middleOf, rangeOf, spanSince, tooLong } from '../../support/platform/cpu-pressure.ts';
@@ -17,7 +19,7 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
-const KILLS = 20;
+const KILLS = inForm({ short: 6, long: 20 });
 const SHARES = ['alpha', '贝塔'];
 
 const rclone = currentRclone();

@@ -1,4 +1,3 @@
-// @load loud
 /** What is applied on the settings page is on trial: kept, taken back, and told, in real Chromium. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -260,8 +259,8 @@ describe('settings on trial', { skip: !hasBrowser && SKIPS.chromium.reason }, ()
     const slow = await pages.file();
     const watched = await pages.open();
     const { page } = watched;
-    // 40 s at that speed.
-    await writeFile(`${pages.daemon.mountPoint('files')}/film.bin`, Buffer.alloc(4_000_000, 7));
+    // 15 s at that speed.
+    await writeFile(`${pages.daemon.mountPoint('files')}/film.bin`, Buffer.alloc(1_500_000, 7));
     await put(watched, 'shares[0].remote_path', 'no-such-folder');
     await verdict(watched, 'good');
     await applied(watched);

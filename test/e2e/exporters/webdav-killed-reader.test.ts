@@ -1,4 +1,5 @@
 // @load loud
+// @long
 /**
  * rclone below a share is killed while clients send small files over WebDAV: what comes before that is noticed is sent
  * once more, and no client is told of it.
@@ -9,9 +10,10 @@ import { Agent, request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { openWebdavShare, PASSWORD, SHARE, USER } from '../../support/exports/webdav-share.ts';
 import type { WebdavShare } from '../../support/exports/webdav-share.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
-const KILLS = 4;
+const KILLS = inForm({ short: 2, long: 4 });
 /** An rclone that dies sooner is not expected back at once. */
 const SETTLED_MS = 3_000;
 const PATIENCE = { timeoutMs: 60_000 };

@@ -1,4 +1,5 @@
 // @load alone
+// @long
 /**
  * rclone is killed again and again while files are being written: what was closed arrives, reads come back at
  * once.
@@ -10,6 +11,7 @@ import { Daemon } from '../../support/daemon/daemon.ts';
 import { runClient } from '../../support/exports/client-programs.ts';
 import { Files, lostFiles, readLedger } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
+import { inForm } from '../../support/platform/long-form.ts';
 import { rangeOf, SLOW_MACHINE, spanSince, tooLong } from '../../support/platform/cpu-pressure.ts';
 import type { Span } from '../../support/platform/cpu-pressure.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
@@ -17,7 +19,7 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { sleep, until } from '../../support/platform/wait.ts';
 
-const KILLS = 8;
+const KILLS = inForm({ short: 4, long: 8 });
 /** What is promised, and what a slow machine may take. */
 const PROMISED_MS = 3_000;
 const ALLOWED_S = (PROMISED_MS * SLOW_MACHINE) / 1_000;

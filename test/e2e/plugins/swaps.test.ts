@@ -13,10 +13,10 @@ import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { until } from '../../support/platform/wait.ts';
 
-const SWAPS = inForm({ short: 60, long: 300 });
+const SWAPS = inForm({ short: 40, long: 300 });
 const CLIENTS = 16;
 /** Swaps after which everything is warm and the first measure is taken. */
-const WARM = inForm({ short: 20, long: 60 });
+const WARM = inForm({ short: 14, long: 60 });
 
 describe(`${SWAPS} swaps of the plugin set under ${CLIENTS} clients`, () => {
   let scratch: Scratch;
