@@ -1100,4 +1100,11 @@ export const MUTATIONS: readonly Mutation[] = [
     to: "level: 'notice',\n            message: `the accepted",
     test: 'core/reload-file',
   },
+  {
+    fault: 'of content that waits after a failed upload over WebDAV nobody is told',
+    file: 'plugins/webdav/proxy/writes/clear-up.ts',
+    from: "kind === 'whole' && body !== undefined && clock",
+    to: 'false && clock',
+    test: 'plugins/webdav/proxy/writes/put-back',
+  },
 ];

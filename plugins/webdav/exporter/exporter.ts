@@ -37,6 +37,7 @@ import {
 import type { ProxyShare } from '../proxy/state.ts';
 import { giveFolders, rightsIn, SPOOL } from './folders.ts';
 import { webdavPaths, pathsProblem } from './paths.ts';
+import { KeptUploads } from './kept-uploads.ts';
 import { ToldState } from './told-state.ts';
 import { loginNotices } from './users.ts';
 import { SystemAccounts } from '../system/accounts.ts';
@@ -61,6 +62,7 @@ export class WebdavExporter implements ServingExporter {
   readonly #server: ManagedServer;
   readonly #view: ClientView;
   readonly #told: ToldState;
+  readonly #kept: KeptUploads;
   readonly #accounts: SystemAccounts;
   readonly #shown: ShownShares;
   /** Of the last plan. */
@@ -104,6 +106,7 @@ export class WebdavExporter implements ServingExporter {
       onDeaf: () => this.#server.process?.signal('SIGKILL'),
     });
     this.#accounts = new SystemAccounts({ ...tools, paths: this.#paths });
+    this.#kept = new KeptUploads({ ...tools, paths: this.#paths });
     this.#told = new ToldState({
       ...tools,
       paths: this.#paths,
@@ -211,6 +214,7 @@ export class WebdavExporter implements ServingExporter {
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#tools.settings.enabled) return;
     void this.#tellRefused(signal);
+    if (this.#isReady && this.#server.process) void this.#kept.read(signal);
     // Not waited for: a directory that hangs must not hold up the look at the proxy.
     void this.#accounts.read();
     if (this.#isReady) this.#accounts.answer();
@@ -291,6 +295,7 @@ export class WebdavExporter implements ServingExporter {
       ...this.#certificate.notices(this.#told.fingerprint !== undefined),
       ...(plain === undefined ? [] : [{ level: 'warning' as const, message: plain }]),
       ...this.#shown.table.notices(),
+      ...this.#kept.notices(),
     ];
   }
 

@@ -15,7 +15,14 @@ import type {
 import { formerSpools } from './folders.ts';
 import { ask } from './health-check.ts';
 import type { Address } from './health-check.ts';
-import type { ProxyReport, ProxySession, ProxyState, SystemAnswer, SystemQuestion } from '../proxy/state.ts';
+import type {
+  KeptContent,
+  ProxyReport,
+  ProxySession,
+  ProxyState,
+  SystemAnswer,
+  SystemQuestion,
+} from '../proxy/state.ts';
 import type { WebdavPaths } from './paths.ts';
 
 export const PROCESS_KEY = 'webdav/front';
@@ -133,6 +140,20 @@ export async function takeRefused(
 ): Promise<RefusedSignIns | undefined> {
   const { text } = await ask({ socketPath: paths.control, method: 'POST', path: '/refused' }, '', signal);
   return (JSON.parse(text) as RefusedSignIns | null) ?? undefined;
+}
+
+/** What waits of uploads that did not come to their end. Rejects where something else has come, see `fetchSystem`. */
+export async function fetchKept(paths: WebdavPaths, signal: AbortSignal): Promise<readonly KeptContent[]> {
+  const { text } = await ask({ socketPath: paths.control, method: 'GET', path: '/kept' }, '', signal);
+  const kept: unknown = JSON.parse(text);
+  if (!Array.isArray(kept) || !kept.every(isKept))
+    throw new Error('the WebDAV proxy answers in no known form');
+  return kept;
+}
+
+function isKept(value: unknown): value is KeptContent {
+  const { share, path, file } = (value ?? {}) as Partial<KeptContent>;
+  return [share, path, file].every((text) => typeof text === 'string');
 }
 
 /**

@@ -39,8 +39,8 @@ async function control(
 
 /**
  * `/` is the state and what came of it, `/sessions` those who are here, `/sessions/<id>` one of them, `/refused` the
- * sign-ins that were refused since it was asked for, `/system` what the daemon is to find out about users of the
- * machine, and what it has found out.
+ * sign-ins that were refused since it was asked for, `/kept` what waits of uploads that did not come to their end,
+ * `/system` what the daemon is to find out about users of the machine, and what it has found out.
  */
 async function answerOf(proxy: WebdavProxy, request: IncomingMessage, gone: AbortSignal): Promise<unknown> {
   const { method, url = '/' } = request;
@@ -48,6 +48,7 @@ async function answerOf(proxy: WebdavProxy, request: IncomingMessage, gone: Abor
   const { sessions } = proxy.visitors;
   if (url === '/system') return systemUsers(proxy, body, gone);
   if (url === '/sessions') return sessions.list();
+  if (url === '/kept') return proxy.clearUp.kept;
   if (url === '/refused') return proxy.authenticator.refused.take() ?? null;
   if (method === 'DELETE') return sessions.end(url.slice('/sessions/'.length));
   if (method === 'PUT' && body) await proxy.take(JSON.parse(body.toString('utf8')) as ProxyState);

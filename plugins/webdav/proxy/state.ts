@@ -118,6 +118,15 @@ export interface ProxySession {
 
 export const OWN_HEADER = 'x-mountkeeper-mark';
 
+/** What was received of an upload that did not come to its end, and waits until it can be put in its place. */
+export interface KeptContent {
+  readonly share: string;
+  /** In the share, without a slash at its beginning. */
+  readonly path: string;
+  /** Where it lies on this machine. */
+  readonly file: string;
+}
+
 /** The proxy's answer to the daemon. */
 export interface ProxyReport {
   readonly shares: readonly ProxyShare[];

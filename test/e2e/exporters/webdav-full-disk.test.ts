@@ -57,6 +57,15 @@ describe('a file that is written over via WebDAV while the disk fills up', () =>
     );
     assert.equal(await answered, 502);
     assert.equal(await isThere(), false, 'the server of rclone has taken it away');
+    let notices = '';
+    await until(
+      'a notice says where its content is',
+      async () =>
+        /upload of 'team\/from nas\.bin' .*kept in .*~webdav/.test(
+          (notices = (await daemon.get('/api/notices')).text),
+        ),
+      { timeoutMs: 120_000, everyMs: 1_000 },
+    ).catch((error: Error) => assert.fail(`${error.message}: ${notices}`));
     assert.ok(await resize(400));
     await until(
       'it is there',
@@ -69,6 +78,13 @@ describe('a file that is written over via WebDAV while the disk fills up', () =>
         return code === 0 && (await readFile(scratch.path('got'))).equals(CONTENT);
       },
       { timeoutMs: 120_000, everyMs: 500 },
+    );
+    await until(
+      'no notice says so any more',
+      async () => !/kept in/.test((await daemon.get('/api/notices')).text),
+      {
+        timeoutMs: 20_000,
+      },
     );
     await daemon.synced(120_000);
     assert.ok((await readFile(nas.path(SHARE, NAME))).equals(CONTENT));

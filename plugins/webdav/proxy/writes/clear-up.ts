@@ -2,7 +2,7 @@ import { lstat, rm } from 'node:fs/promises';
 import { clock } from '../clock.ts';
 import { Commit } from './commit.ts';
 import { at, isGiven } from '../places.ts';
-import type { ProxyShare } from '../state.ts';
+import type { KeptContent, ProxyShare } from '../state.ts';
 import type { Upstream } from '../upstream.ts';
 import type { Journal, LeftUpload } from './journal.ts';
 import { formatPath } from '../requests/path.ts';
@@ -16,6 +16,8 @@ const TRY_AGAIN_MS = 15_000;
 const MAX_TRIES = 40;
 /** What would be lost is tried for as long as its share is there: a disk may be full for days. */
 const SELDOM_MS = 300_000;
+/** What is put in its place sooner is nothing that people have to hear of. */
+const KEPT_AFTER_MS = 60_000;
 
 export interface ClearUpTools {
   readonly journal: Journal;
@@ -52,6 +54,15 @@ export class ClearUp {
     this.#pending.set(upload.id, upload);
     await this.#try(upstream, upload);
     if (this.#pending.has(upload.id)) void this.#settle(upstream, upload);
+  }
+
+  /** Content that has waited for a minute, the oldest first. */
+  get kept(): readonly KeptContent[] {
+    return [...this.#pending.values()].flatMap(({ kind, share, parts, body, begunMs }) =>
+      kind === 'whole' && body !== undefined && clock.now() - begunMs > KEPT_AFTER_MS
+        ? [{ share, path: parts.join('/'), file: body }]
+        : [],
+    );
   }
 
   /** Called when the share is available. */

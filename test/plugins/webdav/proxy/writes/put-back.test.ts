@@ -56,6 +56,7 @@ describe('content whose file a failed write took away, in the proxy of WebDAV', 
     await until('it was tried three times', () => fixture.backend.count('PUT') === 3, PATIENCE);
     await fixture.tell({ shares: [] });
     fixture.backend.before = () => false;
+    assert.deepEqual(fixture.proxy.clearUp.kept, [], 'people hear of it after a minute');
   };
   const kept = (): Promise<unknown> =>
     until(
@@ -159,21 +160,23 @@ describe('content whose file a failed write took away, in the proxy of WebDAV', 
     const kept = join(fixture.state.spool, 'one.part');
     await writeFile(kept, body);
     // As a proxy leaves it that was killed before it had looked what the failed write has done.
-    await new Journal(join(fixture.folder, 'proxy/journal')).begin({
-      kind: 'whole',
+    const upload = {
+      kind: 'whole' as const,
       share: 'team',
       parts: ['in', 'a'],
       headers: {},
       body: kept,
       size: body.length,
       place: 'here',
-    });
+    };
+    await new Journal(join(fixture.folder, 'proxy/journal')).begin(upload, Date.now() - 61_000);
     fixture.backend.files.delete(FILE);
     const said: string[] = [];
     const next = new WebdavProxy(join(fixture.folder, 'proxy'), (sentence) => said.push(sentence));
     await next.open();
     await next.take({ ...fixture.state, shares: [fixture.share('team')] });
     await until('it is told', () => said.length === 1, PATIENCE);
+    assert.deepEqual(next.clearUp.kept, [{ share: 'team', path: 'in/a', file: kept }]);
     assert.match(
       said[0] ?? '',
       /in\/a did not come to its end, and its content cannot be put in its place now: it is kept/,
