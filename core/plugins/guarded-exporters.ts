@@ -3,14 +3,17 @@
  * who ask: it may be a stranger's.
  */
 import type { Logger } from 'pino';
+import type { Config } from '../contract/config.ts';
 import type { Clock } from '../contract/platform.ts';
 import type { Exporter, ExportersService, ListenAddress, Offer } from '../contract/exporter.ts';
-import { EXPORTER, protocolsOf } from './discovery/found.ts';
+import { EXPORTER, onUnlessSaid, protocolsOf } from './discovery/found.ts';
 import { reasonOf } from '../sdk/reason-of.ts';
 import { enforced } from '../sdk/servers/enforced.ts';
 import type { Guarding } from '../sdk/servers/enforced.ts';
 import { plainCopy, UnfitValue } from './instance/given-values.ts';
 import { clientSessions } from './instance/given-sessions.ts';
+import type { Instance } from './instance/instance.ts';
+import { isEnabled } from './instance/own-config.ts';
 import type { Member } from './plugin-set.ts';
 
 type Listed = ReturnType<ExportersService['list']>[number];
@@ -25,9 +28,23 @@ export interface FoundExporter {
   readonly exporter: Exporter;
 }
 
+/** The plugins that there are now. */
+export interface ExportingPlugins {
+  readonly members: () => readonly Member[];
+  /** Instances that are no member's any more, until they have let go of what they hold. */
+  readonly leaving: () => readonly Instance[];
+  /** The running document, which may be newer than the members. Undefined before there is one. */
+  readonly config: () => Config | undefined;
+}
+
+/** For a protocol whose server is on its way out: nobody is sure until it is gone. */
+const LEAVING: Guarding['exporter'] = {
+  enforce: () => Promise.reject(new Error('its plugin is just being switched off')),
+};
+
 /** The service `exporters`, over the plugins that there are now. */
 export function createExporters(
-  members: () => readonly Member[],
+  { members, leaving, config }: ExportingPlugins,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): ExportersService {
   const guards = new GuardedExporters(log);
@@ -35,15 +52,28 @@ export function createExporters(
     members()
       .flatMap(exportersOf)
       .map((found) => guards.guard(found));
+  const isMeant = ({ found }: Member): boolean => {
+    const running = config();
+    return running === undefined || isEnabled(found.name, onUnlessSaid(found), running);
+  };
   const guarding = (): readonly Guarding[] => {
-    const up = list();
-    const wanted = members()
+    const meant = members().filter(isMeant);
+    const up = meant.flatMap(exportersOf).map((found) => guards.guard(found));
+    const wanted = meant
       .filter(({ enabled }) => enabled)
       .flatMap(({ found }) => protocolsOf(found).map(({ name }) => name));
-    return [...new Set([...up.map(({ protocol }) => protocol), ...wanted])].map((protocol) => ({
-      protocol,
-      exporter: up.find((one) => one.protocol === protocol)?.exporter,
-    }));
+    const stays = [...new Set([...up.map(({ protocol }) => protocol), ...wanted])];
+    const goes = [
+      ...members().flatMap(({ instance }) => (instance?.active ? protocolsIn(instance) : [])),
+      ...leaving().flatMap(protocolsIn),
+    ].filter((protocol) => !stays.includes(protocol));
+    return [
+      ...stays.map((protocol) => ({
+        protocol,
+        exporter: up.find((one) => one.protocol === protocol)?.exporter,
+      })),
+      ...[...new Set(goes)].map((protocol) => ({ protocol, exporter: LEAVING })),
+    ];
   };
   return {
     list,
@@ -60,14 +90,19 @@ export function createExporters(
 
 function exportersOf({ instance }: Member): readonly FoundExporter[] {
   if (!instance?.active) return [];
-  return instance.ledger.services
-    .filter(({ name }) => name.startsWith(EXPORTER))
-    .map(({ name }) => ({
+  return protocolsIn(instance)
+    .map((protocol) => ({
       plugin: instance.plugin.name,
-      protocol: name.slice(EXPORTER.length),
-      exporter: instance.provided(name) as Exporter,
+      protocol,
+      exporter: instance.provided(EXPORTER + protocol) as Exporter,
     }))
     .filter(({ exporter }) => typeof exporter === 'object' && (exporter as Exporter | null) !== null);
+}
+
+function protocolsIn({ ledger }: Instance): readonly string[] {
+  return ledger.services
+    .filter(({ name }) => name.startsWith(EXPORTER))
+    .map(({ name }) => name.slice(EXPORTER.length));
 }
 
 export class GuardedExporters {

@@ -205,7 +205,14 @@ class Host implements PluginHost {
     };
     const store = new PluginStore({ stateDir: options.services.paths?.stateDir ?? '', clock, log });
     this.#brokenOff = new BrokenOff({ log, onSwitchedOff: options.onSwitchedOff });
-    const exporters = createExporters(() => [...this.#members.values()], { clock, log });
+    const exporters = createExporters(
+      {
+        members: () => [...this.#members.values()],
+        leaving: () => this.#leaving(),
+        config: () => this.#lastConfig && options.services.config?.current.config,
+      },
+      { clock, log },
+    );
     this.#coreServices = {
       plugins: {
         list: () => this.list(),
@@ -439,6 +446,11 @@ class Host implements PluginHost {
 
   #active(): Instance[] {
     return [...this.#members.values()].flatMap(({ instance }) => (instance?.active ? [instance] : []));
+  }
+
+  #leaving(): Instance[] {
+    const kept = new Set([...this.#members.values()].map(({ instance }) => instance));
+    return this.#instances.filter((instance) => !kept.has(instance));
   }
 
   #service(name: string): unknown {

@@ -1107,4 +1107,18 @@ export const MUTATIONS: readonly Mutation[] = [
     to: 'false && clock',
     test: 'plugins/webdav/proxy/writes/put-back',
   },
+  {
+    fault: 'a change over HTTP that switches a server off by its plugin is answered while the server still runs',
+    file: 'core/plugins/guarded-exporters.ts',
+    from: '...leaving().flatMap(protocolsIn)',
+    to: '',
+    test: 'core/plugins/host-services',
+  },
+  {
+    fault: 'a server whose plugin the running document switches off counts as one that keeps people out',
+    file: 'core/plugins/guarded-exporters.ts',
+    from: 'running === undefined ||',
+    to: 'true ||',
+    test: 'core/plugins/host-services',
+  },
 ];

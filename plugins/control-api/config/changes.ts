@@ -359,7 +359,7 @@ export class Changes implements ConfigChanges {
 
 /** Whether it may keep somebody out of a share. */
 function mayShut({ changes }: ConfigDiff): boolean {
-  return changes.some(({ tier }) => tier !== 'live' && tier !== 'restart');
+  return changes.some(({ path, tier }) => /^plugins\b/.test(path) || (tier !== 'live' && tier !== 'restart'));
 }
 
 function messageOf(check: Extract<ConfigCheck, { ok: false }>): string {

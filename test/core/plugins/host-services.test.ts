@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Joi } from 'mountkeeper';
-import type { Exporter, PluginContext } from 'mountkeeper';
-import { GuardedExporters } from '../../../core/plugins/guarded-exporters.ts';
-import { createTestHost } from 'mountkeeper/testing';
+import type { Config, Exporter, PluginContext } from 'mountkeeper';
+import { createExporters, GuardedExporters } from '../../../core/plugins/guarded-exporters.ts';
+import { createManualClock, createTestHost } from 'mountkeeper/testing';
 import type { AnyPlugin, TestHost } from 'mountkeeper/testing';
+import type { Member } from '../../../core/plugins/plugin-set.ts';
 import { small } from '../../support/plugins/small-plugins.ts';
 import type { Diary } from '../../support/plugins/small-plugins.ts';
 import { collectLog } from '../../support/platform/collected-log.ts';
@@ -149,6 +150,70 @@ describe('services', () => {
     assert.equal(list()[0]?.exporter, list()[0]?.exporter);
     const mayServe = (protocol: string) => test.host.service('exporters')?.mayServe(protocol);
     assert.deepEqual(['a', 'b', 'd'].map(mayServe), [true, false, false]);
+  });
+
+  it('that show shares hold up whoever asks, from when they are switched off until their server is gone', async (t) => {
+    const exporter: Exporter = {
+      add: async () => undefined,
+      remove: async () => undefined,
+      enforce: async () => undefined,
+    };
+    let isReleased = false;
+    let letGo = (): void => undefined;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const clock = createManualClock();
+    const test = await createTestHost({
+      clock,
+      plugins: [
+        small('http', [], {
+          declare: (ctx) => {
+            ctx.provide('exporter:http', () => exporter);
+            ctx.effect('server', () => () => {
+              isReleased = true;
+              return gone;
+            });
+          },
+        }),
+      ],
+    });
+    t.after(() => test.close());
+    const exporters = test.host.service('exporters') ?? assert.fail('there is no such service');
+    assert.deepEqual(await exporters.enforce(), []);
+    let sure: readonly string[] | undefined;
+    const switched = test.configure(off('http'));
+    await until('its server is being stopped', () => isReleased, { timeoutMs: 10_000 });
+    const asked = exporters.enforce().then((left) => void (sure = left));
+    await clock.advance(1_000);
+    const isSureTooSoon = sure !== undefined;
+    letGo();
+    await switched;
+    await clock.advance(1_000);
+    await asked;
+    assert.deepEqual([isSureTooSoon, sure], [false, []]);
+  });
+
+  it('that show shares count as open where the running document switches them off and they do not know yet', async () => {
+    const { log, entries } = collectLog();
+    const clock = createManualClock();
+    const ledger = { services: [{ name: 'exporter:http' }] };
+    const exporter = { enforce: async () => undefined };
+    const instance = { active: true, plugin: { name: 'http' }, ledger, provided: () => exporter };
+    const member = { found: { name: 'http', thirdParty: false, ledger }, enabled: true, instance };
+    let running = { plugins: {} };
+    const exporters = createExporters(
+      {
+        members: () => [member as unknown as Member],
+        leaving: () => [],
+        config: () => running as unknown as Config,
+      },
+      { clock, log },
+    );
+    assert.deepEqual(await exporters.enforce(), []);
+    running = off('http');
+    const asked = exporters.enforce();
+    await clock.advance(6_000);
+    assert.deepEqual(await asked, ['http']);
+    assert.match(String(entries[0]?.['reason']), /is just being switched off/);
   });
 
   it('that show shares and fail are named in the log once, until it is another problem', () => {

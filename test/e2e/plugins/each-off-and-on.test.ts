@@ -1,6 +1,7 @@
 // @start 9
 /** Each plugin of the package is switched off and on in a running daemon: the share stays, all else comes back. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Nas } from '../../support/nas/nas.ts';
@@ -36,17 +37,19 @@ describe('a plugin of the package', () => {
   let files: Files;
   let paths: readonly string[];
   let rclone: number;
+  let ports: { readonly smb: number; readonly webdav: number };
 
   before(async () => {
     scratch = await createScratch('each-plugin');
+    ports = { smb: await freePort(), webdav: await freePort() };
     nas = await Nas.create(scratch, { files: { 'a.bin': 3_000 } });
     files = new Files(scratch);
     daemon = await Daemon.create(scratch, {
       connections: [nas.connection('nas')],
       shares: [{ name: 'work', connection: 'nas' }],
       sections: {
-        smb: { enabled: true, port: await freePort(), listen: ['127.0.0.1'] },
-        webdav: { enabled: true, port: await freePort(), listen: '127.0.0.1' },
+        smb: { enabled: true, port: ports.smb, listen: ['127.0.0.1'] },
+        webdav: { enabled: true, port: ports.webdav, listen: '127.0.0.1' },
         warmup: { rules: [{ share: 'work', path: '' }] },
         'plugins.example': { enabled: true },
       },
@@ -90,6 +93,25 @@ describe('a plugin of the package', () => {
       [],
     );
   });
+
+  for (const name of ['smb', 'webdav'] as const)
+    it(`lets nobody in any more once the answer says that it is off: ${name}`, async () => {
+      const answers = (): Promise<boolean> =>
+        new Promise((resolve) => {
+          const socket = connect(ports[name], '127.0.0.1');
+          socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+          scratch.defer(() => void socket.destroy());
+        });
+      await until(`${name} is there`, answers, { timeoutMs: SOON_MS });
+      const answer = await daemon.submit(
+        daemon.text({ sections: { [`plugins.${name}`]: { enabled: false } } }),
+      );
+      const isThere = await answers();
+      const { ok, still_open: stillOpen = [] } = answer.body;
+      assert.deepEqual([ok, isThere && !stillOpen.includes(name)], [true, false], answer.text);
+      assert.equal((await daemon.submit(daemon.text())).body.ok, true);
+      await becomes(name, 'active');
+    });
 
   for (const name of names)
     it(`is off and on again: ${name}`, async () => {
