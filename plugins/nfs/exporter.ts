@@ -132,9 +132,9 @@ class NfsParts implements ExporterParts<ServedExport> {
     });
   }
 
-  /** True when there are shares and clients can find all of them. */
+  /** True when there are shares, clients can find all of them, and it is certain whom the server lets in. */
   isServing(): boolean {
-    return this.#isForAnybody() && this.#lost.length === 0;
+    return this.#isForAnybody() && this.#lost.length === 0 && this.#hasRead;
   }
 
   #isForAnybody(): boolean {
@@ -189,6 +189,16 @@ class NfsParts implements ExporterParts<ServedExport> {
           `the share '${share}' names its users, and every user of the machines in nfs.allowed_clients enters it ` +
           `over NFS, which knows no users: name its clients, or leave "nfs" out of its protocols`,
       })),
+      ...(this.#isReady && !this.#hasRead
+        ? [
+            {
+              level: 'error' as const,
+              message:
+                `NFS: ${UNREAD}; until it does, it may let in whom it let in before. ` +
+                'It is told again every few seconds',
+            },
+          ]
+        : []),
       ...this.#lost.map((share) => ({
         level: 'error' as const,
         message: `the share '${share}' is not found over NFS; reconnect it`,

@@ -192,7 +192,7 @@ describe('services', () => {
     assert.deepEqual([isSureTooSoon, sure], [false, []]);
   });
 
-  it('that show shares count as open where the running document switches them off and they do not know yet', async () => {
+  it('that show shares count as open once the running document switches them off', async () => {
     const { log, entries } = collectLog();
     const clock = createManualClock();
     const ledger = { services: [{ name: 'exporter:http' }] };

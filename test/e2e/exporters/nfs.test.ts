@@ -1,7 +1,7 @@
 /** Shares over NFS: what clients get and change, old handles, kills, and who is let in. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { symlink } from 'node:fs/promises';
+import { readlink, rename, symlink } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { Daemon } from '../../support/daemon/daemon.ts';
 import { Files } from '../../support/platform/file-worker.ts';
@@ -11,7 +11,7 @@ import { allProcesses, isAlive } from '../../support/platform/processes.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
 import type { Scratch } from '../../support/platform/scratch-folder.ts';
 import { SLOW_MACHINE } from '../../support/platform/cpu-pressure.ts';
-import { until } from '../../support/platform/wait.ts';
+import { sleep, until } from '../../support/platform/wait.ts';
 import { ask } from '../../../plugins/nfs/health-check.ts';
 import { opaque, operation, uint } from '../../../plugins/nfs/xdr.ts';
 import { lock, writeUnstable } from '../../support/clients/nfs-file.ts';
@@ -262,6 +262,27 @@ describe('shares over NFS', () => {
     });
     assert.equal(await server(), pid);
     assert.equal(typeof (await readBy(handle)), 'string');
+  });
+
+  it('says so while it is not certain whom the server lets in', async () => {
+    const isTold = async (): Promise<boolean> =>
+      /did not say that it has read its exports/.test((await daemon.get('/api/notices')).text);
+    assert.equal(await isTold(), false);
+    // What it says goes where nobody looks for it.
+    const log = await readlink(`/proc/${await server()}/fd/2`);
+    await rename(log, `${log}.away`);
+    const allowed_clients = ['127.0.0.1', '::1', '192.0.2.1'];
+    const { body } = await daemon.submit(daemon.text({ sections: { nfs: { allowed_clients } } }));
+    assert.deepEqual([body.ok, body.still_open], [true, ['nfs']]);
+    await until('it is told', isTold, { timeoutMs: 30_000 });
+    await flagged(daemon, { nfs_exported: false });
+    for (let look = 0; look < 20; look += 1) {
+      assert.equal((await exportStatus(daemon)).nfs_exported, false);
+      await sleep(250);
+    }
+    await rename(`${log}.away`, log);
+    await until('it is certain', async () => !(await isTold()), { timeoutMs: 30_000 });
+    await flagged(daemon, { nfs_exported: true });
   });
 
   it('lets other clients in or out without a new mount, and is off when switched off', async () => {
