@@ -118,7 +118,7 @@ describe('a package that is far larger than it looks', () => {
       `truncate -s 400M ${project}/a ${project}/b`,
       `mkdir ${project}/lib && cd ${project}/lib && seq 40001 | xargs touch`,
     ]) {
-      await writeFile(fake, `#!/bin/sh\n${unpack}\nexec sleep 60`, { mode: 0o755 });
+      await writeFile(fake, `#!/bin/sh\n${unpack}\nexec sleep 300`, { mode: 0o755 });
       const npm = { project, command: fake, clock: createClock(), signal: new AbortController().signal };
       await assert.rejects(
         fetchPackage(SOURCE, npm),
