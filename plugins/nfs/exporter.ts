@@ -89,6 +89,8 @@ class NfsParts implements ExporterParts<ServedExport> {
   #isReady = false;
   /** False while it is not certain that the server goes by the file. */
   #hasRead = true;
+  /** It was told in vain. After a start it is only owed. */
+  #isUnread = false;
   #isTelling = false;
   #lost: readonly string[] = [];
   /** By share: its folder of handles; undefined when it could not be had. */
@@ -125,6 +127,7 @@ class NfsParts implements ExporterParts<ServedExport> {
         this.#isReady = false;
         // The next one reads the file at its start.
         this.#hasRead = true;
+        this.#isUnread = false;
         this.#loaded = [];
         this.#written = undefined;
         await forgetClients(this.#paths);
@@ -189,7 +192,7 @@ class NfsParts implements ExporterParts<ServedExport> {
           `the share '${share}' names its users, and every user of the machines in nfs.allowed_clients enters it ` +
           `over NFS, which knows no users: name its clients, or leave "nfs" out of its protocols`,
       })),
-      ...(this.#isReady && !this.#hasRead
+      ...(this.#isUnread
         ? [
             {
               level: 'error' as const,
@@ -274,6 +277,7 @@ class NfsParts implements ExporterParts<ServedExport> {
     const { server, clock, log } = { server: this.server.process, ...this.#tools };
     if (!(await this.#write(exports)) || !server) return;
     this.#hasRead = await reread(server, clock, { owes: !this.#hasRead });
+    this.#isUnread = !this.#hasRead;
     if (this.#hasRead) this.#loaded = exports;
     else log.warn(UNREAD);
   }

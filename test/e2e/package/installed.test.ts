@@ -8,7 +8,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { unlessControlGroups } from '../../runner/skips.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
-import { asVersion, buildDeb } from '../../support/package/build-packages.ts';
+import { asVersion, builtDeb } from '../../support/package/build-packages.ts';
 import { installUnderLoad, isUp, NAS, setUpShare, SMB } from '../../support/package/upgrade-under-load.ts';
 import { SystemdMachine } from '../../support/package/systemd-machine.ts';
 import { createScratch } from '../../support/platform/scratch-folder.ts';
@@ -28,7 +28,7 @@ describe('the Debian package on a machine with systemd', { skip: unlessControlGr
   before(
     async () => {
       scratch = await createScratch('installed');
-      const current = await buildDeb(scratch.path('packages'), '--fast');
+      const current = await builtDeb(scratch.path('packages'));
       machine = await SystemdMachine.boot(scratch);
       await machine.put(currentRclone(), '/usr/local/bin/rclone');
       await machine.put(current, '/srv/current.deb');

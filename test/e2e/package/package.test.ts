@@ -13,7 +13,7 @@ import { Files } from '../../support/platform/file-worker.ts';
 import { Nas } from '../../support/nas/nas.ts';
 import {
   ARCHITECTURE,
-  buildDeb,
+  builtDeb,
   buildDebPrivately,
   packForNpm,
   run,
@@ -99,7 +99,7 @@ describe('the Debian package', () => {
   before(async () => {
     scratch = await createScratch('package');
     packages = await Promise.all([
-      buildDeb(scratch.path('one'), '--fast'),
+      builtDeb(scratch.path('one')),
       buildDebPrivately(scratch.path('two'), '--fast'),
     ]);
     root = scratch.path('root');

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { unlessControlGroups } from '../../runner/skips.ts';
 import { currentRclone } from '../../support/nas/rclone-binaries.ts';
-import { buildDeb } from '../../support/package/build-packages.ts';
+import { builtDeb } from '../../support/package/build-packages.ts';
 import { inForm } from '../../support/platform/long-form.ts';
 import { isUp, setUpShare } from '../../support/package/upgrade-under-load.ts';
 import { SystemdMachine } from '../../support/package/systemd-machine.ts';
@@ -24,7 +24,7 @@ describe('the Debian package when something goes wrong', { skip: unlessControlGr
   before(
     async () => {
       scratch = await createScratch('removal');
-      const current = await buildDeb(scratch.path('packages'), '--fast');
+      const current = await builtDeb(scratch.path('packages'));
       machine = await SystemdMachine.boot(scratch);
       await machine.put(currentRclone(), '/usr/local/bin/rclone');
       await machine.put(current, '/srv/current.deb');
